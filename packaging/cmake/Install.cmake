@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `cmake --install` puts where. Completions are printed by the built program, so they cannot go stale.
+set(SHARDSCOPE_ID org.shardscope.Shardscope)
+
+if(TARGET shardscope)
+  install(TARGETS shardscope RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES packaging/man/shardscope.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+
+  set(completions ${PROJECT_BINARY_DIR}/completions)
+  set(completion_files)
+  foreach(entry IN ITEMS bash:shardscope zsh:_shardscope fish:shardscope.fish)
+    string(REPLACE ":" ";" entry ${entry})
+    list(GET entry 0 shell)
+    list(GET entry 1 name)
+    add_custom_command(OUTPUT ${completions}/${name}
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${completions}
+      COMMAND shardscope completion ${shell} > ${completions}/${name}
+      DEPENDS shardscope VERBATIM COMMENT "Writing the completion for ${shell}")
+    list(APPEND completion_files ${completions}/${name})
+  endforeach()
+  add_custom_target(shardscope_completions ALL DEPENDS ${completion_files})
+  install(FILES ${completions}/shardscope DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+  install(FILES ${completions}/_shardscope DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+  install(FILES ${completions}/shardscope.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+  install(FILES LICENSE README.md DESTINATION ${CMAKE_INSTALL_DOCDIR})
+  if(EXISTS ${PROJECT_SOURCE_DIR}/resources/schemas)
+    install(DIRECTORY resources/schemas DESTINATION ${CMAKE_INSTALL_DATADIR}/shardscope)
+  endif()
+endif()
+
+if(TARGET shardscope-gui)
+  install(TARGETS shardscope-gui RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES packaging/man/shardscope-gui.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES packaging/linux/${SHARDSCOPE_ID}.desktop DESTINATION ${CMAKE_INSTALL_DATADIR}/applications)
+  install(FILES packaging/linux/${SHARDSCOPE_ID}.metainfo.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/metainfo)
+  install(FILES packaging/linux/${SHARDSCOPE_ID}.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/mime/packages)
+  install(FILES resources/icons/${SHARDSCOPE_ID}.svg
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/icons/hicolor/scalable/apps)
+endif()
+
+if(SHARDSCOPE_BUILD_TESTS)
+  include(packaging/cmake/PackagingTests.cmake)
+endif()

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# Checks of what is installed. A check whose tool is absent is left out, and the summary says which.
+set(packaging_tests ${PROJECT_SOURCE_DIR}/tests/packaging)
+
+# shardscope_tool_test(NAME TOOL argument...)
+function(shardscope_tool_test name tool)
+  find_program(SHARDSCOPE_TOOL_${tool} ${tool})
+  mark_as_advanced(SHARDSCOPE_TOOL_${tool})
+  if(SHARDSCOPE_TOOL_${tool})
+    add_test(NAME packaging.${name} COMMAND ${SHARDSCOPE_TOOL_${tool}} ${ARGN})
+  else()
+    message(STATUS "test packaging.${name} left out: ${tool} is not installed")
+  endif()
+endfunction()
+
+shardscope_tool_test(desktop desktop-file-validate ${PROJECT_SOURCE_DIR}/packaging/linux/${SHARDSCOPE_ID}.desktop)
+shardscope_tool_test(metainfo appstreamcli validate --no-net ${PROJECT_SOURCE_DIR}/packaging/linux/${SHARDSCOPE_ID}.metainfo.xml)
+shardscope_tool_test(mime xmllint --noout ${PROJECT_SOURCE_DIR}/packaging/linux/${SHARDSCOPE_ID}.xml
+                     ${PROJECT_SOURCE_DIR}/packaging/linux/${SHARDSCOPE_ID}.metainfo.xml)
+shardscope_tool_test(scripts sh ${packaging_tests}/check_scripts.sh ${PROJECT_SOURCE_DIR})
+find_program(SHARDSCOPE_GROFF groff)
+mark_as_advanced(SHARDSCOPE_GROFF)
+if(SHARDSCOPE_GROFF)
+  add_test(NAME packaging.man COMMAND sh ${packaging_tests}/check_man.sh ${SHARDSCOPE_GROFF} ${PROJECT_SOURCE_DIR})
+endif()
+if(TARGET shardscope)
+  add_test(NAME packaging.man-complete
+           COMMAND sh ${packaging_tests}/check_man_complete.sh $<TARGET_FILE:shardscope> ${PROJECT_SOURCE_DIR})
+  find_program(SHARDSCOPE_BASH bash)
+  mark_as_advanced(SHARDSCOPE_BASH)
+  if(SHARDSCOPE_BASH)
+    add_test(NAME packaging.completion
+             COMMAND ${SHARDSCOPE_BASH} ${packaging_tests}/check_completion.sh $<TARGET_FILE:shardscope>)
+  endif()
+  add_test(NAME packaging.install
+           COMMAND sh ${packaging_tests}/check_install.sh ${CMAKE_COMMAND} ${PROJECT_BINARY_DIR}
+                   $<IF:$<TARGET_EXISTS:shardscope-gui>,window,no-window>)
+endif()

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+# One interface target carries warnings and sanitizers to every target of ours.
+add_library(shardscope_options INTERFACE)
+target_compile_options(shardscope_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  # GCC bug 105651: optimised std::string operations of the standard library itself draw this warning in GCC 12.
+  target_compile_options(shardscope_options INTERFACE -Wno-restrict)
+endif()
+if(SHARDSCOPE_WERROR)
+  target_compile_options(shardscope_options INTERFACE -Werror)
+endif()
+if(SHARDSCOPE_SANITIZE)
+  target_compile_options(shardscope_options INTERFACE -fsanitize=${SHARDSCOPE_SANITIZE} -fno-omit-frame-pointer
+                                                     -fno-sanitize-recover=all)
+  target_link_options(shardscope_options INTERFACE -fsanitize=${SHARDSCOPE_SANITIZE})
+endif()
+add_feature_info(sanitizers SHARDSCOPE_SANITIZE "${SHARDSCOPE_SANITIZE}")
+add_feature_info(warnings-as-errors SHARDSCOPE_WERROR "every warning stops the build")

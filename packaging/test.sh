@@ -1,0 +1,74 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Builds and tests everything on a bare Debian 12.
+#   packaging/test.sh                  all tests, and core, hostile input and command line under sanitizers
+#   packaging/test.sh --interop        also a part of the matrix against stock DeepSpeed
+#   packaging/test.sh --interop full   also all of that matrix
+#   packaging/test.sh --full           also every other build variant
+set -eu
+. "$(dirname "$0")/build.sh"
+
+interop=""
+full=""
+while [ $# -gt 0 ]; do
+    case $1 in
+    --interop)
+        interop=ci
+        if [ "${2:-}" = full ]; then
+            interop=full
+            shift
+        fi
+        ;;
+    --full) full=yes ;;
+    *)
+        echo "usage: packaging/test.sh [--interop [full]] [--full]" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+
+jobs=$(nproc)
+export QT_QPA_PLATFORM=offscreen
+
+# test_all FOLDER [ctest argument...]
+test_all() {
+    folder=$1
+    shift
+    echo "== test $folder"
+    ctest --test-dir "$root/$folder" --output-on-failure -j "$jobs" --no-tests=error "$@"
+}
+
+"$root/packaging/setup.sh" ${interop:+--interop}
+
+configure_release
+build build/release
+test_all build/release
+
+configure dev-asan build/dev-asan -DSHARDSCOPE_BUILD_GUI=OFF
+build build/dev-asan
+test_all build/dev-asan
+
+if [ -n "$full" ]; then
+    configure minimal build/minimal
+    build build/minimal
+    test_all build/minimal
+    configure dev build/dev
+    build build/dev
+    test_all build/dev
+    configure dev-tsan build/dev-tsan -DSHARDSCOPE_BUILD_GUI=OFF
+    build build/dev-tsan
+    test_all build/dev-tsan
+    configure release build/release-lto
+    build build/release-lto
+    test_all build/release-lto
+fi
+
+if [ -n "$interop" ]; then
+    echo "== interop with stock DeepSpeed ($interop)"
+    set -- --shardscope "$root/build/release/app/cli/shardscope" --subset "$interop"
+    [ "$interop" = ci ] || set -- "$@" --curves "$root/build/loss-curves.png"
+    python3 "$root/tests/interop/run.py" "$@"
+fi
+
+echo "All tests passed."
