@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/finding.h"
+
+#include "core/base/finding_codes.h"
+
+#include <array>
+
+namespace shardscope {
+
+std::string_view severityName(Severity severity)
+{
+    switch (severity) {
+    case Severity::Info:
+        return "info";
+    case Severity::Warning:
+        return "warning";
+    case Severity::Error:
+        return "error";
+    }
+    return "error";
+}
+
+namespace code {
+
+std::span<const std::string_view> all()
+{
+    static constexpr std::array kAll{kLatestMissing, kLatestDangling, kRankMissing, kRankForeign,
+        kModelStatesMissing, kStaleFile, kForeignFile, kMixedPrefix, kFileUnreadable, kFileTorn, kFileHostile,
+        kRecordCorrupt, kRecordMissing, kRecordUnchecked, kRecordUnused, kTrailingData, kUnalignedPayload,
+        kPickleOpaque, kPickleDangerous, kTensorInvalid, kStateLength, kStepMismatch, kOptionMismatch,
+        kStateMissing, kAliasUnrecorded, kNotSupported, kNotYetRead, kClientStatePerRank, kSubGroupSize,
+        kStockLoaderTrap};
+    return kAll;
+}
+
+} // namespace code
+} // namespace shardscope

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/errno_error.h"
+
+#include <cerrno>
+#include <system_error>
+
+namespace shardscope::io {
+
+namespace {
+
+ErrorCode codeOf(int errnoValue, bool writing)
+{
+    if (!writing)
+        return errnoValue == ENOENT || errnoValue == ENOTDIR ? ErrorCode::NotFound : ErrorCode::Unreadable;
+    switch (errnoValue) {
+    case ENOSPC:
+    case EDQUOT:
+        return ErrorCode::NoSpace;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        return ErrorCode::NoPermission;
+    case EEXIST:
+        return ErrorCode::TargetExists;
+    default:
+        return ErrorCode::WriteFailed;
+    }
+}
+
+std::string hintOf(int errnoValue, bool writing)
+{
+    switch (errnoValue) {
+    case ENOSPC:
+        return "free some space there, or choose another folder";
+    case EDQUOT:
+        return "the quota of this user is used up; free some space, or choose another folder";
+    case EACCES:
+    case EPERM:
+        return writing ? "choose a folder that you may write to" : "ask for the right to read it";
+    case EROFS:
+        return "the file system is mounted read-only; choose another folder";
+    case EMFILE:
+    case ENFILE:
+        return "too many files are open; raise the limit (ulimit -n) or use fewer jobs";
+    case ELOOP:
+        return "the path runs through a loop of symbolic links";
+    case EIO:
+    case ESTALE:
+        return "the device or the network file system reported a fault; look at the kernel log";
+    default:
+        return {};
+    }
+}
+
+} // namespace
+
+Error errorFromErrno(int errnoValue, bool writing, std::string what, const Path& path)
+{
+    const std::string reason = std::generic_category().message(errnoValue);
+    return {codeOf(errnoValue, writing), std::move(what) + ": " + reason, path.string(),
+        hintOf(errnoValue, writing)};
+}
+
+} // namespace shardscope::io

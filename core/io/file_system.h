@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/result.h"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace shardscope::io {
+
+using Path = std::filesystem::path;
+
+enum class FileType { Regular, Directory, Symlink, Other };
+
+/// What tells whether a file is still the one that was looked at. Times are nanoseconds since the epoch.
+struct FileIdentity {
+    uint64_t device = 0;
+    uint64_t inode = 0;
+    uint64_t bytes = 0;
+    int64_t modifiedNs = 0;
+    int64_t changedNs = 0;
+
+    bool operator==(const FileIdentity&) const = default;
+};
+
+struct FileInfo {
+    FileType type = FileType::Other;
+    FileIdentity identity;
+    uint32_t mode = 0; ///< permission bits
+};
+
+struct DirectoryEntry {
+    std::string name; ///< raw bytes, no path
+    FileType type = FileType::Other; ///< of the entry itself: links are not followed
+};
+
+/// An open file read by position. Thread-safe: positions are arguments.
+class ReadFile
+{
+public:
+    virtual ~ReadFile() = default;
+    ReadFile() = default;
+    ReadFile(const ReadFile&) = delete;
+    ReadFile& operator=(const ReadFile&) = delete;
+
+    /// Size in bytes when it was opened.
+    [[nodiscard]] virtual uint64_t size() const = 0;
+    [[nodiscard]] virtual const Path& path() const = 0;
+    [[nodiscard]] virtual const FileIdentity& identity() const = 0;
+    /// Fills `out` whole from `offset` or fails: Damaged past the end, Unreadable on an I/O error, with the
+    /// range named.
+    virtual Status readAt(uint64_t offset, std::span<uint8_t> out) const = 0;
+    /// Tells the kernel that this range will not be read again. Advice only.
+    virtual void dropCache(uint64_t offset, uint64_t bytes) const = 0;
+    /// SourceChanged when the file on disk is no longer the one that was opened.
+    virtual Status checkUnchanged() const = 0;
+};
+
+/// A new file written by position. Never overwrites: it is created or opening fails with TargetExists.
+class WriteFile
+{
+public:
+    virtual ~WriteFile() = default;
+    WriteFile() = default;
+    WriteFile(const WriteFile&) = delete;
+    WriteFile& operator=(const WriteFile&) = delete;
+
+    [[nodiscard]] virtual const Path& path() const = 0;
+    /// Reserves space; NoSpace when there is none. File systems without support succeed.
+    virtual Status allocate(uint64_t bytes) = 0;
+    virtual Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) = 0;
+    /// Starts write-back of a range and waits for the range that was started before it, so that dirty bytes
+    /// stay bounded at two ranges. A failure means the same as one of sync().
+    virtual Status startWriteBack(uint64_t offset, uint64_t bytes) = 0;
+    /// fdatasync. After a failure the file counts as lost: it must be closed and removed, never synced again.
+    virtual Status sync() = 0;
+    /// Closes and reports what closing reports. The destructor closes silently.
+    virtual Status close() = 0;
+};
+
+/// Holds an exclusive lock until it is destroyed; the kernel frees it when the process dies.
+class FileLock
+{
+public:
+    virtual ~FileLock() = default;
+};
+
+struct Space {
+    uint64_t freeBytes = 0; ///< for this user
+    uint64_t freeFiles = 0; ///< inodes; UINT64_MAX where the file system has no limit
+};
+
+/// The one seam through which files are touched. Small and batched enough that a remote one can stand behind
+/// it.
+///
+/// Thread-safe. Every error names the path. Write calls map errno: ENOSPC/EDQUOT → NoSpace,
+/// EACCES/EPERM/EROFS → NoPermission, EEXIST → TargetExists, else WriteFailed; read calls → NotFound or
+/// Unreadable.
+class FileSystem
+{
+public:
+    virtual ~FileSystem() = default;
+
+    /// A regular file only (links are followed; FIFOs, devices and directories are refused without blocking).
+    virtual Result<std::unique_ptr<ReadFile>> openRead(const Path& path) = 0;
+    virtual Result<std::unique_ptr<WriteFile>> create(const Path& path, uint32_t mode = 0644) = 0;
+    /// Appends to an existing or new file, for the journal: data is on disk when it returns.
+    virtual Status appendSynced(const Path& path, std::string_view text) = 0;
+    /// A whole small file; LimitExceeded above `limitBytes`.
+    virtual Result<std::string> readSmall(const Path& path, uint64_t limitBytes) = 0;
+
+    /// Follows links. NotFound when there is nothing.
+    virtual Result<FileInfo> stat(const Path& path) = 0;
+    /// Names in byte order, without "." and "..".
+    virtual Result<std::vector<DirectoryEntry>> list(const Path& path) = 0;
+    virtual Result<Path> canonical(const Path& path) = 0;
+    virtual Result<Space> space(const Path& path) = 0;
+
+    virtual Status makeDirectory(const Path& path, uint32_t mode = 0755) = 0; ///< parent must exist
+    virtual Status makeDirectories(const Path& path) = 0;
+    virtual Status removeFile(const Path& path) = 0;
+    /// Removes a folder and everything below; links are removed, not followed. Success when it does not
+    /// exist.
+    virtual Status removeTree(const Path& path) = 0;
+    virtual Status rename(const Path& from, const Path& to) = 0; ///< replaces a file at `to`
+    virtual Status renameNoReplace(const Path& from, const Path& to) = 0; ///< TargetExists when `to` is there
+    virtual Status exchange(const Path& a, const Path& b) = 0; ///< RENAME_EXCHANGE
+    virtual Status syncDirectory(const Path& path) = 0;
+    virtual Status setMode(const Path& path, uint32_t mode) = 0;
+    /// Busy when another process holds it. Creates the file.
+    virtual Result<std::unique_ptr<FileLock>> lock(const Path& path) = 0;
+};
+
+/// The machine's own files. One instance for the process; thread-safe.
+FileSystem& realFileSystem();
+
+} // namespace shardscope::io

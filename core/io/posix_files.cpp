@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/posix_descriptor.h"
+
+#include "core/io/errno_error.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace shardscope::io {
+
+namespace {
+
+/// Linux moves at most this much per call.
+constexpr size_t kCallLimit = size_t{1} << 30;
+
+std::string rangeText(uint64_t offset, uint64_t bytes)
+{
+    return std::to_string(bytes) + " bytes at offset " + std::to_string(offset);
+}
+
+class PosixReadFile final : public ReadFile
+{
+public:
+    PosixReadFile(Descriptor descriptor, Path path, const FileIdentity& identity)
+        : m_descriptor(std::move(descriptor))
+        , m_path(std::move(path))
+        , m_identity(identity)
+    {
+    }
+
+    [[nodiscard]] uint64_t size() const override { return m_identity.bytes; }
+    [[nodiscard]] const Path& path() const override { return m_path; }
+    [[nodiscard]] const FileIdentity& identity() const override { return m_identity; }
+
+    Status readAt(uint64_t offset, std::span<uint8_t> out) const override
+    {
+        const auto endsEarly = [&] {
+            return fail(
+                ErrorCode::Damaged, "the file ends before " + rangeText(offset, out.size()), m_path.string());
+        };
+        if (offset > m_identity.bytes || out.size() > m_identity.bytes - offset)
+            return endsEarly();
+        const ssize_t count = readFully(m_descriptor.get(), offset, out);
+        if (count < 0)
+            return forward(
+                errorFromErrno(errno, false, "cannot read " + rangeText(offset, out.size()), m_path));
+        if (static_cast<size_t>(count) != out.size())
+            return endsEarly(); // it was truncated after it was opened
+        return {};
+    }
+
+    void dropCache(uint64_t offset, uint64_t bytes) const override
+    {
+        ::posix_fadvise(
+            m_descriptor.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
+    }
+
+    Status checkUnchanged() const override
+    {
+        struct stat status {
+        };
+        if (::stat(m_path.c_str(), &status) != 0)
+            return fail(ErrorCode::SourceChanged, "the file was removed or replaced while it was read",
+                m_path.string());
+        if (identityOf(status) != m_identity)
+            return fail(ErrorCode::SourceChanged, "the file changed while it was read", m_path.string(),
+                "wait until nothing writes to it any more and start again");
+        return {};
+    }
+
+private:
+    Descriptor m_descriptor;
+    Path m_path;
+    FileIdentity m_identity;
+};
+
+class PosixWriteFile final : public WriteFile
+{
+public:
+    PosixWriteFile(Descriptor descriptor, Path path)
+        : m_descriptor(std::move(descriptor))
+        , m_path(std::move(path))
+    {
+    }
+
+    [[nodiscard]] const Path& path() const override { return m_path; }
+
+    Status allocate(uint64_t bytes) override
+    {
+        if (bytes == 0)
+            return {};
+        const int failed = retryInterrupted(
+            [&] { return ::fallocate(m_descriptor.get(), 0, 0, static_cast<off_t>(bytes)); });
+        if (failed == 0 || errno == EOPNOTSUPP || errno == ENOSYS)
+            return {};
+        return forward(
+            errorFromErrno(errno, true, "cannot reserve " + std::to_string(bytes) + " bytes", m_path));
+    }
+
+    Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
+    {
+        size_t done = 0;
+        while (done < bytes.size()) {
+            const size_t piece = std::min(bytes.size() - done, kCallLimit);
+            const ssize_t count = retryInterrupted([&] {
+                return ::pwrite(
+                    m_descriptor.get(), bytes.data() + done, piece, static_cast<off_t>(offset + done));
+            });
+            if (count <= 0)
+                return forward(errorFromErrno(count == 0 ? ENOSPC : errno, true,
+                    "cannot write " + rangeText(offset + done, bytes.size() - done), m_path));
+            done += static_cast<size_t>(count);
+        }
+        return {};
+    }
+
+    Status startWriteBack(uint64_t offset, uint64_t bytes) override
+    {
+        if (m_pendingBytes > 0) {
+            // Waits for the range before, so that at most two ranges are dirty however slow the device is.
+            constexpr unsigned kWait
+                = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+            SHARDSCOPE_CHECK(syncRange(m_pendingOffset, m_pendingBytes, kWait));
+        }
+        SHARDSCOPE_CHECK(syncRange(offset, bytes, SYNC_FILE_RANGE_WRITE));
+        m_pendingOffset = offset;
+        m_pendingBytes = bytes;
+        return {};
+    }
+
+    Status sync() override
+    {
+        if (retryInterrupted([&] { return ::fdatasync(m_descriptor.get()); }) != 0)
+            return forward(errorFromErrno(errno, true, "cannot bring the file to the disk", m_path));
+        return {};
+    }
+
+    Status close() override
+    {
+        if (const int error = m_descriptor.close())
+            return forward(errorFromErrno(error, true, "cannot close the file", m_path));
+        return {};
+    }
+
+private:
+    Status syncRange(uint64_t offset, uint64_t bytes, unsigned flags)
+    {
+        const int failed = retryInterrupted([&] {
+            return ::sync_file_range(
+                m_descriptor.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), flags);
+        });
+        if (failed == 0 || errno == ENOSYS || errno == EINVAL || errno == EOPNOTSUPP)
+            return {};
+        return forward(errorFromErrno(errno, true, "cannot write back " + rangeText(offset, bytes), m_path));
+    }
+
+    Descriptor m_descriptor;
+    Path m_path;
+    uint64_t m_pendingOffset = 0;
+    uint64_t m_pendingBytes = 0;
+};
+
+} // namespace
+
+int Descriptor::close()
+{
+    if (m_value < 0)
+        return 0;
+    const int result = ::close(std::exchange(m_value, -1));
+    return result == 0 || errno == EINTR ? 0 : errno;
+}
+
+void Descriptor::closeSilently()
+{
+    if (m_value >= 0)
+        ::close(std::exchange(m_value, -1));
+}
+
+std::unique_ptr<ReadFile> makePosixReadFile(Descriptor descriptor, Path path, const FileIdentity& identity)
+{
+    return std::make_unique<PosixReadFile>(std::move(descriptor), std::move(path), identity);
+}
+
+std::unique_ptr<WriteFile> makePosixWriteFile(Descriptor descriptor, Path path)
+{
+    return std::make_unique<PosixWriteFile>(std::move(descriptor), std::move(path));
+}
+
+ssize_t readFully(int descriptor, uint64_t offset, std::span<uint8_t> out)
+{
+    size_t done = 0;
+    while (done < out.size()) {
+        const size_t piece = std::min(out.size() - done, kCallLimit);
+        const ssize_t count = retryInterrupted(
+            [&] { return ::pread(descriptor, out.data() + done, piece, static_cast<off_t>(offset + done)); });
+        if (count < 0)
+            return -1;
+        if (count == 0)
+            break;
+        done += static_cast<size_t>(count);
+    }
+    return static_cast<ssize_t>(done);
+}
+
+int writeFully(int descriptor, std::string_view text)
+{
+    while (!text.empty()) {
+        const ssize_t count = retryInterrupted([&] { return ::write(descriptor, text.data(), text.size()); });
+        if (count <= 0)
+            return count == 0 ? ENOSPC : errno;
+        text.remove_prefix(static_cast<size_t>(count));
+    }
+    return 0;
+}
+
+} // namespace shardscope::io

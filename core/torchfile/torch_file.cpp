@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/torchfile/torch_file.h"
+
+#include "core/base/checked.h"
+#include "core/torchfile/torch_file_records.h"
+#include "core/torchfile/torch_file_sniff.h"
+#include "core/torchfile/zip_directory_end.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace shardscope {
+namespace {
+
+bool foundFurtherBack(const io::ReadFile& file)
+{
+    zip::HeaderWindow window(file);
+    const auto search = zip::findEnd(file, window);
+    return search && search->state != zip::EndSearch::State::Absent;
+}
+
+Status refuseOtherKinds(const io::ReadFile& file)
+{
+    std::vector<uint8_t> head(std::min(file.size(), kSniffBytes));
+    SHARDSCOPE_CHECK(file.readAt(0, head));
+    if (head.size() < 4)
+        return fail(ErrorCode::Damaged,
+            head.empty() ? std::string("the file is empty")
+                         : "the file has only " + std::to_string(head.size()) + " bytes",
+            file.path().string());
+    const FileKind kind = sniffFile(head, file.size());
+    if (kind.torchZip)
+        return {};
+    if (!kind.name.empty())
+        return fail(kind.refusal, "this is no torch file but " + std::string(kind.name), file.path().string(),
+            std::string(kind.hint));
+    const bool archiveFurtherBack = foundFurtherBack(file);
+    return fail(ErrorCode::NotACheckpoint,
+        archiveFurtherBack ? "this zip archive has other bytes in front, which torch does not accept"
+                           : "this is no torch file: its first bytes are like nothing known",
+        file.path().string());
+}
+
+Status refuseTorchScript(const ZipDirectory& zip, const io::Path& path)
+{
+    const auto& records = zip.records();
+    const bool script = zip.find("constants.pkl").has_value()
+        || std::any_of(records.begin(), records.end(),
+            [](const ZipRecord& record) { return record.name.starts_with("code/"); });
+    if (!script)
+        return {};
+    return fail(ErrorCode::Unsupported, "this is a TorchScript program, not a file of torch.save",
+        path.string(), "nothing in it was executed");
+}
+
+/// Ranges of compressed records cannot be read, so whoever writes another file from this one would fail
+/// half-way.
+Status refuseCompressed(const ZipDirectory& zip, const io::Path& path)
+{
+    const auto& records = zip.records();
+    const auto found = std::find_if(
+        records.begin(), records.end(), [](const ZipRecord& record) { return record.deflated; });
+    if (found == records.end())
+        return {};
+    return fail(ErrorCode::Unsupported, "record '" + found->name + "' is compressed, which torch never does",
+        path.string(), "load and save the file with torch");
+}
+
+/// What every caller wants to know which file it was about.
+tl::unexpected<Error> inFile(Error error, const io::Path& path)
+{
+    if (error.path.empty())
+        error.path = path.string();
+    return forward(std::move(error));
+}
+
+} // namespace
+
+Result<std::shared_ptr<const TorchFile>> TorchFile::open(
+    io::FileSystem& files, const io::Path& path, ReadMode mode, JobContext& job)
+{
+    SHARDSCOPE_CHECK(job.poll());
+    SHARDSCOPE_TRY(const std::unique_ptr<io::ReadFile> file, files.openRead(path));
+    SHARDSCOPE_CHECK(refuseOtherKinds(*file));
+    auto result = std::make_shared<TorchFile>();
+    result->m_path = path;
+    result->m_identity = file->identity();
+    SHARDSCOPE_TRY(result->m_zip, ZipDirectory::read(*file, mode, job));
+    SHARDSCOPE_CHECK(refuseTorchScript(result->m_zip, path));
+    if (mode == ReadMode::Strict)
+        SHARDSCOPE_CHECK(refuseCompressed(result->m_zip, path));
+    result->m_findings = result->m_zip.findings();
+
+    TorchRecords records(*file, result->m_zip, mode);
+    SHARDSCOPE_TRY(std::string stream, records.readPickle());
+    auto parsed = parsePickle(std::make_shared<const std::string>(std::move(stream)), PickleLimits(), job);
+    if (!parsed)
+        return inFile(std::move(parsed).error(), path);
+    result->m_pickle = std::move(parsed->graph);
+    std::move(parsed->findings.begin(), parsed->findings.end(), std::back_inserter(result->m_findings));
+
+    SHARDSCOPE_TRY(result->m_bigEndian, records.readByteOrder());
+    SHARDSCOPE_CHECK(records.checkFormat());
+    SHARDSCOPE_CHECK(records.checkStorages(result->storagesInOrder()));
+    for (Finding& finding : records.takeFindings())
+        result->m_findings.push_back(std::move(finding));
+    SHARDSCOPE_CHECK(file->checkUnchanged());
+    return std::shared_ptr<const TorchFile>(std::move(result));
+}
+
+Result<TensorExtent> TorchFile::extentOf(const TensorView& tensor) const
+{
+    const auto damaged
+        = [&](std::string message) { return fail(ErrorCode::Damaged, std::move(message), m_path.string()); };
+    const std::string name = "data/" + std::string(tensor.storage.key);
+    const auto found = m_zip.find(name);
+    if (!found)
+        return damaged("record '" + name + "' is missing from the archive");
+    const ZipRecord& record = m_zip.records()[*found];
+    if (record.damaged)
+        return damaged("record '" + name + "' is damaged");
+    if (record.deflated)
+        return damaged("record '" + name + "' is compressed; ranges of it cannot be read");
+    const auto storageBytes
+        = checkedMultiply<uint64_t>(tensor.storage.elements, itemSize(tensor.storage.dtype));
+    if (storageBytes != record.bytes)
+        return damaged("record '" + name + "' has " + std::to_string(record.bytes)
+            + " bytes where the pickle says " + std::to_string(tensor.storage.elements) + " elements of "
+            + std::string(dtypeName(tensor.storage.dtype)));
+
+    const auto elements = tensor.elements();
+    const auto bytes = elements ? checkedMultiply<uint64_t>(*elements, itemSize(tensor.dtype)) : std::nullopt;
+    const auto begin = checkedMultiply<uint64_t>(tensor.storageOffset, itemSize(tensor.dtype));
+    if (!bytes || !begin || *begin > record.bytes
+        || (tensor.isContiguous() && *bytes > record.bytes - *begin))
+        return damaged("a tensor reaches past the end of record '" + name + "'");
+    return TensorExtent{*found, record.payloadOffset + *begin, *begin, *bytes};
+}
+
+std::vector<StorageView> TorchFile::storagesInOrder() const
+{
+    // The arena grows as the stream is read, so that node order is the unpickler's order.
+    std::vector<StorageView> storages;
+    std::unordered_set<std::string_view> seen;
+    for (uint32_t i = 0; i < m_pickle.nodeCount(); ++i) {
+        const NodeId node{i};
+        if (m_pickle.kind(node) != NodeKind::PersistentId)
+            continue;
+        const auto storage = asStorage(m_pickle, node);
+        if (storage && seen.insert(storage->key).second)
+            storages.push_back(*storage);
+    }
+    return storages;
+}
+
+} // namespace shardscope

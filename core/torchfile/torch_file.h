@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/torchfile/pickle_machine.h"
+#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/zip_directory.h"
+
+#include <memory>
+
+namespace shardscope {
+
+/// Where a tensor's elements lie in a file. Offsets are bytes from the start of the file.
+struct TensorExtent {
+    uint32_t record = 0; ///< index into zip().records()
+    uint64_t byteOffset = 0; ///< first element, from the start of the file
+    uint64_t recordOffset = 0; ///< the same from the start of the record's payload
+    uint64_t bytes = 0; ///< of the elements, when contiguous
+};
+
+/// One `.pt` file: its records, its pickle as a graph, its tensors. Payloads are never loaded here.
+///
+/// Immutable, thread-safe. The zip form only; legacy streams, TorchScript, tar and foreign files are refused
+/// by name (Unsupported or NotACheckpoint).
+class TorchFile
+{
+public:
+    static Result<std::shared_ptr<const TorchFile>> open(
+        io::FileSystem& files, const io::Path& path, ReadMode mode, JobContext& job);
+
+    [[nodiscard]] const io::Path& path() const { return m_path; }
+    [[nodiscard]] const io::FileIdentity& identity() const { return m_identity; }
+    [[nodiscard]] const ZipDirectory& zip() const { return m_zip; }
+    [[nodiscard]] const PickleGraph& pickle() const { return m_pickle; }
+    /// Of the archive, its version and byteorder records, and the pickle.
+    [[nodiscard]] const std::vector<Finding>& findings() const { return m_findings; }
+    [[nodiscard]] bool isBigEndian() const { return m_bigEndian; }
+
+    /// The extent of a tensor; Damaged when its record is absent, damaged, deflated or of another size than
+    /// the pickle says (T01). Contiguity is the caller's business: `bytes` is elements × item size.
+    [[nodiscard]] Result<TensorExtent> extentOf(const TensorView& tensor) const;
+    /// All storages of the pickle in the order the unpickler meets them, as (record index, storage).
+    [[nodiscard]] std::vector<StorageView> storagesInOrder() const;
+
+private:
+    io::Path m_path;
+    io::FileIdentity m_identity;
+    ZipDirectory m_zip;
+    PickleGraph m_pickle;
+    std::vector<Finding> m_findings;
+    bool m_bigEndian = false;
+};
+
+} // namespace shardscope

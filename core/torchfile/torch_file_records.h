@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/zip_directory.h"
+
+#include <span>
+
+namespace shardscope {
+
+/// Reads and judges the records of a torch archive that are not tensors. In Strict mode, what torch would
+/// refuse or what makes content doubtful is an error; in Tolerant mode it becomes a finding wherever
+/// something can still be shown.
+class TorchRecords
+{
+public:
+    TorchRecords(const io::ReadFile& file, const ZipDirectory& zip, ReadMode mode);
+
+    /// data.pkl, at most PickleLimits::streamBytes long.
+    Result<std::string> readPickle();
+    /// True for big-endian payloads. Files from before torch 2.1 do not say and are little-endian.
+    Result<bool> readByteOrder();
+    /// `version` (torch reads 1 to 10), `.format_version`, `.storage_alignment`.
+    Status checkFormat();
+    /// Every storage of the pickle has a record of its size, and every record has a use.
+    Status checkStorages(std::span<const StorageView> storages);
+
+    std::vector<Finding> takeFindings() { return std::move(m_findings); }
+
+private:
+    /// Nothing when the record is damaged or absurdly long, which has then been told.
+    Result<std::optional<std::string>> readText(uint32_t record);
+    /// An error in Strict mode, a finding of severity Error in Tolerant.
+    Status doubt(std::string_view code, std::string message);
+    void checkUnused(std::span<const StorageView> storages);
+
+    const io::ReadFile& m_file;
+    const ZipDirectory& m_zip;
+    ReadMode m_mode;
+    std::vector<Finding> m_findings;
+};
+
+} // namespace shardscope
