@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace shardscope {
+
+std::string_view kindName(CheckpointKind kind)
+{
+    switch (kind) {
+    case CheckpointKind::Unknown:
+        return "unknown";
+    case CheckpointKind::Zero1:
+        return "zero1";
+    case CheckpointKind::Zero2:
+        return "zero2";
+    case CheckpointKind::Bf16:
+        return "bf16";
+    case CheckpointKind::Zero3:
+        return "zero3";
+    case CheckpointKind::Fp16:
+        return "fp16";
+    case CheckpointKind::Fp16Unfused:
+        return "fp16-unfused";
+    case CheckpointKind::Torch:
+        return "torch";
+    case CheckpointKind::Universal:
+        return "universal";
+    case CheckpointKind::Swap:
+        return "swap";
+    case CheckpointKind::Weights:
+        return "weights";
+    }
+    return "unknown";
+}
+
+std::string rankText(const RankCoordinate& rank)
+{
+    return fmt::format("dp{}.tp{}.pp{}", rank.dp, rank.tp, rank.pp);
+}
+
+std::string_view fileRoleName(FileRole role)
+{
+    switch (role) {
+    case FileRole::ModelStates:
+        return "model-states";
+    case FileRole::OptimStates:
+        return "optim-states";
+    case FileRole::LayerStates:
+        return "layer-states";
+    case FileRole::ExpertStates:
+        return "expert-states";
+    case FileRole::Pointer:
+        return "pointer";
+    case FileRole::Script:
+        return "script";
+    case FileRole::Manifest:
+        return "manifest";
+    case FileRole::Swap:
+        return "swap";
+    case FileRole::Other:
+        return "other";
+    }
+    return "other";
+}
+
+std::string_view fileStatusName(FileStatus status)
+{
+    switch (status) {
+    case FileStatus::Ok:
+        return "ok";
+    case FileStatus::Missing:
+        return "missing";
+    case FileStatus::Damaged:
+        return "damaged";
+    case FileStatus::Stale:
+        return "stale";
+    case FileStatus::Foreign:
+        return "foreign";
+    case FileStatus::NotYetRead:
+        return "not-yet-read";
+    }
+    return "damaged";
+}
+
+const WholeTensor* Checkpoint::wholeOf(ParamId param) const
+{
+    const auto found = std::lower_bound(whole.begin(), whole.end(), param,
+        [](const WholeTensor& tensor, ParamId id) { return tensor.param < id; });
+    return found != whole.end() && found->param == param ? &*found : nullptr;
+}
+
+std::optional<ParamId> Checkpoint::findParam(std::string_view name) const
+{
+    const auto found = paramByName.find(std::string(name));
+    return found == paramByName.end() ? std::nullopt : std::optional(found->second);
+}
+
+const FlatUnit* Checkpoint::unitOf(ParamId param) const
+{
+    if (index(param) >= params.size())
+        return nullptr;
+    const UnitId unit = params[index(param)].unit;
+    return index(unit) < units.size() ? &units[index(unit)] : nullptr;
+}
+
+bool Checkpoint::isReadable(FileId id) const
+{
+    return index(id) < files.size() && files[index(id)].status == FileStatus::Ok;
+}
+
+std::vector<std::string> Checkpoint::stateNames() const
+{
+    std::vector<std::string> names;
+    std::unordered_set<std::string_view> seen;
+    const auto add = [&](const std::string& name) {
+        if (name != "weight" && seen.insert(name).second)
+            names.push_back(name);
+    };
+    bool hasWeight = false;
+    for (const FlatUnit& unit : units) {
+        for (const UnitState& state : unit.states) {
+            add(state.name);
+            hasWeight = hasWeight || state.name == "weight";
+        }
+    }
+    for (const WholeTensor& tensor : whole) {
+        add(tensor.state);
+        hasWeight = hasWeight || tensor.state == "weight";
+    }
+    if (hasWeight)
+        names.emplace_back("weight");
+    return names;
+}
+
+} // namespace shardscope

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/finding.h"
+#include "core/base/ids.h"
+#include "core/io/file_system.h"
+#include "core/partition/flat_partition.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+#include "core/torchfile/torch_file.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace shardscope {
+
+enum class CheckpointKind {
+    Unknown,
+    Zero1,
+    Zero2,
+    Bf16,
+    Zero3,
+    Fp16,
+    Fp16Unfused,
+    Torch,
+    Universal,
+    Swap,
+    Weights
+};
+/// "zero1", "zero2", "bf16", "zero3", "fp16", "fp16-unfused", "torch", "universal", "swap", "weights",
+/// "unknown".
+std::string_view kindName(CheckpointKind kind);
+
+struct ParallelDegrees {
+    uint32_t dp = 1; ///< ZeRO partition count (data × sequence ranks)
+    uint32_t tp = 1;
+    uint32_t pp = 1;
+    uint32_t ep = 1;
+};
+
+struct RankCoordinate {
+    uint32_t dp = 0;
+    uint32_t tp = 0;
+    uint32_t pp = 0;
+    bool operator==(const RankCoordinate&) const = default;
+};
+/// "dp3.tp0.pp0"
+std::string rankText(const RankCoordinate& rank);
+
+enum class FileRole {
+    ModelStates,
+    OptimStates,
+    LayerStates,
+    ExpertStates,
+    Pointer,
+    Script,
+    Manifest,
+    Swap,
+    Other
+};
+std::string_view fileRoleName(FileRole role); ///< "model-states", "optim-states", …
+enum class FileStatus { Ok, Missing, Damaged, Stale, Foreign, NotYetRead };
+std::string_view fileStatusName(FileStatus status);
+
+/// One file of the tag folder (or one that should be there).
+struct CheckpointFile {
+    io::Path path; ///< absolute
+    std::string name; ///< relative to Checkpoint::tagFolder
+    FileRole role = FileRole::Other;
+    FileStatus status = FileStatus::Ok;
+    std::optional<RankCoordinate> rank;
+    io::FileIdentity identity; ///< zero for missing files
+    /// Parsed content. Kept for rank 0's files and all optimizer files; null for what is missing, unreadable,
+    /// not a torch file, or was dropped after its facts were taken (other ranks' ZeRO-3 model files).
+    std::shared_ptr<const TorchFile> content;
+    uint64_t recordCount = 0;
+};
+
+enum class ParamRole { Trainable, Frozen, Buffer };
+
+/// One parameter or buffer of the model.
+struct Parameter {
+    std::string name; ///< DeepSpeed's, any bytes
+    Shape shape;
+    uint64_t elements = 0;
+    ParamRole role = ParamRole::Trainable;
+    int32_t group = -1; ///< optimizer param group; -1 for frozen and buffers
+    UnitId unit = kNoUnit; ///< the flat unit that holds it; kNoUnit when it is stored whole only
+    uint32_t indexInUnit = 0;
+    ParamId sharedWith
+        = kNoParam; ///< owner, for an alias of a tied parameter; an alias has no unit of its own
+};
+
+/// A run of stored elements in one file. Bytes are from the start of the file.
+struct StoredRun {
+    FileId file = kNoFile; ///< kNoFile: not stored, or not readable
+    uint32_t record = 0; ///< index into the file's zip records
+    uint64_t byteOffset = 0;
+    uint64_t elements = 0; ///< stored; may be shorter than the partition (lean) or, with a finding, longer
+    [[nodiscard]] bool isPresent() const { return file != kNoFile; }
+};
+
+/// One state of a flat unit: "fp32" first, then the optimizer's own in the order of rank 0's file ("exp_avg",
+/// …). For frozen units the only state is "weight".
+struct UnitState {
+    std::string name;
+    DType dtype = DType::Float32;
+    bool lean = false; ///< stored without padding (ZeRO-1/2 fp32 masters)
+    std::vector<StoredRun> perRank; ///< index = dp rank
+};
+
+enum class UnitKind { Group, SubGroup, Frozen };
+
+/// A ZeRO-1/2 param group, a ZeRO-3 sub-group, or a frozen ZeRO-3 parameter: what is flattened and
+/// partitioned as one.
+struct FlatUnit {
+    UnitKind kind = UnitKind::Group;
+    int32_t group = -1; ///< param group; -1 for frozen
+    std::optional<uint32_t> subgroup; ///< ZeRO-3 sub-group number
+    std::vector<ParamId> params; ///< in flat order
+    FlatPartition partition;
+    std::vector<UnitState> states;
+    std::optional<double> step; ///< the unit's optimizer step, as a number, from rank 0
+    /// rank 0's optimizer state entry for this unit (mapping node in the rank-0 optimizer file), kNoNode when
+    /// absent
+    NodeId stateNode = kNoNode;
+};
+
+/// A tensor that one file holds whole: ZeRO-1/2's 16-bit copies, frozen parameters and buffers.
+struct WholeTensor {
+    ParamId param = kNoParam;
+    std::string state = "weight";
+    DType dtype = DType::Float32;
+    StoredRun run;
+    std::vector<uint64_t> strides; ///< elements; row-major unless `contiguous` is false
+    bool contiguous = true;
+};
+
+struct ParamGroup {
+    uint32_t index = 0;
+    std::vector<UnitId> units;
+    uint64_t parameters = 0;
+    uint64_t elements = 0;
+    NodeId options = kNoNode; ///< the group's mapping in rank 0's optimizer file ("lr", "betas", …, "params")
+};
+
+struct StepCounters {
+    std::optional<int64_t> globalSteps;
+    std::optional<int64_t> globalSamples;
+    std::optional<int64_t> skippedSteps;
+};
+
+/// Everything known about one tag of a run, immutable. Views, verbs and planners share snapshots of it, not
+/// locks.
+///
+/// The logical model: parameters × states, per param group, with every scalar. A state element is found
+/// through Parameter::unit → FlatUnit::partition → UnitState::perRank, or through `whole`. Thread-safe.
+struct Checkpoint {
+    io::Path runFolder; ///< holds `latest` and the tags; equals tagFolder's parent
+    io::Path tagFolder;
+    std::string tag;
+    std::vector<std::string> tags; ///< all tag folders of the run, newest step last
+    std::optional<std::string> latest; ///< content of `latest`, stripped
+
+    bool supported = false; ///< this build can interpret the kind
+    std::string whyNot; ///< one sentence when not supported
+    /// Why there is no logical model to work on (Unsupported, NotFound, Damaged …); unset when there is one.
+    std::optional<Error> modelError;
+    bool complete = false; ///< every rank's file is there and fits: values can be trusted
+    bool fullyRead = false; ///< false for the first, quick snapshot
+
+    CheckpointKind kind = CheckpointKind::Unknown;
+    int zeroStage = 0;
+    ParallelDegrees parallel;
+    std::string precision; ///< "bf16", "fp16", "fp32"
+    std::string optimizer; ///< states' signature: "exp_avg+exp_avg_sq"
+    std::string deepspeedVersion;
+    StepCounters steps;
+    std::optional<uint64_t> subGroupSize; ///< ZeRO-3, as the source's ds_config says or as inferred
+    std::optional<double> lossScale;
+    std::string wrapper; ///< "transformers", "accelerate", "lightning", "megatron" or empty
+    std::vector<std::string> clientStateKeys;
+    std::vector<std::string> evidence; ///< why it is what it says it is
+    std::vector<Finding> findings;
+
+    std::vector<CheckpointFile> files;
+    FileId rank0Model = kNoFile;
+    FileId rank0Optim = kNoFile;
+    std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile where missing
+    std::vector<FileId> modelFiles; ///< ZeRO-3: index = dp rank; else one entry
+
+    std::vector<Parameter> params;
+    std::vector<FlatUnit> units;
+    std::vector<WholeTensor> whole;     ///< ascending by param, at most one per parameter: wholeOf() searches it
+    std::vector<ParamGroup> groups;
+    std::unordered_map<std::string, ParamId> paramByName;
+
+    /// The whole tensor of a parameter, or null.
+    [[nodiscard]] const WholeTensor* wholeOf(ParamId param) const;
+    [[nodiscard]] std::optional<ParamId> findParam(std::string_view name) const;
+    [[nodiscard]] const FlatUnit* unitOf(ParamId param) const;
+    [[nodiscard]] const CheckpointFile& file(FileId id) const { return files[index(id)]; }
+    /// Whether the file is there and was understood: its status is Ok.
+    [[nodiscard]] bool isReadable(FileId id) const;
+    /// Names of all states in the checkpoint, in order of first use, "weight" last: "fp32", "exp_avg", …, "weight".
+    [[nodiscard]] std::vector<std::string> stateNames() const;
+};
+
+using CheckpointPtr = std::shared_ptr<const Checkpoint>;
+
+} // namespace shardscope

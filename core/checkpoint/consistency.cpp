@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/reading.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/scalar_text.h"
+
+#include <algorithm>
+#include <map>
+
+namespace shardscope {
+
+namespace {
+
+NodeId wrapperOf(const PickleGraph& graph)
+{
+    return lookup(graph, graph.root(), "optimizer_state_dict");
+}
+
+std::optional<int64_t> partitionCount(const PickleGraph& graph)
+{
+    const NodeId node = lookup(graph, wrapperOf(graph), "partition_count");
+    if (node == kNoNode)
+        return std::nullopt;
+    if (const auto number = asInteger(graph, node))
+        return number;
+    std::optional<int64_t> most;
+    for (const NodeId item : sequenceItems(graph, node))
+        most = std::max(most.value_or(0), asInteger(graph, item).value_or(0));
+    return most;
+}
+
+/// The torch optimizer's dict: inside "base_optimizer_state" (ZeRO-1/2) or a second "optimizer_state_dict"
+/// (ZeRO-3).
+NodeId torchStateOf(const PickleGraph& graph)
+{
+    const NodeId wrapper = wrapperOf(graph);
+    const NodeId base = lookup(graph, wrapper, "base_optimizer_state");
+    return base != kNoNode ? base : lookup(graph, wrapper, "optimizer_state_dict");
+}
+
+/// What all ranks must agree on, as text. Step tensors are read: a rank from another step differs just there.
+struct RankFacts {
+    std::string steps;
+    std::string options;
+    std::string scaler;
+};
+
+std::string stepText(const Reading& reading, const TorchFile& file, NodeId node)
+{
+    const PickleGraph& graph = file.pickle();
+    if (const auto number = asNumber(graph, node))
+        return std::to_string(*number);
+    const auto tensor = asTensor(graph, node);
+    if (!tensor || tensor->elements() != 1)
+        return "?";
+    const auto extent = file.extentOf(*tensor);
+    if (!extent || reading.job.cancelled())
+        return "?";
+    const auto bytes = readScalar(reading, file.path(), extent->byteOffset, itemSize(tensor->dtype));
+    return bytes.empty() ? "?" : std::to_string(elementAsDouble(tensor->dtype, bytes.data()));
+}
+
+RankFacts factsOf(const Reading& reading, FileId id)
+{
+    const TorchFile& file = *reading.content(id);
+    const PickleGraph& graph = file.pickle();
+    RankFacts facts;
+    const NodeId torchState = torchStateOf(graph);
+    const auto states = mappingItems(graph, lookup(graph, torchState, "state"));
+    for (size_t i = 0; i + 1 < states.size(); i += 2) {
+        const NodeId step = lookup(graph, states[i + 1], "step");
+        if (step != kNoNode)
+            facts.steps += stepText(reading, file, step) + " ";
+    }
+    for (const GroupEntry& group : readParamGroups(graph, torchState))
+        facts.options += scalarText(graph, group.options) + "\n";
+    const NodeId scaler = lookup(graph, wrapperOf(graph), "loss_scaler");
+    if (scaler != kNoNode)
+        facts.scaler = scalarText(graph, scaler);
+    return facts;
+}
+
+/// The value most ranks have; among equals the one met first.
+std::string majority(const std::vector<std::pair<FileId, RankFacts>>& ranks, std::string RankFacts::*field)
+{
+    std::map<std::string, size_t> counts;
+    size_t most = 0;
+    for (const auto& [file, facts] : ranks)
+        most = std::max(most, ++counts[facts.*field]);
+    for (const auto& [file, facts] : ranks) {
+        if (counts[facts.*field] == most)
+            return facts.*field;
+    }
+    return {};
+}
+
+} // namespace
+
+bool markRenamed(const Reading& reading, FileId id)
+{
+    CheckpointFile& file = reading.out.files[index(id)];
+    const auto named = parseCheckpointFileName(file.name);
+    const auto saved = parseCheckpointFileName(file.content->zip().prefix() + ".pt");
+    if (!named || !saved || (named->role == saved->role && named->dp == saved->dp && named->mp == saved->mp))
+        return false;
+    file.status = FileStatus::Foreign;
+    reading.add(code::kRankForeign, Severity::Error, "the file was saved under another name and renamed",
+        file.name, {"it was saved as " + file.content->zip().prefix() + ".pt"});
+    return true;
+}
+
+void markForeignRanks(const Reading& reading)
+{
+    for (const FileId id : reading.out.optimFiles) {
+        const TorchFile* content = reading.content(id);
+        if (content == nullptr)
+            continue;
+        CheckpointFile& file = reading.out.files[index(id)];
+        if (wrapperOf(content->pickle()) == kNoNode) {
+            file.status = FileStatus::Damaged;
+            reading.add(
+                code::kRankForeign, Severity::Error, "the file holds no `optimizer_state_dict`", file.name);
+            file.content.reset();
+            continue;
+        }
+        if (markRenamed(reading, id))
+            continue;
+        const auto count = partitionCount(content->pickle());
+        if (count && *count != int64_t{reading.worldSize}) {
+            file.status = FileStatus::Foreign;
+            reading.add(code::kRankForeign, Severity::Error,
+                "the file was saved by a run of another world size", file.name,
+                {"its partition_count is " + std::to_string(*count),
+                    "the checkpoint has " + std::to_string(reading.worldSize) + " ranks"});
+        }
+    }
+}
+
+void checkRanksAgree(const Reading& reading)
+{
+    std::vector<std::pair<FileId, RankFacts>> ranks;
+    for (const FileId id : reading.out.optimFiles) {
+        if (reading.content(id) != nullptr && reading.out.file(id).status != FileStatus::Foreign)
+            ranks.emplace_back(id, factsOf(reading, id));
+    }
+    struct Check {
+        std::string RankFacts::*field;
+        std::string_view code;
+        const char* message;
+    };
+    for (const Check& check :
+        {Check{&RankFacts::steps, code::kStepMismatch, "the rank was saved at another step than the others"},
+            Check{&RankFacts::options, code::kOptionMismatch,
+                "the rank's param group options differ from the others'"},
+            Check{&RankFacts::scaler, code::kOptionMismatch,
+                "the rank's loss scaler differs from the others'"}}) {
+        const std::string usual = majority(ranks, check.field);
+        for (const auto& [id, facts] : ranks) {
+            if (facts.*check.field == usual)
+                continue;
+            CheckpointFile& file = reading.out.files[index(id)];
+            file.status = FileStatus::Foreign;
+            reading.add(check.code, Severity::Error, check.message, file.name,
+                {"here: " + (facts.*check.field).substr(0, 200), "elsewhere: " + usual.substr(0, 200)});
+        }
+    }
+}
+
+void checkModelFile(const Reading& reading, FileId id)
+{
+    if (markRenamed(reading, id))
+        return;
+    const PickleGraph& first = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& other = reading.content(id)->pickle();
+    for (const std::string_view key : {"dp_world_size", "global_steps", "skipped_steps", "ds_version"}) {
+        const std::string here = scalarText(other, lookup(other, other.root(), key));
+        const std::string there = scalarText(first, lookup(first, reading.modelRoot, key));
+        if (here == there)
+            continue;
+        CheckpointFile& file = reading.out.files[index(id)];
+        file.status = FileStatus::Foreign;
+        reading.add(key == "dp_world_size" || key == "ds_version" ? code::kRankForeign : code::kStepMismatch,
+            Severity::Error,
+            "the model file does not belong to the others: `" + std::string(key) + "` differs", file.name,
+            {"here: " + here, "rank 0: " + there});
+    }
+}
+
+} // namespace shardscope

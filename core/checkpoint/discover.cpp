@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/discover.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kPointerLimitBytes = 4096;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+struct Folder {
+    io::Path path;
+    std::vector<io::DirectoryEntry> entries;
+
+    [[nodiscard]] bool has(std::string_view name) const
+    {
+        return std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return e.name == name; });
+    }
+    [[nodiscard]] bool isTagFolder() const
+    {
+        return std::any_of(entries.begin(), entries.end(), [](const io::DirectoryEntry& e) {
+            return e.type != io::FileType::Directory && parseCheckpointFileName(e.name).has_value();
+        });
+    }
+};
+
+Result<Folder> listFolder(io::FileSystem& files, const io::Path& path)
+{
+    SHARDSCOPE_TRY(auto entries, files.list(path));
+    return Folder{path, std::move(entries)};
+}
+
+bool isPlainName(std::string_view name)
+{
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos
+        && name.find('\0') == std::string_view::npos;
+}
+
+std::string_view strip(std::string_view text)
+{
+    static constexpr std::string_view kBlank = " \t\r\n\v\f";
+    if (text.starts_with(kByteOrderMark))
+        text.remove_prefix(kByteOrderMark.size());
+    const size_t begin = text.find_first_not_of(kBlank);
+    if (begin == std::string_view::npos)
+        return {};
+    return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+/// Sub-folders that hold DeepSpeed's files; a folder that cannot be listed is none.
+std::vector<std::string> tagsIn(io::FileSystem& files, const Folder& run)
+{
+    std::vector<std::string> tags;
+    for (const io::DirectoryEntry& entry : run.entries) {
+        if (entry.type != io::FileType::Directory && entry.type != io::FileType::Symlink)
+            continue;
+        if (entry.name.starts_with(".")) // work folders of an unfinished job
+            continue;
+        const auto folder = listFolder(files, run.path / entry.name);
+        if (folder && folder->isTagFolder())
+            tags.push_back(entry.name);
+    }
+    std::sort(tags.begin(), tags.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
+    return tags;
+}
+
+std::string wrapperOf(const Folder& run, const std::string& tag)
+{
+    if (run.has("trainer_state.json") || run.has("training_args.bin"))
+        return "transformers";
+    if (run.has("random_states_0.pkl") || tag == "pytorch_model")
+        return "accelerate";
+    if (run.path.filename().string().ends_with(".ckpt") && tag == "checkpoint")
+        return "lightning";
+    if (run.has("latest_checkpointed_iteration.txt"))
+        return "megatron";
+    return {};
+}
+
+/// The newest `checkpoint-N` of a Trainer's output folder, or empty.
+std::string newestTrainerCheckpoint(io::FileSystem& files, const Folder& output)
+{
+    std::vector<std::string> names;
+    for (const io::DirectoryEntry& entry : output.entries) {
+        if (!entry.name.starts_with("checkpoint-") || entry.type == io::FileType::Regular)
+            continue;
+        const auto folder = listFolder(files, output.path / entry.name);
+        if (folder && (folder->has("latest") || !tagsIn(files, *folder).empty()))
+            names.push_back(entry.name);
+    }
+    const auto newest = std::max_element(
+        names.begin(), names.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
+    return newest == names.end() ? std::string() : *newest;
+}
+
+CheckpointKind foreignKindOf(const Folder& folder)
+{
+    if (folder.has("zero") && !folder.has("latest"))
+        return CheckpointKind::Universal;
+    if (folder.has("latest_universal") && !folder.has("latest"))
+        return CheckpointKind::Universal;
+    if (folder.has("zero_stage_3"))
+        return CheckpointKind::Swap;
+    const bool swapFiles = std::any_of(folder.entries.begin(), folder.entries.end(),
+        [](const auto& e) { return e.name.ends_with(".tensor.swp"); });
+    return swapFiles ? CheckpointKind::Swap : CheckpointKind::Unknown;
+}
+
+void readPointer(io::FileSystem& files, const Folder& run, Discovery& out)
+{
+    if (!run.has("latest"))
+        return;
+    const auto text = files.readSmall(run.path / "latest", kPointerLimitBytes);
+    if (!text) {
+        out.findings.push_back({code::kLatestDangling, Severity::Error,
+            "the pointer file `latest` cannot be read", "latest", {describe(text.error())}});
+        return;
+    }
+    out.latest = std::string(strip(*text));
+    if (text->starts_with(kByteOrderMark))
+        out.findings.push_back({code::kLatestDangling, Severity::Warning,
+            "`latest` begins with a byte order mark, which stock DeepSpeed takes for part of the name",
+            "latest", {"an editor added it; write the tag's name as plain text"}});
+}
+
+/// A universal checkpoint's run folder may have `latest_universal` alone.
+std::string universalTag(io::FileSystem& files, const Folder& run)
+{
+    if (run.has("latest") || !run.has("latest_universal"))
+        return {};
+    const auto text = files.readSmall(run.path / "latest_universal", kPointerLimitBytes);
+    const std::string name = text ? std::string(strip(*text)) : std::string();
+    return isPlainName(name) && files.list(run.path / name) ? name : std::string();
+}
+
+Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discovery& out)
+{
+    if (!wanted.empty()) {
+        if (!isPlainName(wanted))
+            return fail(ErrorCode::Usage, "a tag is a plain folder name, not `" + wanted + "`");
+        const auto folder = listFolder(files, out.runFolder / wanted);
+        if (!folder)
+            return fail(ErrorCode::NotFound, "there is no tag `" + wanted + "` in this run folder",
+                out.runFolder.string(),
+                out.tags.empty() ? "" : "its newest tag is `" + out.tags.back() + "`");
+        out.tag = wanted;
+        out.tagFolder = folder->path;
+        out.foreignKind = foreignKindOf(*folder);
+        return {};
+    }
+    const std::string list = out.tags.empty()
+        ? "no tag folder holds checkpoint files"
+        : "name one with --tag; the newest is `" + out.tags.back() + "`";
+    if (!out.latest) {
+        out.findings.push_back({code::kLatestMissing, Severity::Error,
+            "the pointer file `latest` is missing, so no tag is chosen", "latest", {list}});
+        return {};
+    }
+    const auto dangling = [&](const std::string& why) {
+        out.findings.push_back({code::kLatestDangling, Severity::Error,
+            "`latest` names `" + toValidUtf8(*out.latest).substr(0, 200) + "`, and " + why, "latest",
+            {list}});
+    };
+    if (!isPlainName(*out.latest)) {
+        dangling("a tag is the plain name of a folder beside it");
+        return {};
+    }
+    const auto folder = listFolder(files, out.runFolder / *out.latest);
+    if (!folder) {
+        dangling("there is no such tag folder");
+        return {};
+    }
+    const CheckpointKind foreign = foreignKindOf(*folder);
+    if (!folder->isTagFolder() && foreign == CheckpointKind::Unknown) {
+        dangling("that folder holds no state files of DeepSpeed");
+        return {};
+    }
+    out.tag = *out.latest;
+    out.tagFolder = folder->path;
+    out.foreignKind = foreign;
+    return {};
+}
+
+Result<Discovery> discoverRun(io::FileSystem& files, const Folder& run, const std::string& tag)
+{
+    Discovery out;
+    out.runFolder = run.path;
+    readPointer(files, run, out);
+    out.tags = tagsIn(files, run);
+    const std::string universal = tag.empty() ? universalTag(files, run) : std::string();
+    SHARDSCOPE_CHECK(chooseTag(files, universal.empty() ? tag : universal, out));
+    out.wrapper = wrapperOf(run, out.tag);
+    return out;
+}
+
+Result<Discovery> discoverTag(io::FileSystem& files, const Folder& tagFolder)
+{
+    Discovery out;
+    out.tagFolder = tagFolder.path;
+    out.tag = tagFolder.path.filename().string();
+    out.runFolder = tagFolder.path.parent_path();
+    if (const auto run = listFolder(files, out.runFolder)) {
+        readPointer(files, *run, out);
+        out.tags = tagsIn(files, *run);
+        out.wrapper = wrapperOf(*run, out.tag);
+    }
+    if (std::find(out.tags.begin(), out.tags.end(), out.tag) == out.tags.end())
+        out.tags.push_back(out.tag);
+    return out;
+}
+
+} // namespace
+
+Result<Discovery> discover(
+    io::FileSystem& files, const io::Path& given, const std::string& tag, JobContext& job)
+{
+    SHARDSCOPE_CHECK(job.poll());
+    SHARDSCOPE_TRY(const io::Path path, files.canonical(given));
+    SHARDSCOPE_TRY(const io::FileInfo info, files.stat(path));
+
+    if (info.type != io::FileType::Directory) {
+        const std::string name = path.filename().string();
+        if (name == "latest") {
+            SHARDSCOPE_TRY(const Folder run, listFolder(files, path.parent_path()));
+            return discoverRun(files, run, tag);
+        }
+        if (parseCheckpointFileName(name)) {
+            SHARDSCOPE_TRY(const Folder folder, listFolder(files, path.parent_path()));
+            SHARDSCOPE_TRY(Discovery out, discoverTag(files, folder));
+            out.selectedFile = name;
+            return out;
+        }
+        Discovery lone;
+        lone.tagFolder = path.parent_path();
+        lone.selectedFile = name;
+        if (name.ends_with(".tensor.swp"))
+            lone.foreignKind = CheckpointKind::Swap;
+        return lone;
+    }
+
+    SHARDSCOPE_TRY(const Folder folder, listFolder(files, path));
+    if (folder.entries.empty())
+        return fail(ErrorCode::NotACheckpoint, "the folder is empty", path.string(),
+            "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
+    const CheckpointKind foreign = foreignKindOf(folder);
+    if (folder.isTagFolder()) {
+        SHARDSCOPE_TRY(Discovery out, discoverTag(files, folder));
+        out.foreignKind = foreign;
+        return out;
+    }
+    if (folder.has("latest") || !tagsIn(files, folder).empty())
+        return discoverRun(files, folder, tag);
+    if (foreign != CheckpointKind::Unknown) {
+        Discovery out;
+        out.runFolder = path.parent_path();
+        out.tagFolder = path;
+        out.tag = path.filename().string();
+        out.foreignKind = foreign;
+        return out;
+    }
+    if (const std::string newest = newestTrainerCheckpoint(files, folder); !newest.empty()) {
+        SHARDSCOPE_TRY(const Folder run, listFolder(files, path / newest));
+        SHARDSCOPE_TRY(Discovery out, discoverRun(files, run, tag));
+        out.wrapper = "transformers";
+        return out;
+    }
+    return fail(ErrorCode::NotACheckpoint, "nothing in this folder was written by DeepSpeed", path.string(),
+        "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
+}
+
+} // namespace shardscope

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/reading.h"
+
+#include "core/base/finding_codes.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+FileRole roleOf(const std::string& name, io::FileType type)
+{
+    if (name == "shardscope.json" || name == "repair.json")
+        return FileRole::Manifest;
+    if (name == "latest" || name == "latest_universal")
+        return FileRole::Pointer;
+    if (name.ends_with(".py"))
+        return FileRole::Script;
+    if (name == "offloaded_tensors" && type == io::FileType::Directory)
+        return FileRole::Swap;
+    return FileRole::Other;
+}
+
+Status addFolder(const Reading& reading, const io::Path& folder, std::set<std::string>& seen)
+{
+    SHARDSCOPE_TRY(const auto entries, reading.files.list(folder));
+    for (const io::DirectoryEntry& entry : entries) {
+        SHARDSCOPE_CHECK(reading.job.poll());
+        CheckpointFile file;
+        file.path = folder / entry.name;
+        file.name = entry.name;
+        const auto parsed = parseCheckpointFileName(entry.name);
+        if (parsed) {
+            file.role = parsed->role;
+            file.rank = RankCoordinate{parsed->dp, parsed->mp, 0};
+        } else {
+            file.role = roleOf(entry.name, entry.type);
+        }
+        // A folder with a state file's name stays in the table: opening it says what is wrong.
+        if (entry.type == io::FileType::Directory && !parsed && file.role != FileRole::Swap)
+            continue;
+        if (!seen.insert(entry.name).second)
+            continue; // an earlier root has it
+        const auto info = reading.files.stat(file.path);
+        if (info) {
+            file.identity = info->identity;
+        } else {
+            file.status = FileStatus::Damaged;
+            if (!parsed) // opening a state file tells the same
+                reading.add(code::kFileUnreadable, Severity::Warning, "the file cannot be looked at",
+                    entry.name, {describe(info.error())});
+        }
+        if (file.role == FileRole::Other)
+            file.status = FileStatus::Foreign;
+        reading.out.files.push_back(std::move(file));
+    }
+    return {};
+}
+
+} // namespace
+
+void Reading::refuse(std::string why) const
+{
+    if (out.modelError && out.modelError->code == ErrorCode::Unsupported)
+        return;
+    out.supported = false;
+    out.whyNot = why;
+    out.modelError = Error{ErrorCode::Unsupported,
+        "this checkpoint is recognised, but not supported yet: " + why, out.tagFolder.string(), {}};
+    add(code::kNotSupported, Severity::Info, std::move(why), {});
+}
+
+void Reading::noModel(Error error) const
+{
+    if (!out.modelError)
+        out.modelError = std::move(error);
+}
+
+Status buildFileTable(const Reading& reading, const std::vector<io::Path>& roots)
+{
+    std::set<std::string> seen;
+    SHARDSCOPE_CHECK(addFolder(reading, reading.out.tagFolder, seen));
+    for (const io::Path& root : roots) {
+        // A root is another run folder with the same tag, or a folder that holds the files themselves.
+        const io::Path inner = root / reading.out.tag;
+        const bool hasTag = !reading.out.tag.empty() && reading.files.list(inner).has_value();
+        SHARDSCOPE_CHECK(addFolder(reading, hasTag ? inner : root, seen));
+    }
+    return {};
+}
+
+namespace {
+
+/// Index of every state file by (role, dp); the one with the wanted prefix wins.
+std::map<std::pair<FileRole, uint32_t>, FileId> filesByRank(const Reading& reading, bool zero3)
+{
+    std::map<std::pair<FileRole, uint32_t>, FileId> out;
+    for (uint32_t i = 0; i < reading.out.files.size(); ++i) {
+        const CheckpointFile& file = reading.out.files[i];
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (!parsed || parsed->mp != 0 || parsed->fastWriterPart)
+            continue;
+        if (parsed->role == FileRole::ModelStates && parsed->zero3Model != zero3)
+            continue;
+        if (parsed->role == FileRole::OptimStates && parsed->bf16Prefix != reading.bf16Prefix)
+            continue;
+        out.emplace(std::pair(parsed->role, parsed->dp), FileId{i});
+    }
+    return out;
+}
+
+FileId addMissing(const Reading& reading, std::string name, FileRole role, uint32_t dp)
+{
+    CheckpointFile file;
+    file.path = reading.out.tagFolder / name;
+    file.name = std::move(name);
+    file.role = role;
+    file.rank = RankCoordinate{dp, 0, 0};
+    file.status = FileStatus::Missing;
+    reading.out.files.push_back(std::move(file));
+    return FileId{static_cast<uint32_t>(reading.out.files.size() - 1)};
+}
+
+void markStale(const Reading& reading, bool zero3)
+{
+    for (CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (!parsed || parsed->mp != 0)
+            continue;
+        if (parsed->role == FileRole::OptimStates && parsed->bf16Prefix != reading.bf16Prefix) {
+            file.status = FileStatus::Stale;
+            reading.add(code::kMixedPrefix, Severity::Warning,
+                "the optimizer file has the other precision prefix; a run in the other precision left it "
+                "here",
+                file.name);
+            continue;
+        }
+        const bool perRank = parsed->role == FileRole::OptimStates
+            || (parsed->role == FileRole::ModelStates && parsed->zero3Model);
+        const bool wrongStage = parsed->role == FileRole::ModelStates && parsed->zero3Model != zero3;
+        if (wrongStage || (perRank && parsed->dp >= reading.worldSize)) {
+            file.status = FileStatus::Stale;
+            reading.add(code::kStaleFile, Severity::Warning,
+                wrongStage
+                    ? "the model file was written by a run of another ZeRO stage"
+                    : "the rank is beyond the world size of this checkpoint; an earlier, larger save left it",
+                file.name, {"world size " + std::to_string(reading.worldSize)});
+        }
+    }
+}
+
+} // namespace
+
+void markExpectedFiles(Reading& reading, bool zero3)
+{
+    const auto byRank = filesByRank(reading, zero3);
+    const auto expect = [&](FileRole role, uint32_t dp, const std::string& name) {
+        if (const auto found = byRank.find({role, dp}); found != byRank.end())
+            return found->second;
+        reading.add(role == FileRole::ModelStates ? code::kModelStatesMissing : code::kRankMissing,
+            Severity::Error, "the file of rank " + std::to_string(dp) + " is missing", name,
+            {"the checkpoint was saved by " + std::to_string(reading.worldSize) + " ranks"});
+        return addMissing(reading, name, role, dp);
+    };
+    Checkpoint& out = reading.out;
+    out.optimFiles.clear();
+    out.modelFiles.clear();
+    for (uint32_t dp = 0; dp < reading.worldSize; ++dp) {
+        out.optimFiles.push_back(expect(FileRole::OptimStates, dp, optimFileName(dp, 0, reading.bf16Prefix)));
+        if (zero3)
+            out.modelFiles.push_back(expect(FileRole::ModelStates, dp, zero3ModelFileName(dp, 0)));
+    }
+    if (!zero3)
+        out.modelFiles.push_back(expect(FileRole::ModelStates, 0, modelFileName(0)));
+    markStale(reading, zero3);
+}
+
+} // namespace shardscope

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/reading.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_set>
+
+namespace shardscope {
+
+namespace {
+
+/// Reads one tensor of `module` and the names that belong to it.
+class ModuleReader
+{
+public:
+    explicit ModuleReader(Reading& reading)
+        : m_reading(reading)
+        , m_graph(reading.content(reading.out.rank0Model)->pickle())
+    {
+    }
+
+    void run(bool weightsAreWhole)
+    {
+        readBufferNames();
+        readFrozenShapes();
+        readSharedNames();
+        const auto items = mappingItems(m_graph, lookup(m_graph, m_reading.modelRoot, "module"));
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            if (const auto name = asString(m_graph, items[i]))
+                readEntry(std::string(*name), items[i + 1], weightsAreWhole);
+        }
+        addMissingFrozen();
+        std::sort(m_reading.out.whole.begin(), m_reading.out.whole.end(),
+            [](const WholeTensor& a, const WholeTensor& b) { return a.param < b.param; });
+    }
+
+private:
+    void readBufferNames()
+    {
+        for (const NodeId item :
+            sequenceItems(m_graph, lookup(m_graph, m_reading.modelRoot, "buffer_names"))) {
+            if (const auto name = asString(m_graph, item))
+                m_buffers.emplace(*name);
+        }
+    }
+
+    void readFrozenShapes()
+    {
+        const auto items = mappingItems(m_graph, lookup(m_graph, m_reading.modelRoot, "frozen_param_shapes"));
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(m_graph, items[i]);
+            auto shape = asShape(m_graph, items[i + 1]);
+            if (name && shape)
+                m_frozen.emplace(std::string(*name), std::move(*shape));
+        }
+    }
+
+    void readSharedNames()
+    {
+        const auto items = mappingItems(m_graph, lookup(m_graph, m_reading.modelRoot, "shared_params"));
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto alias = asString(m_graph, items[i]);
+            const auto owner = asString(m_graph, items[i + 1]);
+            if (alias && owner)
+                m_shared.emplace(std::string(*alias), std::string(*owner));
+        }
+    }
+
+    void readEntry(const std::string& name, NodeId node, bool weightsAreWhole)
+    {
+        if (!looksLikeTensor(m_graph, node))
+            return; // extra state of a module: carried with the file, no parameter
+        const auto tensor = asTensor(m_graph, node);
+        if (!tensor) {
+            m_reading.add(code::kTensorInvalid, Severity::Error,
+                "the tensor's description does not hold together", percentEncode(name) + "#weight",
+                {describe(tensor.error())});
+            return;
+        }
+        const bool isBuffer = m_buffers.contains(name);
+        if (const auto alias = m_shared.find(name); alias != m_shared.end() && !isBuffer) {
+            addAlias(name, alias->second, weightsAreWhole ? &tensor->sizes : nullptr);
+            return;
+        }
+        auto known = m_reading.out.findParam(name);
+        if (!known && !isBuffer && !weightsAreWhole && !m_frozen.contains(name)) {
+            m_reading.add(code::kAliasUnrecorded, Severity::Warning,
+                "the module lists this name, but no shard holds it: probably a tie that was not recorded",
+                percentEncode(name) + "#weight",
+                {"a module object registered under two names leaves no record of the tie"});
+            return;
+        }
+        if (!known && !isBuffer && weightsAreWhole) {
+            if (const auto owner = m_byExtent.find(extentKey(*tensor)); owner != m_byExtent.end()) {
+                addAlias(name, m_reading.out.params[index(owner->second)].name, &tensor->sizes);
+                return;
+            }
+        }
+        if (!known) {
+            Shape shape = tensor->sizes;
+            if (const auto frozen = m_frozen.find(name); frozen != m_frozen.end())
+                shape = frozen->second;
+            known = addParameter(
+                m_reading, name, std::move(shape), isBuffer ? ParamRole::Buffer : ParamRole::Frozen);
+        }
+        if (weightsAreWhole || isBuffer)
+            addWhole(*known, *tensor);
+    }
+
+    /// `shape` is null where the module holds placeholders (ZeRO-3): the owner's counts.
+    void addAlias(const std::string& name, const std::string& owner, const Shape* shape)
+    {
+        const auto ownerId = m_reading.out.findParam(owner);
+        if (!ownerId) { // the owner follows later in the module: remember it as a parameter of its own shape
+            m_reading.add(code::kAliasUnrecorded, Severity::Warning,
+                "the tied parameter's owner is not in the checkpoint", percentEncode(name) + "#weight",
+                {"owner " + owner});
+            return;
+        }
+        const Parameter& target = m_reading.out.params[index(*ownerId)];
+        const ParamRole role = target.role;
+        const int32_t group = target.group;
+        const ParamId alias
+            = addParameter(m_reading, name, shape == nullptr ? Shape(target.shape) : *shape, role);
+        m_reading.out.params[index(alias)].sharedWith = *ownerId;
+        m_reading.out.params[index(alias)].group = group;
+    }
+
+    void addWhole(ParamId param, const TensorView& tensor)
+    {
+        Checkpoint& out = m_reading.out;
+        const CheckpointFile& file = out.file(out.rank0Model);
+        const auto extent = file.content->extentOf(tensor);
+        const std::string where = percentEncode(out.params[index(param)].name) + "#weight";
+        if (!extent) {
+            m_reading.add(code::kTensorInvalid, Severity::Error,
+                "the tensor's bytes are not where they should be", where, {describe(extent.error())});
+            return;
+        }
+        if (tensor.sizes != out.params[index(param)].shape) {
+            m_reading.add(code::kTensorInvalid, Severity::Error,
+                "the stored copy has another shape than param_shapes says", where,
+                {shapeText(tensor.sizes), shapeText(out.params[index(param)].shape)});
+            return;
+        }
+        WholeTensor whole;
+        whole.param = param;
+        whole.dtype = tensor.dtype;
+        whole.strides = tensor.strides;
+        whole.contiguous = tensor.isContiguous();
+        whole.run = {out.rank0Model, extent->record, extent->byteOffset, out.params[index(param)].elements};
+        if (whole.run.elements > 0) // empty tensors share an address without being tied
+            m_byExtent.emplace(extentKey(tensor), param);
+        out.whole.push_back(std::move(whole));
+    }
+
+    using ExtentKey = std::tuple<std::string, uint64_t, Shape>;
+    static ExtentKey extentKey(const TensorView& tensor)
+    {
+        return {std::string(tensor.storage.key), tensor.storageOffset, tensor.sizes};
+    }
+
+    /// Frozen parameters that `module` does not list (excluded at save, or zero-element ones that were left
+    /// out).
+    void addMissingFrozen()
+    {
+        for (const auto& [name, shape] : m_frozen) {
+            if (!m_reading.out.findParam(name))
+                addParameter(m_reading, name, shape, ParamRole::Frozen);
+        }
+    }
+
+    Reading& m_reading;
+    const PickleGraph& m_graph;
+    std::unordered_set<std::string> m_buffers;
+    std::map<std::string, Shape> m_frozen;
+    std::map<std::string, std::string> m_shared;
+    std::map<ExtentKey, ParamId> m_byExtent;
+};
+
+} // namespace
+
+ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole role)
+{
+    Checkpoint& out = reading.out;
+    const auto [entry, isNew]
+        = out.paramByName.emplace(name, ParamId{static_cast<uint32_t>(out.params.size())});
+    if (!isNew)
+        return entry->second;
+    Parameter param;
+    param.name = std::move(name);
+    const auto elements = elementCount(shape);
+    if (!elements)
+        reading.add(code::kTensorInvalid, Severity::Error,
+            "the shape has more elements than 64 bits can count", percentEncode(param.name) + "#fp32");
+    param.elements = elements.value_or(0);
+    param.shape = std::move(shape);
+    param.role = role;
+    out.params.push_back(std::move(param));
+    return entry->second;
+}
+
+void readModule(Reading& reading, bool weightsAreWhole)
+{
+    if (reading.content(reading.out.rank0Model) != nullptr)
+        ModuleReader(reading).run(weightsAreWhole);
+}
+
+std::optional<std::vector<std::vector<NamedShape>>> readParamShapes(const Reading& reading)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    if (file == nullptr)
+        return std::nullopt;
+    const PickleGraph& graph = file->pickle();
+    const NodeId list = lookup(graph, reading.modelRoot, "param_shapes");
+    if (list == kNoNode || graph.kind(list) != NodeKind::List)
+        return std::nullopt;
+    std::vector<std::vector<NamedShape>> out;
+    for (const NodeId entry : sequenceItems(graph, list)) {
+        if (!isMapping(graph, entry))
+            return std::nullopt;
+        auto& group = out.emplace_back();
+        const auto items = mappingItems(graph, entry);
+        group.reserve(items.size() / 2);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(graph, items[i]);
+            auto shape = asShape(graph, items[i + 1]);
+            if (!name || !shape || !elementCount(*shape))
+                return std::nullopt;
+            group.push_back({std::string(*name), std::move(*shape)});
+        }
+    }
+    return out;
+}
+
+} // namespace shardscope

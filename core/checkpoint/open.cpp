@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/open.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/reading.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace shardscope {
+
+namespace {
+
+/// One opening, from the discovered folder to the frozen model.
+class Opening
+{
+public:
+    Opening(io::FileSystem& files, const OpenOptions& options, JobContext& job, Checkpoint& out)
+        : m_options(options)
+        , m_reading{files, job, options.depth, out}
+        , m_out(out)
+    {
+    }
+
+    Status run(CheckpointKind foreignKind)
+    {
+        SHARDSCOPE_CHECK(buildFileTable(m_reading, m_options.roots));
+        if (foreignKind != CheckpointKind::Unknown) {
+            m_out.kind = foreignKind;
+            m_reading.refuse(foreignKind == CheckpointKind::Swap ? "it is an NVMe swap folder"
+                                                                 : "it is a universal checkpoint");
+            return {};
+        }
+        choosePrefix();
+        SHARDSCOPE_TRY(const bool zero3, decideStage());
+        if (m_out.kind == CheckpointKind::Torch)
+            return readStage0();
+        SHARDSCOPE_CHECK(readRanks(zero3));
+        describeEvidence(zero3);
+        return {};
+    }
+
+    void finish()
+    {
+        m_out.fullyRead = m_options.depth == OpenDepth::Full;
+        m_out.supported = m_out.kind != CheckpointKind::Unknown
+            && !(m_out.modelError && m_out.modelError->code == ErrorCode::Unsupported);
+        const bool wrong = std::any_of(m_out.findings.begin(), m_out.findings.end(),
+            [](const Finding& finding) { return finding.severity == Severity::Error; });
+        m_out.complete = m_out.supported && !m_out.modelError && m_out.fullyRead && !wrong;
+        if (!m_out.supported && m_out.whyNot.empty() && m_out.modelError)
+            m_out.whyNot = m_out.modelError->message;
+    }
+
+private:
+    /// The precision prefix that most optimizer files have; on a tie that of the newest file.
+    void choosePrefix()
+    {
+        int64_t newest[2] = {-1, -1};
+        size_t count[2] = {0, 0};
+        for (const CheckpointFile& file : m_out.files) {
+            const auto parsed = parseCheckpointFileName(file.name);
+            if (!parsed || parsed->role != FileRole::OptimStates)
+                continue;
+            ++count[parsed->bf16Prefix];
+            newest[parsed->bf16Prefix] = std::max(newest[parsed->bf16Prefix], file.identity.modifiedNs);
+        }
+        m_reading.bf16Prefix = count[1] > count[0] || (count[1] == count[0] && newest[1] > newest[0]);
+        m_optimCount = std::max(count[0], count[1]);
+    }
+
+    /// The readable file of the lowest rank with this role, or kNoFile.
+    FileId firstReadable(const std::function<bool(const CheckpointFileName&)>& wanted)
+    {
+        std::vector<std::pair<uint32_t, FileId>> found;
+        for (uint32_t i = 0; i < m_out.files.size(); ++i) {
+            const auto parsed = parseCheckpointFileName(m_out.files[i].name);
+            if (parsed && parsed->mp == 0 && !parsed->fastWriterPart && wanted(*parsed))
+                found.emplace_back(parsed->dp, FileId{i});
+        }
+        std::sort(found.begin(), found.end());
+        for (const auto& [rank, id] : found) {
+            if (loadFile(m_reading, id))
+                return id;
+        }
+        return kNoFile;
+    }
+
+    Result<bool> decideStage()
+    {
+        const FileId optim = firstReadable([&](const CheckpointFileName& name) {
+            return name.role == FileRole::OptimStates && name.bf16Prefix == m_reading.bf16Prefix;
+        });
+        if (optim != kNoFile) {
+            const PickleGraph& graph = m_reading.content(optim)->pickle();
+            const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+            setKind(graph, wrapper);
+        }
+        const bool anyZero3
+            = std::any_of(m_out.files.begin(), m_out.files.end(), [](const CheckpointFile& file) {
+                  const auto parsed = parseCheckpointFileName(file.name);
+                  return parsed && parsed->zero3Model;
+              });
+        const bool zero3
+            = m_out.kind == CheckpointKind::Zero3 || (m_out.kind == CheckpointKind::Unknown && anyZero3);
+        m_out.rank0Model = firstReadable([&](const CheckpointFileName& name) {
+            return name.role == FileRole::ModelStates && name.zero3Model == zero3;
+        });
+        if (optim == kNoFile && m_out.rank0Model == kNoFile)
+            return failNothingReadable();
+        if (m_out.rank0Model != kNoFile)
+            m_reading.modelRoot = m_reading.content(m_out.rank0Model)->pickle().root();
+        if (m_optimCount == 0 && !zero3)
+            m_out.kind = CheckpointKind::Torch;
+        if (m_out.kind == CheckpointKind::Unknown && zero3)
+            m_out.kind = CheckpointKind::Zero3;
+        m_out.zeroStage = m_out.kind == CheckpointKind::Zero3 ? 3 : m_out.zeroStage;
+        m_guideOptim = optim;
+        return zero3;
+    }
+
+    /// No state file could be opened: the error of the first one is the answer (an only file that is hostile,
+    /// torn …).
+    tl::unexpected<Error> failNothingReadable()
+    {
+        for (const CheckpointFile& file : m_out.files) {
+            if (!parseCheckpointFileName(file.name))
+                continue;
+            const auto opened
+                = TorchFile::open(m_reading.files, file.path, ReadMode::Tolerant, m_reading.job);
+            if (!opened)
+                return forward(opened.error());
+        }
+        return fail(ErrorCode::NotACheckpoint, "the tag folder holds no state files of DeepSpeed",
+            m_out.tagFolder.string());
+    }
+
+    void setKind(const PickleGraph& graph, NodeId wrapper)
+    {
+        if (lookup(graph, wrapper, "fp32_flat_groups") != kNoNode) {
+            m_out.kind = CheckpointKind::Zero3;
+            return;
+        }
+        if (lookup(graph, wrapper, "single_partition_of_fp32_groups") == kNoNode)
+            return;
+        const NodeId stage = lookup(graph, wrapper, "zero_stage");
+        if (stage == kNoNode) {
+            m_out.kind = CheckpointKind::Bf16;
+            m_out.zeroStage = 1;
+            return;
+        }
+        const auto number = asEnumValue(graph, stage, "deepspeed.runtime.zero.config", "ZeroStageEnum",
+            [](std::string_view name) -> std::optional<int64_t> {
+                if (name == "optimizer_states")
+                    return 1;
+                if (name == "gradients")
+                    return 2;
+                return std::nullopt;
+            });
+        m_out.zeroStage = static_cast<int>(number.value_or(asInteger(graph, stage).value_or(0)));
+        if (m_out.zeroStage == 1 || m_out.zeroStage == 2)
+            m_out.kind = m_out.zeroStage == 1 ? CheckpointKind::Zero1 : CheckpointKind::Zero2;
+    }
+
+    Status readStage0()
+    {
+        readModelHeader(m_reading);
+        const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
+        const NodeId optimizer = lookup(graph, m_reading.modelRoot, "optimizer");
+        if (lookup(graph, optimizer, "fp32_groups_flat") != kNoNode)
+            m_out.kind = CheckpointKind::Fp16;
+        else if (lookup(graph, optimizer, "fp32_groups") != kNoNode)
+            m_out.kind = CheckpointKind::Fp16Unfused;
+        refuseUnsupported(m_reading);
+        m_reading.refuse("it was saved without ZeRO (stage 0), so nothing in it is partitioned");
+        return {};
+    }
+
+    uint32_t findWorldSize()
+    {
+        if (m_reading.modelRoot != kNoNode) {
+            const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
+            const auto world = asInteger(graph, lookup(graph, m_reading.modelRoot, "dp_world_size"));
+            if (world && *world > 0 && *world <= 1'000'000)
+                return static_cast<uint32_t>(*world);
+        }
+        const PickleGraph& graph = m_reading.content(m_guideOptim)->pickle();
+        const NodeId node
+            = lookup(graph, lookup(graph, graph.root(), "optimizer_state_dict"), "partition_count");
+        int64_t most = node == kNoNode ? 0 : asInteger(graph, node).value_or(0);
+        for (const NodeId item : sequenceItems(graph, node))
+            most = std::max(most, asInteger(graph, item).value_or(0));
+        return most > 0 && most <= 1'000'000 ? static_cast<uint32_t>(most)
+                                             : static_cast<uint32_t>(m_optimCount);
+    }
+
+    Status readRanks(bool zero3)
+    {
+        if (m_out.rank0Model == kNoFile && m_guideOptim == kNoFile)
+            return failNothingReadable();
+        m_reading.worldSize = findWorldSize();
+        m_out.parallel.dp = m_reading.worldSize;
+        readModelHeader(m_reading);
+        markExpectedFiles(m_reading, zero3);
+        m_out.rank0Optim = m_out.optimFiles.empty() ? kNoFile : m_out.optimFiles.front();
+        if (m_options.depth == OpenDepth::Full)
+            SHARDSCOPE_CHECK(loadFiles(m_reading, m_out.optimFiles));
+        else if (m_out.rank0Optim != kNoFile)
+            loadFile(m_reading, m_out.rank0Optim);
+        markUnread();
+        if (m_out.kind == CheckpointKind::Unknown) {
+            m_reading.noModel({ErrorCode::Damaged, "no optimizer file tells what kind of checkpoint this is",
+                m_out.tagFolder.string(), {}});
+            return {};
+        }
+        markForeignRanks(m_reading);
+        if (m_out.rank0Model != kNoFile)
+            markRenamed(m_reading, m_out.rank0Model);
+        refuseUnsupported(m_reading);
+        if (m_out.modelError)
+            return {};
+        if (m_out.rank0Model == kNoFile) {
+            m_reading.noModel({ErrorCode::Damaged,
+                "the model file is missing or unreadable, and only it tells names and shapes",
+                m_out.tagFolder.string(), "bring the *_model_states.pt file beside the optimizer files"});
+            return {};
+        }
+        SHARDSCOPE_CHECK(zero3 ? readZero3(m_reading) : readZero12(m_reading));
+        if (m_options.depth == OpenDepth::Full && !m_out.modelError)
+            checkRanksAgree(m_reading);
+        if (m_options.depth == OpenDepth::Full && !zero3 && !m_out.modelError)
+            checkWeightsAgree(m_reading);
+        describeOptimizer();
+        return {};
+    }
+
+    void markUnread()
+    {
+        for (const std::vector<FileId>* list : {&m_out.optimFiles, &m_out.modelFiles}) {
+            for (const FileId id : *list) {
+                CheckpointFile& file = m_out.files[index(id)];
+                if (m_options.depth == OpenDepth::Structure && file.status == FileStatus::Ok && !file.content)
+                    file.status = FileStatus::NotYetRead;
+            }
+        }
+    }
+
+    void describeOptimizer()
+    {
+        for (const FlatUnit& unit : m_out.units) {
+            if (unit.kind == UnitKind::Frozen)
+                continue;
+            for (size_t i = 1; i < unit.states.size(); ++i)
+                m_out.optimizer += (i > 1 ? "+" : "") + unit.states[i].name;
+            break;
+        }
+        const TorchFile* optim = m_reading.content(m_out.rank0Optim);
+        if (optim == nullptr)
+            return;
+        const PickleGraph& graph = optim->pickle();
+        const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+        if (const auto scaler = asObject(graph, lookup(graph, wrapper, "loss_scaler")))
+            m_out.lossScale = asNumber(graph, lookup(graph, scaler->attributes, "cur_scale"));
+    }
+
+    void describeEvidence(bool zero3)
+    {
+        m_out.evidence.push_back(std::to_string(m_optimCount) + " optimizer file(s)"
+            + (m_reading.bf16Prefix ? " with the bf16_ prefix" : ""));
+        if (zero3)
+            m_out.evidence.push_back("one model file per rank, as ZeRO-3 writes them");
+        else if (m_out.kind == CheckpointKind::Bf16)
+            m_out.evidence.push_back("the optimizer files have no `zero_stage`: BF16_Optimizer");
+        else
+            m_out.evidence.push_back("`zero_stage` is " + std::to_string(m_out.zeroStage));
+        if (m_reading.modelRoot != kNoNode)
+            m_out.evidence.push_back("`dp_world_size` is " + std::to_string(m_reading.worldSize));
+    }
+
+    const OpenOptions& m_options;
+    Reading m_reading;
+    Checkpoint& m_out;
+    size_t m_optimCount = 0;
+    FileId m_guideOptim = kNoFile;
+};
+
+/// A torch file that belongs to no checkpoint: its records can be listed, nothing more.
+Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& job, Checkpoint& out)
+{
+    CheckpointFile file;
+    file.path = found.tagFolder / found.selectedFile;
+    file.name = found.selectedFile;
+    out.tag = {};
+    if (found.foreignKind == CheckpointKind::Unknown) {
+        SHARDSCOPE_TRY(file.content, TorchFile::open(files, file.path, ReadMode::Tolerant, job));
+        file.identity = file.content->identity();
+        file.recordCount = file.content->zip().records().size();
+        out.findings = file.content->findings();
+        out.kind = CheckpointKind::Weights;
+    } else {
+        out.kind = found.foreignKind;
+    }
+    out.files.push_back(std::move(file));
+    out.whyNot = "the file belongs to no DeepSpeed checkpoint; its records can be listed";
+    out.modelError = Error{ErrorCode::Unsupported, out.whyNot, out.files.front().path.string(), {}};
+    return {};
+}
+
+} // namespace
+
+Result<OpenedCheckpoint> openCheckpoint(
+    io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job)
+{
+    SHARDSCOPE_TRY(Discovery found, discover(files, path, options.tag, job));
+    auto out = std::make_shared<Checkpoint>();
+    out->runFolder = found.runFolder;
+    out->tagFolder = found.tagFolder;
+    out->tag = found.tag;
+    out->tags = found.tags;
+    out->latest = found.latest;
+    out->wrapper = found.wrapper;
+    out->findings = found.findings;
+    if (found.runFolder.empty()) {
+        SHARDSCOPE_CHECK(openLoneFile(files, found, job, *out));
+        return OpenedCheckpoint{out, found.selectedFile};
+    }
+    if (found.tagFolder.empty()) {
+        const Finding& why = out->findings.front();
+        out->modelError = Error{ErrorCode::NotFound, why.message, found.runFolder.string(),
+            why.evidence.empty() ? std::string() : why.evidence.front()};
+        out->whyNot = why.message;
+        out->fullyRead = true;
+        return OpenedCheckpoint{out, {}};
+    }
+    Opening opening(files, options, job, *out);
+    SHARDSCOPE_CHECK(opening.run(found.foreignKind));
+    SHARDSCOPE_CHECK(job.poll()); // a stop may have shown as files that could not be read
+    opening.finish();
+    return OpenedCheckpoint{out, found.selectedFile};
+}
+
+} // namespace shardscope

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/checkpoint/checkpoint.h"
+
+namespace shardscope {
+
+enum class OpenDepth {
+    Structure, ///< rank 0's files, names and sizes of the others: the first picture; other ranks are "not yet
+               ///< read"
+    Full, ///< every file's directory and pickle; payloads are never read
+};
+
+struct OpenOptions {
+    std::string tag; ///< empty: from PATH or from `latest`; never guessed
+    std::vector<io::Path> roots; ///< further folders that hold ranks of the same tag
+    OpenDepth depth = OpenDepth::Full;
+};
+
+/// What PATH turned out to be.
+struct OpenedCheckpoint {
+    CheckpointPtr checkpoint;
+    std::string selectedFile; ///< relative name, when PATH was one file of the checkpoint
+};
+
+/// Opens whatever PATH is: a run folder (with `latest`), a tag folder, a wrapper's folder, or one file of a
+/// checkpoint.
+///
+/// Broken checkpoints open, with findings; `supported` and `complete` say what can be done. Errors: NotFound,
+/// Unreadable, NotACheckpoint (nothing of DeepSpeed's here), Hostile or Damaged when the only file is.
+Result<OpenedCheckpoint> openCheckpoint(
+    io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job);
+
+/// Success when parameters, layout and values can be asked for; else the checkpoint's modelError (exit 3 or
+/// 4).
+Status requireModel(const Checkpoint& checkpoint);
+/// Success when every value can be trusted, so that something may be written from it; else Refused, naming
+/// the findings of severity error whose codes are not in `allow`.
+Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::string>& allow = {});
+
+} // namespace shardscope

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/discover.h"
+#include "core/checkpoint/open.h"
+
+namespace shardscope {
+
+/// What the readers share while they fill a Checkpoint. One thread at a time; the finished Checkpoint is then
+/// frozen.
+struct Reading {
+    io::FileSystem& files;
+    JobContext& job;
+    OpenDepth depth;
+    Checkpoint& out;
+    bool bf16Prefix = false; ///< of the optimizer files that belong together
+    uint32_t worldSize = 0; ///< ranks that must be there
+    NodeId modelRoot = kNoNode; ///< root mapping of the rank-0 (or first readable) model file
+
+    void add(std::string_view code, Severity severity, std::string message, std::string where,
+        std::vector<std::string> evidence = {}) const
+    {
+        out.findings.push_back({code, severity, std::move(message), std::move(where), std::move(evidence)});
+    }
+    /// Marks the checkpoint as recognised but beyond this build; the first reason stands.
+    void refuse(std::string why) const;
+    /// No model can be made although the kind is supported; the first reason stands.
+    void noModel(Error error) const;
+
+    [[nodiscard]] const TorchFile* content(FileId id) const
+    {
+        return id == kNoFile ? nullptr : out.files[index(id)].content.get();
+    }
+};
+
+/// Lists tag folder and roots, gives every file its role and rank. Expected but absent files come with
+/// markExpectedFiles().
+Status buildFileTable(const Reading& reading, const std::vector<io::Path>& roots);
+/// Fills optimFiles and modelFiles for `worldSize` ranks: adds missing entries, marks stale ones, says so in
+/// findings.
+void markExpectedFiles(Reading& reading, bool zero3);
+
+/// Opens one torch file; on failure its status and a finding tell why. True when it is readable.
+bool loadFile(const Reading& reading, FileId id);
+/// Opens many at once. `keep` false drops what is not needed by the caller's `visit`, which runs once per
+/// file, serialised.
+Status loadFiles(const Reading& reading, const std::vector<FileId>& ids);
+
+/// Facts of the model-states file: steps, versions, client state, precision, wrapper. Needs modelRoot.
+void readModelHeader(Reading& reading);
+/// A value of ds_config by path ("zero_optimization", "sub_group_size"); kNoNode when absent or ds_config is
+/// no mapping.
+NodeId configValue(const Reading& reading, std::initializer_list<std::string_view> path);
+
+/// Adds one parameter; the index of the old one when the name is known.
+ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole role);
+/// Parameters, buffers, frozen ones and aliases from the model file; whole tensors when `weightsAreWhole`
+/// (ZeRO-1/2). The trainable ones must have been added before, from param_shapes.
+void readModule(Reading& reading, bool weightsAreWhole);
+/// The entries of `param_shapes`: names and shapes in flat order. Nothing when it is absent or malformed.
+struct NamedShape {
+    std::string name;
+    Shape shape;
+};
+std::optional<std::vector<std::vector<NamedShape>>> readParamShapes(const Reading& reading);
+
+/// A 1-D contiguous tensor of a state list as a stored run; nothing when it is not one, with a finding.
+std::optional<StoredRun> flatRun(const Reading& reading, FileId file, NodeId tensor, DType& dtype);
+
+/// `bytes` bytes of a payload, for single scalars kept as tensors; empty on failure, with a finding.
+std::vector<uint8_t> readScalar(
+    const Reading& reading, const io::Path& path, uint64_t offset, uint32_t bytes);
+
+/// Per param group of the torch optimizer state: options and the state keys ("params") it lists.
+struct GroupEntry {
+    NodeId options = kNoNode;
+    std::vector<int64_t> stateKeys;
+};
+std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchState);
+
+/// Fills unit.states from the fp32 list entry and the optimizer's state mapping of every rank's file.
+struct StateSource {
+    FileId file = kNoFile;
+    NodeId master = kNoNode; ///< tensor node
+    NodeId state = kNoNode; ///< mapping node, kNoNode when there is none
+};
+void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<StateSource>& perRank,
+    const std::string& unitText);
+
+/// The readers. They fill params, units, groups; a problem becomes a finding or refuse()/noModel().
+Status readZero12(Reading& reading);
+Status readZero3(Reading& reading);
+/// Reasons to refuse that any kind can have: parallelism, experts, offload folders, legacy releases.
+void refuseUnsupported(const Reading& reading);
+/// Optimizer files of another world size become Foreign, with a finding; before the model is read.
+void markForeignRanks(const Reading& reading);
+/// Ranks that disagree with rank 0 about step, options or scaler; after the model is read.
+void checkRanksAgree(const Reading& reading);
+/// ZeRO-1/2: a few masters of every rank against the model file's copies of them, which a rank or a model file
+/// of another run or step does not match even where all its counters do.
+void checkWeightsAgree(const Reading& reading);
+/// torch names the archive inside a file after the file. A name with another rank in it: the file was renamed,
+/// and holds that rank's part. It becomes Foreign, with a finding; whether it did.
+bool markRenamed(const Reading& reading, FileId file);
+/// One more ZeRO-3 model file against the first: steps, world size, version.
+void checkModelFile(const Reading& reading, FileId file);
+
+} // namespace shardscope

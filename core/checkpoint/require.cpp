@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/open.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+Status requireModel(const Checkpoint& checkpoint)
+{
+    if (checkpoint.modelError)
+        return forward(*checkpoint.modelError);
+    return {};
+}
+
+Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::string>& allow)
+{
+    const bool damaged = checkpoint.modelError && checkpoint.modelError->code != ErrorCode::Unsupported
+        && checkpoint.modelError->code != ErrorCode::NotFound;
+    if (!damaged)
+        SHARDSCOPE_CHECK(requireModel(checkpoint));
+    if (!checkpoint.fullyRead && !damaged)
+        return fail(ErrorCode::Refused, "not every file has been read yet", checkpoint.tagFolder.string());
+    std::string names = damaged ? checkpoint.modelError->message : std::string();
+    for (const Finding& finding : checkpoint.findings) {
+        if (finding.severity != Severity::Error
+            || std::find(allow.begin(), allow.end(), finding.code) != allow.end())
+            continue;
+        names += (names.empty() ? "" : "; ") + std::string(finding.code) + ": " + finding.where + " – "
+            + finding.message;
+        if (!finding.evidence.empty())
+            names += " (" + finding.evidence.front() + ")";
+    }
+    if (names.empty())
+        return {};
+    return fail(ErrorCode::Refused, "what is missing or damaged would make the result wrong: " + names,
+        checkpoint.tagFolder.string(),
+        damaged && !checkpoint.modelError->hint.empty() ? checkpoint.modelError->hint
+                                                        : "`inspect` shows the findings with their evidence");
+}
+
+} // namespace shardscope

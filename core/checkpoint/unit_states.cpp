@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/reading.h"
+
+#include "core/base/finding_codes.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace shardscope {
+
+namespace {
+
+std::string rankPlace(uint32_t rank, const std::string& unitText)
+{
+    return rankText({rank, 0, 0}) + "/" + unitText + "+0";
+}
+
+/// One tensor state over all ranks, as it is collected.
+class StateCollector
+{
+public:
+    StateCollector(const Reading& reading, const FlatUnit& unit, const std::string& unitText)
+        : m_reading(reading)
+        , m_unit(unit)
+        , m_unitText(unitText)
+    {
+    }
+
+    UnitState collect(std::string name, bool mayBeLean, const std::vector<StateSource>& perRank,
+        const std::function<NodeId(const StateSource&)>& tensorOf)
+    {
+        UnitState state;
+        state.name = std::move(name);
+        state.perRank.resize(m_unit.partition.ranks());
+        bool typed = false;
+        for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
+            const StateSource& source = perRank[rank];
+            if (source.file == kNoFile || m_reading.content(source.file) == nullptr)
+                continue;
+            const NodeId node = tensorOf(source);
+            if (node == kNoNode) {
+                complain(code::kStateMissing, rank, "state `" + state.name + "` is missing on this rank",
+                    state.name);
+                continue;
+            }
+            DType dtype = DType::Unknown;
+            const auto run = flatRun(m_reading, source.file, node, dtype);
+            if (!run)
+                continue;
+            if (typed && dtype != state.dtype) {
+                complain(code::kRankForeign, rank,
+                    "the rank stores this state in another dtype than the others", state.name);
+                continue;
+            }
+            state.dtype = dtype;
+            typed = true;
+            if (!fits(*run, rank, mayBeLean, state.name))
+                continue;
+            state.lean = state.lean || run->elements < m_unit.partition.partitionElements();
+            state.perRank[rank] = *run;
+        }
+        return state;
+    }
+
+private:
+    /// Lean states keep at least the payload; padded ones the whole partition.
+    bool fits(const StoredRun& run, uint32_t rank, bool mayBeLean, const std::string& state)
+    {
+        const uint64_t whole = m_unit.partition.partitionElements();
+        const uint64_t least = mayBeLean ? m_unit.partition.payloadOn(rank) : whole;
+        if (run.elements >= least && run.elements <= whole)
+            return true;
+        complain(code::kStateLength, rank,
+            "the rank stores " + std::to_string(run.elements) + " elements where the layout has "
+                + std::to_string(whole),
+            state);
+        return false;
+    }
+
+    void complain(std::string_view finding, uint32_t rank, std::string message, const std::string& state)
+    {
+        m_reading.add(
+            finding, Severity::Error, std::move(message), rankPlace(rank, m_unitText) + "@" + state);
+    }
+
+    const Reading& m_reading;
+    const FlatUnit& m_unit;
+    const std::string& m_unitText;
+};
+
+/// Whether a state value is a tensor that follows the partition: 1-D. Scalars (`step`) are 0-dim tensors or
+/// plain numbers; a one-element 1-D `step` counts as a scalar too (older torch).
+bool isFlatState(const PickleGraph& graph, std::string_view name, NodeId value)
+{
+    if (!looksLikeTensor(graph, value))
+        return false;
+    const auto tensor = asTensor(graph, value);
+    if (!tensor)
+        return true; // let flatRun say what is wrong with it
+    if (tensor->sizes.empty())
+        return false;
+    return !(name == "step" && tensor->sizes == Shape{1});
+}
+
+std::optional<double> scalarOf(const Reading& reading, FileId file, NodeId value)
+{
+    const TorchFile* content = reading.content(file);
+    if (const auto number = asNumber(content->pickle(), value))
+        return number;
+    const auto tensor = asTensor(content->pickle(), value);
+    if (!tensor || tensor->elements() != 1)
+        return std::nullopt;
+    const auto extent = content->extentOf(*tensor);
+    if (!extent)
+        return std::nullopt;
+    const auto bytes = readScalar(reading, content->path(), extent->byteOffset, itemSize(tensor->dtype));
+    return bytes.empty() ? std::nullopt : std::optional(elementAsDouble(tensor->dtype, bytes.data()));
+}
+
+} // namespace
+
+std::vector<uint8_t> readScalar(const Reading& reading, const io::Path& path, uint64_t offset, uint32_t bytes)
+{
+    std::vector<uint8_t> out(bytes);
+    const auto file = reading.files.openRead(path);
+    const Status read = file ? (*file)->readAt(offset, out) : Status(forward(file.error()));
+    if (read)
+        return out;
+    reading.add(code::kFileUnreadable, Severity::Error,
+        "a number that the file keeps as a tensor cannot be read", path.filename().string(),
+        {describe(read.error())});
+    return {};
+}
+
+std::optional<StoredRun> flatRun(const Reading& reading, FileId file, NodeId node, DType& dtype)
+{
+    const CheckpointFile& entry = reading.out.file(file);
+    const auto tensor = asTensor(entry.content->pickle(), node);
+    const auto complain = [&](const std::string& why) {
+        reading.add(code::kTensorInvalid, Severity::Error, "a state tensor of this file cannot be used",
+            entry.name, {why});
+        return std::nullopt;
+    };
+    if (!tensor)
+        return complain(describe(tensor.error()));
+    if (tensor->sizes.size() != 1 || !tensor->isContiguous())
+        return complain("it is not a flat tensor: its shape is " + shapeText(tensor->sizes));
+    const auto extent = entry.content->extentOf(*tensor);
+    if (!extent)
+        return complain(describe(extent.error()));
+    dtype = tensor->dtype;
+    return StoredRun{file, extent->record, extent->byteOffset, tensor->sizes[0]};
+}
+
+std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchState)
+{
+    std::vector<GroupEntry> out;
+    for (const NodeId options : sequenceItems(graph, lookup(graph, torchState, "param_groups"))) {
+        GroupEntry entry{options, {}};
+        for (const NodeId key : sequenceItems(graph, lookup(graph, options, "params"))) {
+            if (const auto number = asInteger(graph, key))
+                entry.stateKeys.push_back(*number);
+        }
+        out.push_back(std::move(entry));
+    }
+    return out;
+}
+
+void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<StateSource>& perRank,
+    const std::string& unitText)
+{
+    StateCollector collector(reading, unit, unitText);
+    // ZeRO-1/2 cut the padding off the masters only; whether they did shows in the lengths.
+    const bool mastersMayBeLean = unit.partition.rule() == PartitionRule::Contiguous;
+    unit.states.push_back(collector.collect(
+        "fp32", mastersMayBeLean, perRank, [](const StateSource& source) { return source.master; }));
+    const auto guide = std::find_if(perRank.begin(), perRank.end(), [&](const StateSource& source) {
+        return source.state != kNoNode && reading.content(source.file) != nullptr;
+    });
+    if (guide == perRank.end()) {
+        if (reading.out.supported && reading.content(perRank.front().file) != nullptr)
+            reading.add(code::kStateMissing, Severity::Info,
+                "there is no optimizer state yet: the checkpoint was saved before the first step",
+                rankPlace(0, unitText));
+        return;
+    }
+    const PickleGraph& graph = reading.content(guide->file)->pickle();
+    if (guide == perRank.begin())
+        unit.stateNode = guide->state;
+    const auto items = mappingItems(graph, guide->state);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto name = asString(graph, items[i]);
+        if (!name)
+            continue;
+        if (!isFlatState(graph, *name, items[i + 1])) {
+            if (*name == "step")
+                unit.step = scalarOf(reading, guide->file, items[i + 1]);
+            continue;
+        }
+        const auto tensor = asTensor(graph, items[i + 1]);
+        if (tensor && (tensor->sizes.size() != 1 || tensor->sizes[0] != unit.partition.partitionElements())) {
+            reading.refuse("optimizer state `" + std::string(*name)
+                + "` does not follow the partition (Muon, 8-bit and factored states do not)");
+            continue;
+        }
+        unit.states.push_back(
+            collector.collect(std::string(*name), false, perRank, [&](const StateSource& source) {
+                return source.state == kNoNode
+                    ? kNoNode
+                    : lookup(reading.content(source.file)->pickle(), source.state, *name);
+            }));
+    }
+}
+
+} // namespace shardscope

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/reading.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace shardscope {
+
+namespace {
+
+constexpr int kOldestMinor = 14; ///< readers follow 0.14 and later
+
+/// True for versions such as "0.13.2"; "0.0.0" comes from unbuilt source trees and says nothing.
+bool isTooOld(const std::string& version)
+{
+    int minor = 0;
+    if (!version.starts_with("0.") || version.starts_with("0.0.0"))
+        return false;
+    const char* begin = version.data() + 2;
+    const auto [end, error] = std::from_chars(begin, version.data() + version.size(), minor);
+    return error == std::errc() && end != begin && minor < kOldestMinor;
+}
+
+bool isSet(const Reading& reading, std::initializer_list<std::string_view> path)
+{
+    const NodeId node = configValue(reading, path);
+    if (node == kNoNode)
+        return false;
+    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    if (graph.kind(node) == NodeKind::None)
+        return false;
+    return asBool(graph, node).value_or(true);
+}
+
+void refuseByFiles(const Reading& reading)
+{
+    for (const CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (file.role == FileRole::Swap)
+            return reading.refuse("part of its optimizer state is offloaded to NVMe (`" + file.name + "`)");
+        if (!parsed)
+            continue;
+        if (parsed->fastWriterPart)
+            return reading.refuse(
+                "`" + file.name + "` is one part of a file split by the fast checkpoint writer");
+        if (parsed->role == FileRole::LayerStates)
+            return reading.refuse("it was saved with pipeline parallelism (`" + file.name + "`)");
+        if (parsed->role == FileRole::ExpertStates)
+            return reading.refuse("it holds mixture-of-experts files (`" + file.name + "`)");
+        if (parsed->mp > 0)
+            return reading.refuse("it was saved with tensor or pipeline parallelism (`" + file.name + "`)");
+        if (parsed->oldSpelling)
+            return reading.refuse("`" + file.name + "` has the spelling of DeepSpeed before 0.3.14");
+    }
+}
+
+void refuseByModelFile(const Reading& reading)
+{
+    if (reading.modelRoot == kNoNode)
+        return;
+    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const auto integerAt
+        = [&](std::string_view key) { return asInteger(graph, lookup(graph, reading.modelRoot, key)); };
+    if (const auto mp = integerAt("mp_world_size"); mp && *mp > 1)
+        return reading.refuse(
+            "it was saved with tensor or pipeline parallelism over " + std::to_string(*mp) + " ranks");
+    for (const std::string_view key : {"num_experts", "ds_autoep_layers", "autoep_layers"}) {
+        if (!sequenceItems(graph, lookup(graph, reading.modelRoot, key)).empty())
+            return reading.refuse("it holds mixture-of-experts layers (`" + std::string(key) + "`)");
+    }
+    if (isTooOld(reading.out.deepspeedVersion))
+        return reading.refuse(
+            "DeepSpeed " + reading.out.deepspeedVersion + " wrote it; releases before 0.14 are not read");
+    if (isSet(reading, {"zero_optimization", "zenflow"}))
+        return reading.refuse("ZenFlow stores its 2-D parameters transposed");
+    if (isSet(reading, {"zero_optimization", "zero_quantized_nontrainable_weights"}))
+        return reading.refuse("its frozen weights are quantised without their scales");
+}
+
+} // namespace
+
+void refuseUnsupported(const Reading& reading)
+{
+    refuseByFiles(reading);
+    refuseByModelFile(reading);
+}
+
+} // namespace shardscope

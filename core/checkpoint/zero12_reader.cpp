@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/reading.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// Reads what DeepSpeedZeroOptimizer (runtime/zero/stage_1_and_2.py) and BF16_Optimizer
+/// (runtime/bf16_optimizer.py) save.
+class Zero12Reader
+{
+public:
+    explicit Zero12Reader(Reading& reading)
+        : m_reading(reading)
+        , m_out(reading.out)
+    {
+    }
+
+    void run()
+    {
+        auto shapes = readParamShapes(m_reading);
+        if (!shapes)
+            return m_reading.noModel({ErrorCode::Damaged,
+                "the model file has no usable `param_shapes`, so no parameter can be placed",
+                m_out.file(m_out.modelFiles.front()).path.string(),
+                "check that mp_rank_00_model_states.pt is there and whole"});
+        if (m_guide == kNoFile && !findGuide())
+            return m_reading.noModel({ErrorCode::Damaged, "no optimizer file of this checkpoint can be read",
+                m_out.tagFolder.string(), {}});
+        if (refuseForm(*shapes))
+            return;
+        addUnits(*shapes);
+        readModule(m_reading, true);
+        if (!m_out.modelError)
+            crossCheckMappings();
+        if (!m_out.modelError)
+            fillStates();
+    }
+
+private:
+    [[nodiscard]] NodeId wrapper(FileId file) const
+    {
+        const PickleGraph& graph = m_reading.content(file)->pickle();
+        return lookup(graph, graph.root(), "optimizer_state_dict");
+    }
+
+    bool findGuide()
+    {
+        for (const FileId file : m_out.optimFiles) {
+            if (m_reading.content(file) != nullptr && m_out.file(file).status != FileStatus::Foreign) {
+                m_guide = file;
+                return true;
+            }
+        }
+        return false;
+    }
+
+    bool refuseForm(const std::vector<std::vector<NamedShape>>& shapes)
+    {
+        const PickleGraph& graph = m_reading.content(m_guide)->pickle();
+        const NodeId node = wrapper(m_guide);
+        m_base = lookup(graph, node, "base_optimizer_state");
+        if (m_base != kNoNode && graph.kind(m_base) == NodeKind::List) {
+            m_reading.refuse(
+                "its optimizer state has the elastic form (elastic_checkpoint), without group options");
+            return true;
+        }
+        for (const NodeId group : sequenceItems(graph, lookup(graph, node, "param_alignment_paddings"))) {
+            for (const NodeId padding : sequenceItems(graph, group)) {
+                if (asInteger(graph, padding).value_or(1) != 0) {
+                    m_reading.refuse("parameter_alignment puts padding between its parameters");
+                    return true;
+                }
+            }
+        }
+        const auto masters = sequenceItems(graph, lookup(graph, node, "single_partition_of_fp32_groups"));
+        m_groups = readParamGroups(graph, m_base);
+        if (masters.size() != shapes.size() || m_groups.size() != shapes.size()) {
+            m_reading.noModel({ErrorCode::Damaged,
+                "model file and optimizer files disagree about the number of param groups",
+                m_out.tagFolder.string(), "the files may come from different runs"});
+            return true;
+        }
+        return refuseRoundRobin(shapes);
+    }
+
+    bool refuseRoundRobin(const std::vector<std::vector<NamedShape>>& shapes)
+    {
+        const NodeId node = configValue(m_reading, {"zero_optimization", "round_robin_gradients"});
+        const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
+        if (node == kNoNode || !asBool(graph, node).value_or(false) || m_out.kind == CheckpointKind::Bf16)
+            return false;
+        const bool permuted = m_reading.worldSize > 1
+            && std::any_of(shapes.begin(), shapes.end(),
+                [&](const auto& group) { return group.size() > m_reading.worldSize; });
+        if (permuted)
+            m_reading.refuse(
+                "round_robin_gradients orders its parameters by the world size it was saved with");
+        return permuted;
+    }
+
+    void addUnits(const std::vector<std::vector<NamedShape>>& shapes)
+    {
+        for (uint32_t g = 0; g < shapes.size(); ++g) {
+            FlatUnit unit;
+            unit.kind = UnitKind::Group;
+            unit.group = static_cast<int32_t>(g);
+            std::vector<uint64_t> elements;
+            for (const NamedShape& entry : shapes[g]) {
+                const ParamId id = addParameter(m_reading, entry.name, entry.shape, ParamRole::Trainable);
+                Parameter& param = m_out.params[index(id)];
+                param.group = unit.group;
+                param.unit = UnitId{g};
+                param.indexInUnit = static_cast<uint32_t>(unit.params.size());
+                unit.params.push_back(id);
+                elements.push_back(param.elements);
+            }
+            auto partition = FlatPartition::contiguous(std::move(elements), m_reading.worldSize);
+            if (!partition)
+                return m_reading.noModel(partition.error());
+            unit.partition = std::move(*partition);
+            ParamGroup group;
+            group.index = g;
+            group.units = {UnitId{g}};
+            group.parameters = unit.params.size();
+            group.elements = unit.partition.payloadElements();
+            if (m_guide == m_out.rank0Optim)
+                group.options = m_groups[g].options;
+            m_out.groups.push_back(std::move(group));
+            m_out.units.push_back(std::move(unit));
+        }
+    }
+
+    void fillStates()
+    {
+        for (uint32_t g = 0; g < m_out.units.size(); ++g) {
+            std::vector<StateSource> perRank(m_reading.worldSize);
+            for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
+                const FileId file = m_out.optimFiles[rank];
+                if (m_reading.content(file) == nullptr || m_out.file(file).status == FileStatus::Foreign)
+                    continue;
+                perRank[rank] = sourceOf(file, g);
+            }
+            fillUnitStates(m_reading, m_out.units[g], perRank, "group" + std::to_string(g));
+        }
+    }
+
+    [[nodiscard]] StateSource sourceOf(FileId file, uint32_t g) const
+    {
+        const PickleGraph& graph = m_reading.content(file)->pickle();
+        const NodeId node = wrapper(file);
+        StateSource source;
+        source.file = file;
+        const auto masters = sequenceItems(graph, lookup(graph, node, "single_partition_of_fp32_groups"));
+        if (g < masters.size())
+            source.master = masters[g];
+        const NodeId base = lookup(graph, node, "base_optimizer_state");
+        const auto groups = readParamGroups(graph, base);
+        if (g < groups.size() && groups[g].stateKeys.size() == 1)
+            source.state = lookup(graph, lookup(graph, base, "state"), groups[g].stateKeys.front());
+        return source;
+    }
+
+    /// DeepSpeed records where each parameter lies in a shard. What we computed must be the same. A file that
+    /// fits another rank is that rank's; when no file fits anywhere, the order of parameters is not the one
+    /// in param_shapes (round robin and bugs of old releases do that).
+    void crossCheckMappings()
+    {
+        std::vector<uint32_t> misfits;
+        bool someFit = false;
+        for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
+            const FileId file = m_out.optimFiles[rank];
+            if (m_reading.content(file) == nullptr || m_out.file(file).status == FileStatus::Foreign)
+                continue;
+            if (!mappingsFit(file, rank))
+                misfits.push_back(rank);
+            else
+                someFit = true;
+        }
+        for (const uint32_t rank : misfits) {
+            const FileId file = m_out.optimFiles[rank];
+            uint32_t owner = 0;
+            while (owner < m_reading.worldSize && !mappingsFit(file, owner))
+                ++owner;
+            const bool fitsElsewhere = owner < m_reading.worldSize;
+            if (!fitsElsewhere && !someFit)
+                return m_reading.refuse("the parameter order recorded in `" + m_out.file(file).name
+                    + "` is not the one of param_shapes (round_robin_gradients does that)");
+            m_out.files[index(file)].status = FileStatus::Foreign;
+            m_reading.add(code::kRankForeign, Severity::Error,
+                "the file records other places of its parameters than its rank has", m_out.file(file).name,
+                {fitsElsewhere ? "they are those of rank " + std::to_string(owner)
+                               : "they are those of no rank of this checkpoint"});
+        }
+    }
+
+    bool mappingsFit(FileId file, uint32_t rank)
+    {
+        const PickleGraph& graph = m_reading.content(file)->pickle();
+        const auto mappings = sequenceItems(graph, lookup(graph, wrapper(file), "param_slice_mappings"));
+        for (uint32_t g = 0; g < mappings.size() && g < m_out.units.size(); ++g) {
+            if (!mappingAgrees(graph, mappings[g], m_out.units[g], rank))
+                return false;
+        }
+        return true;
+    }
+
+    bool mappingAgrees(const PickleGraph& graph, NodeId mapping, const FlatUnit& unit, uint32_t rank)
+    {
+        const auto items = mappingItems(graph, mapping);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(graph, items[i]);
+            const auto address = asObject(graph, items[i + 1]);
+            if (!name || !address)
+                continue;
+            const auto numel = asInteger(graph, lookup(graph, address->attributes, "numel"));
+            const auto start = asInteger(graph, lookup(graph, address->attributes, "start"));
+            const auto id = m_out.findParam(*name);
+            if (!numel || !start || !id)
+                continue;
+            const Parameter& param = m_out.params[index(*id)];
+            if (param.group != unit.group)
+                return false;
+            bool found = false;
+            unit.partition.forEachFragment(param.indexInUnit, 0, param.elements, [&](const FlatPiece& piece) {
+                if (piece.rank != rank)
+                    return piece.rank < rank;
+                found = piece.flatOffset == static_cast<uint64_t>(*start)
+                    && piece.elements == static_cast<uint64_t>(*numel);
+                return false;
+            });
+            if (!found && *numel != 0)
+                return false;
+        }
+        return true;
+    }
+
+    Reading& m_reading;
+    Checkpoint& m_out;
+    FileId m_guide = kNoFile;
+    NodeId m_base = kNoNode;
+    std::vector<GroupEntry> m_groups;
+};
+
+} // namespace
+
+Status readZero12(Reading& reading)
+{
+    Zero12Reader(reading).run();
+    return {};
+}
+
+} // namespace shardscope

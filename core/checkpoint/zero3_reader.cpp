@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/reading.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr double kDefaultSubGroupSize = 1e9; ///< runtime/zero/config.py
+/// Model files with more records than this are dropped once their facts are taken: 1,000 ranks of them fill
+/// memory.
+constexpr uint64_t kKeepRecords = 4096;
+
+/// Reads what DeepSpeedZeroOptimizer_Stage3 (runtime/zero/stage3.py, _rigid_state_dict) saves.
+class Zero3Reader
+{
+public:
+    explicit Zero3Reader(Reading& reading)
+        : m_reading(reading)
+        , m_out(reading.out)
+    {
+    }
+
+    Status run()
+    {
+        const auto shapes = readParamShapes(m_reading);
+        if (!shapes) {
+            m_reading.noModel({ErrorCode::Damaged,
+                "no model file has a usable `param_shapes`, so no parameter can be placed",
+                m_out.tagFolder.string(), "the form of releases before 0.5.4 is not read"});
+            return {};
+        }
+        const auto guide = std::find_if(m_out.optimFiles.begin(), m_out.optimFiles.end(), [&](FileId file) {
+            return m_reading.content(file) != nullptr && m_out.file(file).status != FileStatus::Foreign;
+        });
+        if (guide == m_out.optimFiles.end()) {
+            m_reading.noModel({ErrorCode::Damaged, "no optimizer file of this checkpoint can be read",
+                m_out.tagFolder.string(), {}});
+            return {};
+        }
+        if (!refuseForm(*guide))
+            addUnits(*shapes, *guide);
+        readModule(m_reading, false);
+        addFrozenUnits();
+        if (m_out.modelError)
+            return {};
+        readSubGroupSize();
+        fillStates();
+        return readOtherModelFiles();
+    }
+
+private:
+    [[nodiscard]] NodeId wrapper(FileId file) const
+    {
+        const PickleGraph& graph = m_reading.content(file)->pickle();
+        return lookup(graph, graph.root(), "optimizer_state_dict");
+    }
+
+    bool refuseForm(FileId guide)
+    {
+        const PickleGraph& graph = m_reading.content(guide)->pickle();
+        const NodeId node = wrapper(guide);
+        if (lookup(graph, node, "ds_zero_partition_groups") != kNoNode)
+            m_reading.refuse("AutoEP experts are partitioned over groups of their own");
+        else if (lookup(graph, node, "base_optimizer_state") != kNoNode)
+            m_reading.refuse("it has the elastic ZeRO-3 form, which no release of DeepSpeed writes");
+        else if (configValue(m_reading, {"zero_optimization", "mics_shard_size"}) != kNoNode)
+            m_reading.refuse("MiCS partitions over shard groups");
+        return m_out.modelError.has_value();
+    }
+
+    void addUnits(const std::vector<std::vector<NamedShape>>& shapes, FileId guide)
+    {
+        const PickleGraph& graph = m_reading.content(guide)->pickle();
+        const auto groups = readParamGroups(graph, lookup(graph, wrapper(guide), "optimizer_state_dict"));
+        for (uint32_t g = 0; g < groups.size(); ++g) {
+            ParamGroup group;
+            group.index = g;
+            if (guide == m_out.rank0Optim)
+                group.options = groups[g].options;
+            m_out.groups.push_back(std::move(group));
+        }
+        for (uint32_t i = 0; i < shapes.size(); ++i) {
+            const auto owner = std::find_if(groups.begin(), groups.end(), [&](const GroupEntry& group) {
+                return std::find(group.stateKeys.begin(), group.stateKeys.end(), int64_t{i})
+                    != group.stateKeys.end();
+            });
+            if (owner == groups.end()) {
+                m_reading.noModel({ErrorCode::Damaged,
+                    "model file and optimizer files disagree about the number of sub-groups",
+                    m_out.tagFolder.string(), "the files may come from different runs"});
+                return;
+            }
+            addUnit(shapes[i], i, static_cast<uint32_t>(owner - groups.begin()));
+        }
+    }
+
+    void addUnit(const std::vector<NamedShape>& shapes, uint32_t subgroup, uint32_t group)
+    {
+        FlatUnit unit;
+        unit.kind = UnitKind::SubGroup;
+        unit.group = static_cast<int32_t>(group);
+        unit.subgroup = subgroup;
+        std::vector<uint64_t> elements;
+        const UnitId unitId{static_cast<uint32_t>(m_out.units.size())};
+        for (const NamedShape& entry : shapes) {
+            const ParamId id = addParameter(m_reading, entry.name, entry.shape, ParamRole::Trainable);
+            Parameter& param = m_out.params[index(id)];
+            param.group = unit.group;
+            param.unit = unitId;
+            param.indexInUnit = static_cast<uint32_t>(unit.params.size());
+            unit.params.push_back(id);
+            elements.push_back(param.elements);
+        }
+        auto partition = FlatPartition::sliced(std::move(elements), m_reading.worldSize);
+        if (!partition)
+            return m_reading.noModel(partition.error());
+        unit.partition = std::move(*partition);
+        ParamGroup& owner = m_out.groups[group];
+        owner.units.push_back(unitId);
+        owner.parameters += unit.params.size();
+        owner.elements += unit.partition.payloadElements();
+        m_out.units.push_back(std::move(unit));
+    }
+
+    /// A frozen parameter is partitioned alone; its fragments are in the model files. Empty ones have nothing
+    /// to place.
+    void addFrozenUnits()
+    {
+        for (uint32_t i = 0; i < m_out.params.size(); ++i) {
+            Parameter& param = m_out.params[i];
+            if (param.role != ParamRole::Frozen || param.sharedWith != kNoParam || param.elements == 0)
+                continue;
+            auto partition = FlatPartition::sliced({param.elements}, m_reading.worldSize);
+            if (!partition)
+                return m_reading.noModel(partition.error());
+            FlatUnit unit;
+            unit.kind = UnitKind::Frozen;
+            unit.params = {ParamId{i}};
+            unit.partition = std::move(*partition);
+            UnitState weight;
+            weight.name = "weight";
+            weight.perRank.resize(m_reading.worldSize);
+            unit.states.push_back(std::move(weight));
+            param.unit = UnitId{static_cast<uint32_t>(m_out.units.size())};
+            m_out.units.push_back(std::move(unit));
+        }
+        for (uint32_t rank = 0; rank < m_out.modelFiles.size(); ++rank) {
+            if (m_reading.content(m_out.modelFiles[rank]) != nullptr)
+                takeFrozenFragments(rank);
+        }
+    }
+
+    void takeFrozenFragments(uint32_t rank)
+    {
+        const FileId file = m_out.modelFiles[rank];
+        const PickleGraph& graph = m_reading.content(file)->pickle();
+        const auto items = mappingItems(graph, lookup(graph, graph.root(), "frozen_param_fragments"));
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(graph, items[i]);
+            const auto id = name ? m_out.findParam(*name) : std::nullopt;
+            if (!id || m_out.params[index(*id)].unit == kNoUnit)
+                continue;
+            FlatUnit& unit = m_out.units[index(m_out.params[index(*id)].unit)];
+            DType dtype = DType::Unknown;
+            const auto run = unit.kind == UnitKind::Frozen ? flatRun(m_reading, file, items[i + 1], dtype)
+                                                           : std::nullopt;
+            if (!run)
+                continue;
+            if (run->elements != unit.partition.partitionElements()) {
+                m_reading.add(code::kStateLength, Severity::Error,
+                    "the frozen fragment has another length than the layout", m_out.file(file).name,
+                    {percentEncode(*name) + "#weight", std::to_string(run->elements) + " stored",
+                        std::to_string(unit.partition.partitionElements()) + " expected"});
+                continue;
+            }
+            unit.states.front().dtype = dtype;
+            unit.states.front().perRank[rank] = *run;
+        }
+    }
+
+    void readSubGroupSize()
+    {
+        double size = kDefaultSubGroupSize;
+        const NodeId node = configValue(m_reading, {"zero_optimization", "sub_group_size"});
+        if (node != kNoNode)
+            size = asNumber(m_reading.content(m_out.rank0Model)->pickle(), node).value_or(size);
+        if (size >= 1 && size < 1e18 && subGroupsMatch(static_cast<uint64_t>(size))) {
+            m_out.subGroupSize = static_cast<uint64_t>(size);
+            return;
+        }
+        m_reading.add(code::kSubGroupSize, Severity::Warning,
+            "the sub-groups on disk are not those that the recorded sub_group_size makes; a reshard needs it "
+            "named",
+            m_out.file(m_out.rank0Model).name, {"sub_group_size " + std::to_string(size)});
+    }
+
+    [[nodiscard]] bool subGroupsMatch(uint64_t size) const
+    {
+        for (const ParamGroup& group : m_out.groups) {
+            std::vector<uint64_t> elements;
+            std::vector<uint32_t> ends;
+            for (const UnitId id : group.units) {
+                for (const ParamId param : m_out.units[index(id)].params)
+                    elements.push_back(m_out.params[index(param)].elements);
+                ends.push_back(static_cast<uint32_t>(elements.size()));
+            }
+            const auto ranges = splitIntoSubGroups(elements, m_reading.worldSize, size);
+            const bool same = std::equal(ranges.begin(), ranges.end(), ends.begin(), ends.end(),
+                [](const SubGroupRange& range, uint32_t end) { return range.end == end; });
+            if (!same)
+                return false;
+        }
+        return true;
+    }
+
+    void fillStates()
+    {
+        for (FlatUnit& unit : m_out.units) {
+            if (unit.kind != UnitKind::SubGroup)
+                continue;
+            std::vector<StateSource> perRank(m_reading.worldSize);
+            for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
+                const FileId file = m_out.optimFiles[rank];
+                if (m_reading.content(file) == nullptr || m_out.file(file).status == FileStatus::Foreign)
+                    continue;
+                const PickleGraph& graph = m_reading.content(file)->pickle();
+                const NodeId node = wrapper(file);
+                const auto masters = sequenceItems(graph, lookup(graph, node, "fp32_flat_groups"));
+                perRank[rank].file = file;
+                if (*unit.subgroup < masters.size())
+                    perRank[rank].master = masters[*unit.subgroup];
+                const NodeId torchState = lookup(graph, node, "optimizer_state_dict");
+                perRank[rank].state
+                    = lookup(graph, lookup(graph, torchState, "state"), static_cast<int64_t>(*unit.subgroup));
+            }
+            fillUnitStates(m_reading, unit, perRank, "subgroup" + std::to_string(*unit.subgroup));
+        }
+    }
+
+    /// In small batches, so that memory stays bounded whatever the number of ranks.
+    Status readOtherModelFiles()
+    {
+        if (m_reading.depth == OpenDepth::Structure)
+            return {};
+        constexpr uint32_t kBatch = 16;
+        for (uint32_t begin = 0; begin < m_out.modelFiles.size(); begin += kBatch) {
+            SHARDSCOPE_CHECK(m_reading.job.poll());
+            std::vector<FileId> batch;
+            const uint32_t end
+                = std::min<uint32_t>(begin + kBatch, static_cast<uint32_t>(m_out.modelFiles.size()));
+            for (uint32_t rank = begin; rank < end; ++rank) {
+                if (m_reading.content(m_out.modelFiles[rank]) == nullptr)
+                    batch.push_back(m_out.modelFiles[rank]);
+            }
+            SHARDSCOPE_CHECK(loadFiles(m_reading, batch));
+            for (uint32_t rank = begin; rank < end; ++rank) {
+                const FileId file = m_out.modelFiles[rank];
+                if (file == m_out.rank0Model || m_reading.content(file) == nullptr)
+                    continue;
+                checkModelFile(m_reading, file);
+                takeFrozenFragments(rank);
+                if (m_out.file(file).recordCount > kKeepRecords)
+                    m_out.files[index(file)].content.reset();
+            }
+        }
+        return {};
+    }
+
+    Reading& m_reading;
+    Checkpoint& m_out;
+};
+
+} // namespace
+
+Status readZero3(Reading& reading)
+{
+    return Zero3Reader(reading).run();
+}
+
+} // namespace shardscope

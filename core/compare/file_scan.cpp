@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/file_scan.h"
+
+#include "core/io/crc32.h"
+#include "core/io/sha256.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
+
+/// Follows ascending runs through a stream of chunks and digests their elements; one that straddles chunks is
+/// carried.
+class RunDigester
+{
+public:
+    RunDigester(const Checkpoint& checkpoint, const TensorTable& table, const std::vector<TensorRun>& runs)
+        : m_checkpoint(checkpoint)
+        , m_table(table)
+        , m_runs(runs)
+    {
+    }
+
+    void feed(uint64_t offset, std::span<const uint8_t> chunk, std::vector<TensorDigest>& out)
+    {
+        const uint64_t end = offset + chunk.size();
+        while (m_run < m_runs.size() && m_runs[m_run].offset < end) {
+            const TensorRun& run = m_runs[m_run];
+            const uint64_t runEnd = run.offset + run.bytes;
+            const uint64_t from = std::max(run.offset, offset);
+            const uint64_t to = std::min(runEnd, end);
+            if (m_done == 0 && m_carry.empty())
+                beginRun(run);
+            add(run, chunk.subspan(from - offset, to - from));
+            if (runEnd > end)
+                return;
+            out.push_back({run.tensor, m_sum});
+            ++m_run;
+            m_done = 0;
+            m_carry.clear();
+        }
+    }
+
+private:
+    void beginRun(const TensorRun& run)
+    {
+        if (run.tensor != m_keyed) {
+            const TensorTable::Entry entry = m_table.entry(run.tensor);
+            m_key = digestKey(m_checkpoint.params[index(entry.param)].name, entry.state);
+            m_keyed = run.tensor;
+        }
+        m_sum = {};
+    }
+
+    void add(const TensorRun& run, std::span<const uint8_t> bytes)
+    {
+        if (!m_carry.empty()) {
+            const size_t missing = std::min<size_t>(run.itemBytes - m_carry.size(), bytes.size());
+            m_carry.insert(m_carry.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(missing));
+            bytes = bytes.subspan(missing);
+            if (m_carry.size() < run.itemBytes)
+                return;
+            m_sum += digestElements(m_key, run.itemBytes, run.firstElement + m_done, m_carry);
+            ++m_done;
+            m_carry.clear();
+        }
+        const size_t whole = bytes.size() / run.itemBytes;
+        m_sum += digestElements(
+            m_key, run.itemBytes, run.firstElement + m_done, bytes.first(whole * run.itemBytes));
+        m_done += whole;
+        const auto rest = bytes.subspan(whole * run.itemBytes);
+        m_carry.assign(rest.begin(), rest.end());
+    }
+
+    const Checkpoint& m_checkpoint;
+    const TensorTable& m_table;
+    const std::vector<TensorRun>& m_runs;
+    size_t m_run = 0;
+    uint64_t m_done = 0;
+    std::vector<uint8_t> m_carry;
+    uint32_t m_keyed = 0xFFFFFFFFu;
+    DigestKey m_key;
+    Digest m_sum;
+};
+
+/// CRCs of records that come by in ascending order of their payloads.
+class RecordChecker
+{
+public:
+    explicit RecordChecker(const std::vector<ZipRecord>& records)
+        : m_records(records)
+    {
+        for (uint32_t i = 0; i < records.size(); ++i) {
+            if (records[i].bytes > 0 && !records[i].damaged)
+                m_order.push_back(i);
+        }
+        std::sort(m_order.begin(), m_order.end(),
+            [&](uint32_t a, uint32_t b) { return records[a].payloadOffset < records[b].payloadOffset; });
+    }
+
+    void feed(uint64_t offset, std::span<const uint8_t> chunk, std::vector<uint32_t>& bad)
+    {
+        const uint64_t end = offset + chunk.size();
+        while (m_next < m_order.size()) {
+            const ZipRecord& record = m_records[m_order[m_next]];
+            const uint64_t recordEnd = record.payloadOffset + record.bytes;
+            if (record.payloadOffset >= end)
+                return;
+            const uint64_t from = std::max(record.payloadOffset, offset);
+            const uint64_t to = std::min(recordEnd, end);
+            m_crc = io::crc32(m_crc, chunk.subspan(from - offset, to - from));
+            if (recordEnd > end)
+                return;
+            // The CRC of a deflated record is that of its inflated bytes; readers check those when they
+            // inflate.
+            if (record.crcPresent && !record.deflated && m_crc != record.crc32)
+                bad.push_back(m_order[m_next]);
+            m_crc = 0;
+            ++m_next;
+        }
+    }
+
+private:
+    const std::vector<ZipRecord>& m_records;
+    std::vector<uint32_t> m_order;
+    size_t m_next = 0;
+    uint32_t m_crc = 0;
+};
+
+void addUnitRuns(const TensorTable& table, const FlatUnit& unit, FileId file, std::vector<TensorRun>& out)
+{
+    for (uint32_t s = 0; s < unit.states.size(); ++s) {
+        const UnitState& state = unit.states[s];
+        const uint32_t item = itemSize(state.dtype);
+        for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
+            const StoredRun& run = state.perRank[rank];
+            if (run.file != file)
+                continue;
+            unit.partition.forEachPiece(rank, 0, std::min(run.elements, unit.partition.partitionElements()),
+                [&](const FlatPiece& piece) {
+                    if (piece.isPadding() || piece.elements == 0)
+                        return true;
+                    out.push_back({run.byteOffset + piece.flatOffset * item, piece.elements * item,
+                        table.indexOf(unit.params[piece.param], s), item, piece.paramOffset});
+                    return true;
+                });
+        }
+    }
+}
+
+} // namespace
+
+std::vector<TensorRun> runsOfFile(const Checkpoint& checkpoint, const TensorTable& table, FileId file)
+{
+    std::vector<TensorRun> out;
+    for (const FlatUnit& unit : checkpoint.units)
+        addUnitRuns(table, unit, file, out);
+    for (uint32_t i = 0; i < checkpoint.whole.size(); ++i) {
+        const WholeTensor& whole = checkpoint.whole[i];
+        const uint32_t item = itemSize(whole.dtype);
+        if (whole.run.file == file && whole.contiguous && whole.run.elements > 0)
+            out.push_back({whole.run.byteOffset, whole.run.elements * item, table.indexOfWhole(i), item, 0});
+    }
+    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    uint64_t end = 0;
+    std::erase_if(out, [&](const TensorRun& run) { // overlapping views: the first one stands for the bytes
+        const bool overlaps = run.offset < end;
+        end = overlaps ? end : run.offset + run.bytes;
+        return overlaps;
+    });
+    return out;
+}
+
+FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table, FileId id,
+    bool dropCache, std::vector<TensorDigest>& digests, JobContext& job)
+{
+    FileScan out;
+    out.file = id;
+    const CheckpointFile& entry = checkpoint.file(id);
+    std::shared_ptr<const TorchFile> content = entry.content;
+    if (!content) {
+        auto opened = TorchFile::open(files, entry.path, ReadMode::Tolerant, job);
+        if (!opened) {
+            out.error = std::move(opened).error();
+            return out;
+        }
+        content = std::move(*opened);
+    }
+    auto file = files.openRead(entry.path);
+    if (!file) {
+        out.error = std::move(file).error();
+        return out;
+    }
+    if (dropCache)
+        (*file)->dropCache(0, (*file)->size());
+    const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, id);
+    RunDigester digester(checkpoint, table, runs);
+    RecordChecker records(content->zip().records());
+    io::Sha256 sha;
+    std::vector<uint8_t> chunk(kChunkBytes);
+    out.bytes = (*file)->size();
+    for (uint64_t offset = 0; offset < out.bytes && !job.cancelled();) {
+        const std::span<uint8_t> part(chunk.data(), std::min<uint64_t>(kChunkBytes, out.bytes - offset));
+        if (auto read = (*file)->readAt(offset, part); !read) {
+            out.error = std::move(read).error();
+            return out;
+        }
+        sha.update(part);
+        records.feed(offset, part, out.badRecords);
+        digester.feed(offset, part, digests);
+        offset += part.size();
+        job.advance(part.size());
+    }
+    out.sha256 = sha.finishHex();
+    return out;
+}
+
+} // namespace shardscope

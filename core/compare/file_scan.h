@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/compare/state_digest.h"
+
+#include <vector>
+
+namespace shardscope {
+
+/// Part of a tensor's digest, from one file.
+struct TensorDigest {
+    uint32_t tensor = 0;
+    Digest digest;
+};
+
+/// A run of a file that holds elements of one tensor. Bytes from the start of the file.
+struct TensorRun {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    uint32_t tensor = 0;
+    uint32_t itemBytes = 4;
+    uint64_t firstElement = 0;
+};
+
+/// All runs of one file, ascending by offset. Non-contiguous whole tensors are left out (they have no single
+/// run).
+std::vector<TensorRun> runsOfFile(const Checkpoint& checkpoint, const TensorTable& table, FileId file);
+
+/// One sequential pass: SHA-256, CRC of every record, digests of every run.
+FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table, FileId id,
+    bool dropCache, std::vector<TensorDigest>& digests, JobContext& job);
+
+} // namespace shardscope

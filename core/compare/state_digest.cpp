@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/state_digest.h"
+
+#include "core/base/parallel.h"
+#include "core/checkpoint/scalar_text.h"
+#include "core/compare/file_scan.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <array>
+#include <cstdio>
+#include <mutex>
+
+namespace shardscope {
+
+namespace {
+
+std::string numberText(double value)
+{
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.17g", value);
+    return text.data();
+}
+
+void addGroupScalars(const Checkpoint& checkpoint, const ParamGroup& group, Digest& sum)
+{
+    const std::string name = "group/" + std::to_string(group.index);
+    if (!group.units.empty()) {
+        if (const auto step = checkpoint.units[index(group.units.front())].step)
+            sum += digestText(name, "step", numberText(*step));
+    }
+    if (group.options == kNoNode)
+        return;
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const auto items = mappingItems(graph, group.options);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto key = asString(graph, items[i]);
+        if (key && *key != "params" && *key != "step")
+            sum += digestText(name, "option/" + std::string(*key), scalarText(graph, items[i + 1]));
+    }
+}
+
+void addScaler(const Checkpoint& checkpoint, Digest& sum)
+{
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+    const NodeId scaler = lookup(graph, wrapper, "loss_scaler");
+    const auto object = scaler == kNoNode ? std::nullopt : asObject(graph, scaler);
+    if (!object || object->attributes == kNoNode)
+        return;
+    const auto items = mappingItems(graph, object->attributes);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        if (const auto key = asString(graph, items[i]))
+            sum += digestText("scaler", *key, scalarText(graph, items[i + 1]));
+    }
+}
+
+} // namespace
+
+Result<CheckpointScan> scanCheckpoint(
+    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, bool dropCache, JobContext& job)
+{
+    const TensorTable table(checkpoint);
+    CheckpointScan out;
+    out.tensors.resize(table.size());
+    std::vector<FileId> ids;
+    for (uint32_t i = 0; i < checkpoint->files.size(); ++i) {
+        const CheckpointFile& file = checkpoint->files[i];
+        const bool states = file.role == FileRole::ModelStates || file.role == FileRole::OptimStates;
+        if (states && file.status != FileStatus::Missing && file.status != FileStatus::Stale)
+            ids.push_back(FileId{i});
+    }
+    out.files.resize(ids.size());
+    std::mutex mutex;
+    SHARDSCOPE_CHECK(parallelFor(ids.size(), jobs == 0 ? defaultJobs() : jobs, job, [&](size_t i) -> Status {
+        std::vector<TensorDigest> digests;
+        out.files[i] = scanFile(files, *checkpoint, table, ids[i], dropCache, digests, job);
+        SHARDSCOPE_CHECK(job.poll());
+        const std::lock_guard lock(mutex);
+        for (const TensorDigest& digest : digests)
+            out.tensors[digest.tensor] += digest.digest;
+        return {};
+    }));
+    return out;
+}
+
+Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors)
+{
+    const TensorTable table(checkpoint);
+    Digest sum;
+    for (uint32_t i = 0; i < table.size() && i < tensors.size(); ++i) {
+        if (table.entry(i).inFingerprint)
+            sum += tensors[i];
+    }
+    if (!checkpoint->isReadable(checkpoint->rank0Optim))
+        return sum;
+    for (const ParamGroup& group : checkpoint->groups)
+        addGroupScalars(*checkpoint, group, sum);
+    addScaler(*checkpoint, sum);
+    if (checkpoint->isReadable(checkpoint->rank0Model)) {
+        const PickleGraph& graph = checkpoint->file(checkpoint->rank0Model).content->pickle();
+        const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
+        if (scheduler != kNoNode && graph.kind(scheduler) != NodeKind::None)
+            sum += digestText("lr_scheduler", "", scalarText(graph, scheduler));
+    }
+    return sum;
+}
+
+} // namespace shardscope

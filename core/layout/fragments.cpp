@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/layout/fragments.h"
+
+#include "core/layout/strided_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr size_t kMaxFragments = 1'000'000;
+
+/// The parameter whose storage an alias uses; itself when it is none. Follows one link: an owner is never an
+/// alias.
+ParamId ownerOf(const Checkpoint& checkpoint, ParamId param)
+{
+    const ParamId owner = checkpoint.params[index(param)].sharedWith;
+    return index(owner) < checkpoint.params.size() ? owner : param;
+}
+
+const WholeTensor* wholeOfOwnerOrAlias(const Checkpoint& checkpoint, ParamId owner, ParamId asked)
+{
+    const WholeTensor* whole = checkpoint.wholeOf(owner);
+    return whole != nullptr || owner == asked ? whole : checkpoint.wholeOf(asked);
+}
+
+/// Visits `fragment`, in two parts where the file holds only its first `stored` elements.
+bool visitStored(Fragment fragment, const StoredRun& run, uint64_t stored,
+    const std::function<bool(const Fragment&)>& visit)
+{
+    const uint64_t itemBytes = itemSize(fragment.dtype);
+    fragment.record = run.record;
+    const uint64_t present = run.isPresent() ? std::min(stored, fragment.elements) : 0;
+    Fragment absent = fragment;
+    if (present > 0) {
+        fragment.elements = present;
+        fragment.file = run.file;
+        fragment.bytes = present * itemBytes;
+        if (!visit(fragment))
+            return false;
+    }
+    if (present == absent.elements)
+        return true;
+    absent.paramOffset += present;
+    absent.flatOffset += present;
+    absent.elements -= present;
+    absent.byteOffset = 0;
+    absent.bytes = absent.elements * itemBytes;
+    return visit(absent);
+}
+
+bool visitPiece(const FlatUnit& unit, UnitId unitId, const UnitState& state, const FlatPiece& piece,
+    const std::function<bool(const Fragment&)>& visit)
+{
+    static const StoredRun kAbsent;
+    const StoredRun& run = piece.rank < state.perRank.size() ? state.perRank[piece.rank] : kAbsent;
+    Fragment fragment;
+    fragment.param = unit.params[piece.param];
+    fragment.paramOffset = piece.paramOffset;
+    fragment.unit = unitId;
+    fragment.rank.dp = piece.rank;
+    fragment.flatOffset = piece.flatOffset;
+    fragment.elements = piece.elements;
+    fragment.dtype = state.dtype;
+    fragment.byteOffset = run.byteOffset + piece.flatOffset * itemSize(state.dtype);
+    return visitStored(
+        fragment, run, run.elements > piece.flatOffset ? run.elements - piece.flatOffset : 0, visit);
+}
+
+void forEachWholeFragment(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
+    uint64_t end, const std::function<bool(const Fragment&)>& visit)
+{
+    const WholeTensor& whole = *source.whole;
+    Fragment fragment;
+    fragment.param = source.param;
+    fragment.dtype = whole.dtype;
+    if (whole.run.isPresent())
+        fragment.rank = checkpoint.file(whole.run.file).rank.value_or(RankCoordinate{});
+    const uint64_t itemBytes = itemSize(whole.dtype);
+
+    if (whole.contiguous || !whole.run.isPresent()) {
+        fragment.paramOffset = begin;
+        fragment.flatOffset = begin;
+        fragment.elements = end - begin;
+        fragment.byteOffset = whole.run.byteOffset + begin * itemBytes;
+        visitStored(fragment, whole.run, whole.run.elements > begin ? whole.run.elements - begin : 0, visit);
+        return;
+    }
+    forEachStridedRun(
+        checkpoint.params[index(whole.param)].shape, whole.strides, begin, end, [&](const StridedRun& run) {
+            fragment.paramOffset = run.element;
+            fragment.flatOffset = run.element;
+            fragment.elements = run.elements;
+            fragment.byteOffset = whole.run.byteOffset + run.storageOffset * itemBytes;
+            return visitStored(fragment, whole.run, run.elements, visit);
+        });
+}
+
+} // namespace
+
+Result<StateSource> findState(const Checkpoint& checkpoint, ParamId param, std::string_view state)
+{
+    if (index(param) >= checkpoint.params.size())
+        return fail(ErrorCode::NotFound, "the checkpoint has no such parameter");
+    StateSource source;
+    source.param = ownerOf(checkpoint, param);
+    const Parameter& owner = checkpoint.params[index(source.param)];
+    source.elements = owner.elements;
+    if (const FlatUnit* unit = checkpoint.unitOf(source.param)) {
+        for (uint32_t i = 0; i < unit->states.size(); ++i) {
+            if (unit->states[i].name == state) {
+                source.unit = owner.unit;
+                source.stateIndex = i;
+                source.dtype = unit->states[i].dtype;
+                return source;
+            }
+        }
+    }
+    const WholeTensor* whole = wholeOfOwnerOrAlias(checkpoint, source.param, param);
+    if (whole != nullptr && whole->state == state) {
+        source.whole = whole;
+        source.dtype = whole->dtype;
+        return source;
+    }
+    const auto states = statesOf(checkpoint, param);
+    return fail(ErrorCode::NotFound,
+        fmt::format("parameter \"{}\" has no state \"{}\"", checkpoint.params[index(param)].name, state), {},
+        states.empty() ? std::string("it is stored in no file that could be read")
+                       : fmt::format("it has {}", fmt::join(states, ", ")));
+}
+
+void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin, uint64_t end,
+    const std::function<bool(const Fragment&)>& visit)
+{
+    end = std::min(end, source.elements);
+    if (begin >= end)
+        return;
+    if (source.whole != nullptr) {
+        forEachWholeFragment(checkpoint, source, begin, end, visit);
+        return;
+    }
+    const FlatUnit& unit = checkpoint.units[index(source.unit)];
+    unit.partition.forEachFragment(
+        checkpoint.params[index(source.param)].indexInUnit, begin, end, [&](const FlatPiece& piece) {
+            return visitPiece(unit, source.unit, unit.states[source.stateIndex], piece, visit);
+        });
+}
+
+Result<std::vector<Fragment>> fragmentsOf(
+    const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t begin, uint64_t end)
+{
+    SHARDSCOPE_TRY(const StateSource source, findState(checkpoint, param, state));
+    if (begin > end || end > source.elements)
+        return fail(ErrorCode::Usage,
+            fmt::format("elements {} to {} are not inside \"{}\", which has {}", begin, end,
+                checkpoint.params[index(param)].name, source.elements));
+    std::vector<Fragment> fragments;
+    bool tooMany = false;
+    forEachFragmentOf(checkpoint, source, begin, end, [&](const Fragment& fragment) {
+        tooMany = fragments.size() == kMaxFragments;
+        if (!tooMany) {
+            fragments.push_back(fragment);
+            fragments.back().state = state;
+        }
+        return !tooMany;
+    });
+    if (tooMany)
+        return fail(ErrorCode::LimitExceeded,
+            fmt::format("\"{}\" lies in more than {} separate pieces", checkpoint.params[index(param)].name,
+                kMaxFragments),
+            {}, "ask for a smaller range of elements");
+    return fragments;
+}
+
+void forEachFragmentOnRank(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, uint32_t dpRank,
+    const std::function<bool(const Fragment&)>& visit)
+{
+    const FlatUnit& flat = checkpoint.units[index(unit)];
+    const UnitState& state = flat.states[stateIndex];
+    flat.partition.forEachPiece(dpRank, 0, flat.partition.partitionElements(), [&](const FlatPiece& piece) {
+        return piece.isPadding() || visitPiece(flat, unit, state, piece, [&](const Fragment& found) {
+            Fragment named = found;
+            named.state = state.name;
+            return visit(named);
+        });
+    });
+}
+
+std::string_view paddingKindName(PaddingKind kind)
+{
+    switch (kind) {
+    case PaddingKind::None:
+        return "none";
+    case PaddingKind::Stored:
+        return "stored";
+    case PaddingKind::Implied:
+        return "implied";
+    }
+    return "none";
+}
+
+PaddingInfo paddingOf(const FlatUnit& unit, const UnitState& state, uint32_t dpRank)
+{
+    const uint64_t padding = dpRank < unit.partition.ranks() ? unit.partition.paddingOn(dpRank) : 0;
+    if (padding == 0)
+        return {};
+    bool stored = !state.lean;
+    if (dpRank < state.perRank.size() && state.perRank[dpRank].isPresent())
+        stored = state.perRank[dpRank].elements > unit.partition.payloadOn(dpRank);
+    return {padding, stored ? PaddingKind::Stored : PaddingKind::Implied};
+}
+
+std::vector<std::string> statesOf(const Checkpoint& checkpoint, ParamId param)
+{
+    std::vector<std::string> states;
+    if (index(param) >= checkpoint.params.size())
+        return states;
+    const ParamId owner = ownerOf(checkpoint, param);
+    if (const FlatUnit* unit = checkpoint.unitOf(owner)) {
+        for (const UnitState& state : unit->states)
+            states.push_back(state.name);
+    }
+    const WholeTensor* whole = wholeOfOwnerOrAlias(checkpoint, owner, param);
+    if (whole != nullptr && std::find(states.begin(), states.end(), whole->state) == states.end())
+        states.push_back(whole->state);
+    return states;
+}
+
+} // namespace shardscope

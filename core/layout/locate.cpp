@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/layout/address.h"
+#include "core/layout/fragments.h"
+#include "core/layout/strided_runs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr std::string_view kMaster = "fp32";
+
+void setFile(Location& location, const Checkpoint& checkpoint, FileId id, uint64_t byte)
+{
+    const CheckpointFile& file = checkpoint.file(id);
+    location.file = FileAddress{file.name, {}, byte};
+    location.fileByte = byte;
+    if (!file.content)
+        return; // records are known only while the parsed file is kept
+    for (const ZipRecord& record : file.content->zip().records()) {
+        if (byte >= record.payloadOffset && byte - record.payloadOffset < record.bytes && !record.damaged) {
+            location.file = FileAddress{file.name, record.name, byte - record.payloadOffset};
+            return;
+        }
+    }
+}
+
+/// `name`: as the parameter was called by whoever asked; an alias stays one.
+Location locateElement(const Checkpoint& checkpoint, const StateSource& source, const std::string& name,
+    std::string_view state, uint64_t element)
+{
+    Location location;
+    location.param = ParamAddress{name, std::string(state), std::pair(element, element + 1)};
+    forEachFragmentOf(checkpoint, source, element, element + 1, [&](const Fragment& fragment) {
+        if (source.whole == nullptr) {
+            const FlatUnit& unit = checkpoint.units[index(source.unit)];
+            if (unit.kind != UnitKind::Frozen) {
+                FlatAddress flat;
+                flat.rank = fragment.rank;
+                flat.subgroup = unit.kind == UnitKind::SubGroup;
+                flat.group = flat.subgroup ? unit.subgroup.value_or(0) : static_cast<uint32_t>(unit.group);
+                flat.element = fragment.flatOffset;
+                flat.state = state == kMaster ? std::string() : std::string(state);
+                location.flat = std::move(flat);
+            }
+        }
+        if (fragment.file != kNoFile)
+            setFile(location, checkpoint, fragment.file, fragment.byteOffset);
+        return false;
+    });
+    return location;
+}
+
+Result<Location> locateParam(const Checkpoint& checkpoint, const ParamAddress& address)
+{
+    const auto param = checkpoint.findParam(address.name);
+    if (!param)
+        return fail(ErrorCode::NotFound, fmt::format("there is no parameter \"{}\"", address.name),
+            checkpoint.tagFolder.string(), "`shardscope params` lists the names");
+    SHARDSCOPE_TRY(const StateSource source, findState(checkpoint, *param, address.state));
+    const uint64_t element = address.range ? address.range->first : 0;
+    const uint64_t end = address.range ? address.range->second : 1;
+    if (end > source.elements || element >= end)
+        return fail(ErrorCode::NotFound,
+            fmt::format("\"{}\" has {} elements; {} to {} are not among them", address.name, source.elements,
+                element, end));
+    return locateElement(checkpoint, source, address.name, address.state, element);
+}
+
+/// A place inside one rank's buffer of one unit: payload, or padding.
+Result<Location> locateInUnit(
+    const Checkpoint& checkpoint, UnitId unitId, uint32_t stateIndex, uint32_t rank, uint64_t offset)
+{
+    const FlatUnit& unit = checkpoint.units[index(unitId)];
+    const UnitState& state = unit.states[stateIndex];
+    const auto piece = unit.partition.pieceAt(rank, offset);
+    if (!piece)
+        return fail(ErrorCode::NotFound,
+            fmt::format(
+                "the flat buffer has {} elements on each of {} ranks; element {} of rank {} is not there",
+                unit.partition.partitionElements(), unit.partition.ranks(), offset, rank));
+    if (!piece->isPadding()) {
+        const ParamId param = unit.params[piece->param];
+        StateSource source;
+        source.param = param;
+        source.elements = checkpoint.params[index(param)].elements;
+        source.unit = unitId;
+        source.stateIndex = stateIndex;
+        source.dtype = state.dtype;
+        return locateElement(checkpoint, source, checkpoint.params[index(param)].name, state.name,
+            piece->paramOffset + (offset - piece->flatOffset));
+    }
+    Location location;
+    location.padding = true;
+    if (rank < state.perRank.size() && state.perRank[rank].isPresent()
+        && offset < state.perRank[rank].elements) {
+        const StoredRun& run = state.perRank[rank];
+        location.paddingStored = true;
+        setFile(location, checkpoint, run.file, run.byteOffset + offset * itemSize(state.dtype));
+    }
+    if (unit.kind != UnitKind::Frozen) {
+        const bool subgroup = unit.kind == UnitKind::SubGroup;
+        location.flat = FlatAddress{{rank, 0, 0}, subgroup,
+            subgroup ? unit.subgroup.value_or(0) : static_cast<uint32_t>(unit.group), offset,
+            state.name == kMaster ? std::string() : state.name};
+    }
+    return location;
+}
+
+Result<Location> locateFlat(const Checkpoint& checkpoint, const FlatAddress& address)
+{
+    const auto unit
+        = std::find_if(checkpoint.units.begin(), checkpoint.units.end(), [&](const FlatUnit& candidate) {
+              return address.subgroup
+                  ? candidate.kind == UnitKind::SubGroup && candidate.subgroup == address.group
+                  : candidate.kind == UnitKind::Group && candidate.group >= 0
+                      && static_cast<uint32_t>(candidate.group) == address.group;
+          });
+    if (unit == checkpoint.units.end())
+        return fail(ErrorCode::NotFound,
+            fmt::format("there is no {} {}", address.subgroup ? "sub-group" : "flat group", address.group),
+            checkpoint.tagFolder.string(), "`shardscope layout` lists them");
+    if (address.rank.tp != 0 || address.rank.pp != 0 || address.rank.dp >= unit->partition.ranks())
+        return fail(ErrorCode::NotFound, fmt::format("there is no rank {}", rankText(address.rank)),
+            checkpoint.tagFolder.string());
+    const std::string_view name = address.state.empty() ? kMaster : std::string_view(address.state);
+    const auto state = std::find_if(unit->states.begin(), unit->states.end(),
+        [name](const UnitState& candidate) { return candidate.name == name; });
+    if (state == unit->states.end())
+        return fail(ErrorCode::NotFound,
+            fmt::format(
+                "{} {} has no state \"{}\"", address.subgroup ? "sub-group" : "group", address.group, name));
+    return locateInUnit(checkpoint, UnitId{static_cast<uint32_t>(unit - checkpoint.units.begin())},
+        static_cast<uint32_t>(state - unit->states.begin()), address.rank.dp, address.element);
+}
+
+bool contains(const StoredRun& run, FileId file, uint64_t byte, uint64_t itemBytes)
+{
+    return run.file == file && byte >= run.byteOffset && (byte - run.byteOffset) / itemBytes < run.elements;
+}
+
+/// What lies at a byte of a file: a place in a flat unit, an element of a whole tensor, or nothing that is a
+/// tensor.
+Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t byte)
+{
+    const uint32_t rank = checkpoint.file(file).rank.value_or(RankCoordinate{}).dp;
+    for (uint32_t unit = 0; unit < checkpoint.units.size(); ++unit) {
+        const auto& states = checkpoint.units[unit].states;
+        for (uint32_t i = 0; i < states.size(); ++i) {
+            const uint64_t itemBytes = itemSize(states[i].dtype);
+            if (rank >= states[i].perRank.size() || !contains(states[i].perRank[rank], file, byte, itemBytes))
+                continue;
+            const uint64_t offset = (byte - states[i].perRank[rank].byteOffset) / itemBytes;
+            if (offset < checkpoint.units[unit].partition.partitionElements())
+                return locateInUnit(checkpoint, UnitId{unit}, i, rank, offset);
+        }
+    }
+    for (const WholeTensor& whole : checkpoint.whole) {
+        if (whole.run.file != file || byte < whole.run.byteOffset)
+            continue;
+        const Parameter& param = checkpoint.params[index(whole.param)];
+        const uint64_t offset = (byte - whole.run.byteOffset) / itemSize(whole.dtype);
+        const auto element = !whole.contiguous ? elementAtStorageOffset(param.shape, whole.strides, offset)
+            : offset < whole.run.elements      ? std::optional(offset)
+                                               : std::nullopt;
+        if (!element || *element >= param.elements)
+            continue;
+        StateSource source;
+        source.param = whole.param;
+        source.elements = param.elements;
+        source.whole = &whole;
+        source.dtype = whole.dtype;
+        return locateElement(checkpoint, source, param.name, whole.state, *element);
+    }
+    return Location{};
+}
+
+Result<Location> locateFile(const Checkpoint& checkpoint, const FileAddress& address)
+{
+    const auto found = std::find_if(checkpoint.files.begin(), checkpoint.files.end(),
+        [&](const CheckpointFile& file) { return file.name == address.path; });
+    if (found == checkpoint.files.end())
+        return fail(ErrorCode::NotFound, fmt::format("the checkpoint has no file \"{}\"", address.path),
+            checkpoint.tagFolder.string(), "`shardscope files` lists them");
+    const FileId id{static_cast<uint32_t>(found - checkpoint.files.begin())};
+    uint64_t byte = address.byte;
+    uint64_t limit = found->identity.bytes;
+    if (!address.record.empty()) {
+        const auto record = found->content ? found->content->zip().find(address.record) : std::nullopt;
+        if (!record)
+            return fail(ErrorCode::NotFound, fmt::format("the file has no record \"{}\"", address.record),
+                found->path.string(), "`shardscope files --records` lists them");
+        const ZipRecord& entry = found->content->zip().records()[*record];
+        limit = entry.bytes;
+        byte += entry.payloadOffset;
+    }
+    if (address.byte >= limit)
+        return fail(ErrorCode::NotFound,
+            fmt::format("byte {} lies beyond the {} bytes of the {}", address.byte, limit,
+                address.record.empty() ? "file" : "record"),
+            found->path.string());
+    SHARDSCOPE_TRY(Location location, locateByte(checkpoint, id, byte));
+    setFile(location, checkpoint, id, byte); // the byte that was asked for, not the first one of its element
+    return location;
+}
+
+} // namespace
+
+Result<Location> locate(const Checkpoint& checkpoint, const Address& address)
+{
+    if (const auto* param = std::get_if<ParamAddress>(&address))
+        return locateParam(checkpoint, *param);
+    if (const auto* flat = std::get_if<FlatAddress>(&address))
+        return locateFlat(checkpoint, *flat);
+    return locateFile(checkpoint, std::get<FileAddress>(address));
+}
+
+} // namespace shardscope

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/layout/map_query.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+MapQuery::MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex)
+    : m_checkpoint(std::move(checkpoint))
+    , m_unit(unit)
+    , m_projection(projection)
+    , m_state(stateIndex)
+    , m_severity(*m_checkpoint, unit, stateIndex)
+{
+    lookAtParams();
+    lookAtRanks();
+}
+
+void MapQuery::lookAtParams()
+{
+    const FlatUnit& unit = flat();
+    m_looks.reserve(unit.params.size());
+    for (const ParamId id : unit.params) {
+        const Parameter& param = m_checkpoint->params[index(id)];
+        m_looks.push_back({classOf(param.name, param.shape, param.role), false});
+    }
+    for (const Parameter& alias : m_checkpoint->params) {
+        if (index(alias.sharedWith) >= m_checkpoint->params.size())
+            continue;
+        const Parameter& owner = m_checkpoint->params[index(alias.sharedWith)];
+        if (owner.unit == m_unit)
+            m_looks[owner.indexInUnit].shared = true;
+    }
+}
+
+void MapQuery::lookAtRanks()
+{
+    const FlatUnit& unit = flat();
+    const auto& files = unit.kind == UnitKind::Frozen ? m_checkpoint->modelFiles : m_checkpoint->optimFiles;
+    const uint32_t ranks = unit.partition.ranks();
+    m_rankKinds.resize(ranks, CellKind::Param);
+    m_missingBefore.resize(ranks + size_t{1}, 0);
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+        const bool pending = rank < files.size() && index(files[rank]) < m_checkpoint->files.size()
+            && m_checkpoint->file(files[rank]).status == FileStatus::NotYetRead;
+        const auto& runs = unit.states[m_state].perRank;
+        if (pending)
+            m_rankKinds[rank] = CellKind::NotYetRead;
+        else if (rank >= runs.size() || !runs[rank].isPresent())
+            m_rankKinds[rank] = CellKind::Missing;
+        m_missingBefore[rank + size_t{1}]
+            = m_missingBefore[rank] + (m_rankKinds[rank] == CellKind::Param ? 0 : 1);
+    }
+}
+
+uint32_t MapQuery::rows() const
+{
+    return m_projection == Projection::Partitions ? partition().ranks() : 1;
+}
+
+uint64_t MapQuery::columns() const
+{
+    const uint64_t length = partition().partitionElements();
+    return m_projection == Projection::Partitions ? length : partition().ranks() * length;
+}
+
+uint32_t MapQuery::rankOfRow(uint32_t row, uint64_t x) const
+{
+    const uint64_t length = partition().partitionElements();
+    if (m_projection == Projection::Partitions || length == 0)
+        return row;
+    return static_cast<uint32_t>(x / length);
+}
+
+uint64_t MapQuery::storedOn(uint32_t rank) const
+{
+    return m_rankKinds[rank] == CellKind::Param ? flat().states[m_state].perRank[rank].elements : 0;
+}
+
+MapCell MapQuery::cellOf(const FlatPiece& piece) const
+{
+    MapCell cell;
+    cell.begin = piece.flatOffset;
+    cell.end = piece.flatOffset + piece.elements;
+    cell.kind = m_rankKinds[piece.rank];
+    if (piece.isPadding()) {
+        if (cell.kind == CellKind::Param)
+            cell.kind = piece.flatOffset < storedOn(piece.rank) ? CellKind::PaddingStored
+                                                                : CellKind::PaddingImplied;
+        return cell;
+    }
+    if (cell.kind == CellKind::Param && piece.flatOffset >= storedOn(piece.rank))
+        cell.kind = CellKind::Missing;
+    cell.param = flat().params[piece.param];
+    cell.paramOffset = piece.paramOffset;
+    cell.paramClass = m_looks[piece.param].paramClass;
+    cell.shared = m_looks[piece.param].shared;
+    cell.frozen = flat().kind == UnitKind::Frozen;
+    return cell;
+}
+
+bool MapQuery::visitPiece(
+    const FlatPiece& piece, uint64_t rowOffset, const std::function<bool(const MapCell&)>& visit) const
+{
+    const auto emit = [&](const FlatPiece& part) {
+        MapCell cell = cellOf(part);
+        cell.severity = m_severity.worst(partition(), part.rank, part.rank + 1, cell.begin, cell.end);
+        cell.begin += rowOffset;
+        cell.end += rowOffset;
+        return visit(cell);
+    };
+    const uint64_t stored = storedOn(piece.rank);
+    if (m_rankKinds[piece.rank] != CellKind::Param || stored <= piece.flatOffset
+        || stored >= piece.flatOffset + piece.elements)
+        return emit(piece);
+    FlatPiece head = piece; // the shard ends inside this piece
+    head.elements = stored - piece.flatOffset;
+    FlatPiece tail = piece;
+    tail.flatOffset = stored;
+    tail.elements -= head.elements;
+    if (!tail.isPadding())
+        tail.paramOffset += head.elements;
+    return emit(head) && emit(tail);
+}
+
+MapCell MapQuery::cellAt(uint32_t row, uint64_t x) const
+{
+    if (row >= rows() || x >= columns())
+        return {.begin = x, .end = x};
+    const uint32_t rank = rankOfRow(row, x);
+    const uint64_t rowOffset
+        = m_projection == Projection::Partitions ? 0 : rank * partition().partitionElements();
+    MapCell found;
+    visitPiece(*partition().pieceAt(rank, x - rowOffset), rowOffset, [&](const MapCell& cell) {
+        found = cell;
+        return x >= cell.end;
+    });
+    return found;
+}
+
+void MapQuery::forEachCell(
+    uint32_t row, uint64_t begin, uint64_t end, const std::function<bool(const MapCell&)>& visit) const
+{
+    end = std::min(end, columns());
+    if (row >= rows() || begin >= end)
+        return;
+    const uint64_t length = partition().partitionElements();
+    bool goOn = true;
+    while (goOn && begin < end) {
+        const uint32_t rank = rankOfRow(row, begin);
+        const uint64_t rowOffset = m_projection == Projection::Partitions ? 0 : rank * length;
+        const uint64_t stop = std::min(end, rowOffset + length);
+        partition().forEachPiece(rank, begin - rowOffset, stop - rowOffset,
+            [&](const FlatPiece& piece) { return goOn = visitPiece(piece, rowOffset, visit); });
+        begin = stop;
+    }
+}
+
+template <class Visit>
+void MapQuery::forEachBlock(
+    uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end, Visit visit) const
+{
+    rowEnd = std::min(rowEnd, rows());
+    end = std::min(end, columns());
+    if (rowBegin >= rowEnd || begin >= end)
+        return;
+    if (m_projection == Projection::Partitions) {
+        visit(rowBegin, rowEnd, begin, end);
+        return;
+    }
+    const uint64_t length = partition().partitionElements();
+    uint32_t first = rankOfRow(0, begin);
+    const uint32_t last = rankOfRow(0, end - 1);
+    if (first == last) {
+        visit(first, first + 1, begin - first * length, end - first * length);
+        return;
+    }
+    if (begin > first * length) {
+        visit(first, first + 1, begin - first * length, length);
+        ++first;
+    }
+    const bool lastIsWhole = end == (last + uint64_t{1}) * length;
+    const uint32_t wholeEnd = lastIsWhole ? last + 1 : last;
+    if (first < wholeEnd)
+        visit(first, wholeEnd, uint64_t{0}, length);
+    if (!lastIsWhole)
+        visit(last, last + 1, uint64_t{0}, end - last * length);
+}
+
+int8_t MapQuery::worstSeverity(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
+{
+    int8_t worst = -1;
+    if (m_severity.isEmpty())
+        return worst;
+    forEachBlock(
+        rowBegin, rowEnd, begin, end, [&](uint32_t first, uint32_t last, uint64_t from, uint64_t to) {
+            worst = std::max(worst, m_severity.worst(partition(), first, last, from, to));
+        });
+    return worst;
+}
+
+bool MapQuery::anyMissing(uint32_t rowBegin, uint32_t rowEnd) const
+{
+    rowEnd = std::min(rowEnd, rows());
+    if (rowBegin >= rowEnd)
+        return false;
+    if (m_projection == Projection::Unrolled)
+        return m_missingBefore.back() > 0;
+    return m_missingBefore[rowEnd] > m_missingBefore[rowBegin];
+}
+
+MapQuery::Sum MapQuery::sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
+{
+    Sum out;
+    const uint64_t itemBytes = itemSize(flat().states[m_state].dtype);
+    forEachBlock(
+        rowBegin, rowEnd, begin, end, [&](uint32_t first, uint32_t last, uint64_t from, uint64_t to) {
+            const uint64_t payload = partition().payloadIn(first, last, from, to);
+            out.elements += payload;
+            out.padding += (last - first) * (to - from) - payload;
+            out.ranks += last - first;
+            out.files += last - first - (m_missingBefore[last] - m_missingBefore[first]);
+            for (uint32_t rank = first; rank < last; ++rank)
+                out.bytes += (std::clamp(storedOn(rank), from, to) - from) * itemBytes;
+        });
+    if (m_projection == Projection::Unrolled)
+        out.params = rowBegin < std::min(rowEnd, 1u) ? partition().paramsInUnrolled(begin, end) : 0;
+    else
+        out.params = partition().paramsIn(rowBegin, rowEnd, begin, end);
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+#include "core/layout/severity_index.h"
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace shardscope {
+
+/// What a parameter is, for colour; from its name and role.
+enum class ParamClass : uint8_t { Embedding, Attention, Mlp, Expert, Norm, Bias, Other, Buffer };
+ParamClass classOf(std::string_view name, const Shape& shape, ParamRole role);
+std::string_view paramClassName(ParamClass value); ///< "embedding", "attention", "mlp", …
+
+enum class CellKind : uint8_t { Param, PaddingStored, PaddingImplied, Missing, NotYetRead };
+
+/// One run of a map row: a parameter's fragment, padding, or a shard that is not there.
+struct MapCell {
+    CellKind kind = CellKind::Param;
+    ParamClass paramClass = ParamClass::Other;
+    ParamId param
+        = kNoParam; ///< also set for missing shards, where the layout still knows what should be there
+    uint64_t paramOffset = 0;
+    uint64_t begin = 0; ///< element range in the row; empty when there is nothing at that point
+    uint64_t end = 0;
+    bool frozen = false;
+    bool shared = false;
+    int8_t severity = -1; ///< worst finding here: -1 none, 0 info, 1 warning, 2 error
+};
+
+/// Answers a painter's questions about one flat unit: cost follows what is asked for, not the checkpoint's
+/// size.
+///
+/// Rows are dp ranks, x is the element inside a rank's flat buffer (projection Partitions), or the whole flat
+/// vector as one row (projection Unrolled: rank r's buffer follows rank r−1's). A shard that is stored only
+/// in part has cells up to where it ends; the rest is padding that is implied, or missing. Built in
+/// O(parameters of the checkpoint + ranks + findings), in memory for the unit's parameters and the ranks,
+/// never for both at once. Immutable after construction; thread-safe.
+class MapQuery
+{
+public:
+    enum class Projection { Partitions, Unrolled };
+
+    /// `stateIndex` is one of the unit's states.
+    MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex = 0);
+
+    [[nodiscard]] uint32_t rows() const;
+    /// Elements of a row, padding included.
+    [[nodiscard]] uint64_t columns() const;
+    [[nodiscard]] uint32_t rankOfRow(uint32_t row, uint64_t x) const;
+
+    /// The cell at one point; O(log params). Empty (begin = end) outside rows() × columns().
+    [[nodiscard]] MapCell cellAt(uint32_t row, uint64_t x) const;
+    /// All cells of a row that intersect [begin, end), clipped, in order.
+    void forEachCell(
+        uint32_t row, uint64_t begin, uint64_t end, const std::function<bool(const MapCell&)>& visit) const;
+    /// Worst severity over a block of rows × elements, exact: merging never loses a finding.
+    [[nodiscard]] int8_t worstSeverity(
+        uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
+    /// Whether any rank in the block is missing or not yet read; O(1).
+    [[nodiscard]] bool anyMissing(uint32_t rowBegin, uint32_t rowEnd) const;
+
+    struct Sum {
+        uint64_t elements = 0; ///< payload, whether its shard is there or not
+        uint64_t padding = 0;
+        uint64_t bytes = 0; ///< of the chosen state, that are in files
+        uint64_t params = 0;
+        uint32_t ranks = 0;
+        uint32_t files = 0; ///< that hold the shards of those ranks
+        bool operator==(const Sum&) const = default;
+    };
+    /// The sum of a selection; parameters are counted by binary search, not by walking. Stored bytes cost
+    /// O(ranks in it).
+    [[nodiscard]] Sum sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
+
+    [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
+    [[nodiscard]] UnitId unit() const { return m_unit; }
+    [[nodiscard]] Projection projection() const { return m_projection; }
+    [[nodiscard]] uint32_t stateIndex() const { return m_state; }
+
+private:
+    struct Look {
+        ParamClass paramClass = ParamClass::Other;
+        bool shared = false;
+    };
+
+    [[nodiscard]] const FlatUnit& flat() const { return m_checkpoint->units[index(m_unit)]; }
+    [[nodiscard]] const FlatPartition& partition() const { return flat().partition; }
+    [[nodiscard]] uint64_t storedOn(uint32_t rank) const;
+    [[nodiscard]] MapCell cellOf(const FlatPiece& piece) const;
+    bool visitPiece(
+        const FlatPiece& piece, uint64_t rowOffset, const std::function<bool(const MapCell&)>& visit) const;
+    void lookAtParams();
+    void lookAtRanks();
+    /// Calls `visit(rankBegin, rankEnd, begin, end)` for up to three blocks of ranks × flat offsets that make
+    /// up a selection.
+    template <class Visit>
+    void forEachBlock(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end, Visit visit) const;
+
+    CheckpointPtr m_checkpoint;
+    UnitId m_unit;
+    Projection m_projection;
+    uint32_t m_state;
+    std::vector<Look> m_looks; ///< per parameter of the unit
+    std::vector<CellKind> m_rankKinds; ///< per rank: Param, Missing or NotYetRead
+    std::vector<uint32_t> m_missingBefore; ///< per rank and one more: how many before it are not Param
+    SeverityIndex m_severity;
+};
+
+} // namespace shardscope

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/layout/severity_index.h"
+
+#include "core/layout/address.h"
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+namespace shardscope {
+
+/// Turns findings into marks.
+class SeverityIndexBuilder
+{
+public:
+    SeverityIndexBuilder(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, SeverityIndex& out)
+        : m_checkpoint(checkpoint)
+        , m_unitId(unit)
+        , m_unit(checkpoint.units[index(unit)])
+        , m_state(m_unit.states[stateIndex])
+        , m_out(out)
+    {
+        for (uint32_t i = 0; i < checkpoint.files.size(); ++i)
+            m_fileByName.emplace(checkpoint.files[i].name, FileId{i});
+    }
+
+    void add(const Finding& finding)
+    {
+        m_level = &m_out.m_levels[static_cast<size_t>(finding.severity)];
+        const std::string_view where = finding.where;
+        if (const auto file = m_fileByName.find(where); file != m_fileByName.end()) {
+            markFile(file->second);
+            return;
+        }
+        if (const auto param = m_checkpoint.findParam(where)) {
+            markParam(*param, std::nullopt);
+            return;
+        }
+        const auto address = parseAddress(where);
+        if (!address)
+            return;
+        if (const auto* param = std::get_if<ParamAddress>(&*address)) {
+            const auto id = m_checkpoint.findParam(param->name);
+            if (id && concernsState(param->state))
+                markParam(*id, param->range);
+        } else if (const auto* flat = std::get_if<FlatAddress>(&*address)) {
+            markFlat(*flat);
+        } else {
+            markFileAddress(std::get<FileAddress>(*address));
+        }
+    }
+
+    void finish()
+    {
+        for (auto& level : m_out.m_levels) {
+            merge(level.runs, [](const auto&, const auto&) { return true; });
+            merge(level.marks, [](const auto& a, const auto& b) { return a.param == b.param; });
+            m_out.m_empty = m_out.m_empty && level.runs.empty() && level.marks.empty();
+        }
+    }
+
+private:
+    template <class Item, class SameLine>
+    static void merge(std::vector<Item>& items, SameLine sameLine)
+    {
+        std::sort(items.begin(), items.end(), [](const Item& a, const Item& b) {
+            if constexpr (requires { a.param; }) {
+                if (a.param != b.param)
+                    return a.param < b.param;
+            }
+            return a.begin < b.begin;
+        });
+        size_t kept = 0;
+        for (const Item& item : items) {
+            if (kept > 0 && sameLine(items[kept - 1], item) && item.begin <= items[kept - 1].end)
+                items[kept - 1].end = std::max(items[kept - 1].end, item.end);
+            else
+                items[kept++] = item;
+        }
+        items.resize(kept);
+    }
+
+    [[nodiscard]] bool concernsState(std::string_view name) const
+    {
+        return name == m_state.name
+            || std::none_of(m_unit.states.begin(), m_unit.states.end(),
+                [name](const UnitState& state) { return state.name == name; });
+    }
+
+    void markRun(uint32_t rank, uint64_t begin, uint64_t end)
+    {
+        const uint64_t length = m_unit.partition.partitionElements();
+        if (rank < m_unit.partition.ranks() && begin < std::min(end, length))
+            m_level->runs.push_back({rank * length + begin, rank * length + std::min(end, length)});
+    }
+
+    void markRank(uint32_t rank) { markRun(rank, 0, m_unit.partition.partitionElements()); }
+
+    void markParam(ParamId id, std::optional<std::pair<uint64_t, uint64_t>> range)
+    {
+        const Parameter* param = &m_checkpoint.params[index(id)];
+        if (index(param->sharedWith) < m_checkpoint.params.size())
+            param = &m_checkpoint.params[index(param->sharedWith)];
+        if (param->unit != m_unitId)
+            return;
+        const uint64_t begin = range ? std::min(range->first, param->elements) : 0;
+        const uint64_t end = range ? std::min(range->second, param->elements) : param->elements;
+        if (begin >= end)
+            return;
+        if (m_unit.partition.rule() == PartitionRule::Sliced) {
+            m_level->marks.push_back({param->indexInUnit, begin, end});
+        } else {
+            const uint64_t start = m_unit.partition.paramStart(param->indexInUnit);
+            m_level->runs.push_back({start + begin, start + end});
+        }
+    }
+
+    void markFlat(const FlatAddress& address)
+    {
+        const bool here = address.subgroup
+            ? m_unit.kind == UnitKind::SubGroup && m_unit.subgroup == address.group
+            : m_unit.kind == UnitKind::Group && static_cast<uint32_t>(m_unit.group) == address.group;
+        if (here
+            && concernsState(
+                address.state.empty() ? std::string_view("fp32") : std::string_view(address.state)))
+            markRun(address.rank.dp, address.element, address.element + 1);
+    }
+
+    /// The rank of this unit whose shard is, or should be, in that file.
+    [[nodiscard]] std::optional<uint32_t> rankIn(FileId id) const
+    {
+        const CheckpointFile& file = m_checkpoint.file(id);
+        const bool frozen = m_unit.kind == UnitKind::Frozen;
+        if (!file.rank || file.role != (frozen ? FileRole::ModelStates : FileRole::OptimStates))
+            return std::nullopt;
+        const auto& holders = frozen ? m_checkpoint.modelFiles : m_checkpoint.optimFiles;
+        const uint32_t rank = file.rank->dp;
+        const bool another = rank < holders.size() && holders[rank] != kNoFile && holders[rank] != id;
+        return another ? std::nullopt : std::optional(rank);
+    }
+
+    void markFile(FileId id)
+    {
+        if (const auto rank = rankIn(id))
+            markRank(*rank);
+    }
+
+    void markFileAddress(const FileAddress& address)
+    {
+        const auto file = m_fileByName.find(address.path);
+        const auto rank = file == m_fileByName.end() ? std::nullopt : rankIn(file->second);
+        if (!rank)
+            return;
+        const StoredRun run = *rank < m_state.perRank.size() ? m_state.perRank[*rank] : StoredRun{};
+        if (!address.record.empty()) {
+            // A record that holds other tensors is not here; one that is not known, or holds no tensor,
+            // concerns all.
+            const auto& content = m_checkpoint.file(file->second).content;
+            const auto record = content ? content->zip().find(address.record) : std::nullopt;
+            const bool elsewhere
+                = record && run.isPresent() && *record != run.record && address.record.starts_with("data/");
+            if (!elsewhere)
+                markRank(*rank);
+            return;
+        }
+        const uint64_t offset = address.byte < run.byteOffset
+            ? run.elements
+            : (address.byte - run.byteOffset) / itemSize(m_state.dtype);
+        if (run.isPresent() && offset < run.elements)
+            markRun(*rank, offset, offset + 1);
+        else
+            markRank(*rank);
+    }
+
+    const Checkpoint& m_checkpoint;
+    UnitId m_unitId;
+    const FlatUnit& m_unit;
+    const UnitState& m_state;
+    SeverityIndex& m_out;
+    SeverityIndex::Level* m_level = nullptr;
+    std::unordered_map<std::string_view, FileId> m_fileByName;
+};
+
+namespace {
+
+/// Whether a run touches any row [rowBegin, rowEnd) of `width` within [begin, end). Hops from run to row and
+/// back.
+template <class Run>
+bool touchesBlock(const std::vector<Run>& runs, uint64_t width, uint64_t rowBegin, uint64_t rowEnd,
+    uint64_t begin, uint64_t end)
+{
+    uint64_t at = rowBegin * width + begin;
+    for (;;) {
+        const auto run = std::partition_point(
+            runs.begin(), runs.end(), [at](const Run& candidate) { return candidate.end <= at; });
+        if (run == runs.end())
+            return false;
+        const uint64_t touched = std::max(at, run->begin);
+        uint64_t row = touched / width;
+        if (touched % width >= end)
+            ++row;
+        if (row >= rowEnd)
+            return false;
+        at = std::max(touched, row * width + begin);
+        if (run->begin <= at && at < run->end)
+            return true;
+    }
+}
+
+} // namespace
+
+SeverityIndex::SeverityIndex(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex)
+{
+    if (checkpoint.findings.empty())
+        return;
+    SeverityIndexBuilder builder(checkpoint, unit, stateIndex, *this);
+    for (const Finding& finding : checkpoint.findings)
+        builder.add(finding);
+    builder.finish();
+}
+
+int8_t SeverityIndex::worst(
+    const FlatPartition& partition, uint32_t rankBegin, uint32_t rankEnd, uint64_t begin, uint64_t end) const
+{
+    const uint64_t width = partition.partitionElements();
+    end = std::min(end, width);
+    rankEnd = std::min(rankEnd, partition.ranks());
+    if (m_empty || begin >= end || rankBegin >= rankEnd)
+        return -1;
+    for (size_t severity = m_levels.size(); severity-- > 0;) {
+        const Level& level = m_levels[severity];
+        if (!level.runs.empty() && touchesBlock(level.runs, width, rankBegin, rankEnd, begin, end))
+            return static_cast<int8_t>(severity);
+        // Marks are few: their own places are searched, not the parameters.
+        const auto startOf = [&](const Mark& mark) { return partition.paramStart(mark.param); };
+        auto mark = std::partition_point(level.marks.begin(), level.marks.end(), [&](const Mark& candidate) {
+            return startOf(candidate) + partition.sliceElements(candidate.param) <= begin;
+        });
+        for (; mark != level.marks.end() && startOf(*mark) < end; ++mark) {
+            // The first rank whose part of the window reaches past the mark's begin decides.
+            const uint64_t start = startOf(*mark);
+            const uint64_t slice = partition.sliceElements(mark->param);
+            const uint64_t windowBegin = std::max(begin, start) - start;
+            const uint64_t windowEnd = std::min(end - start, slice);
+            const uint64_t reached = mark->begin < windowEnd ? 0 : (mark->begin - windowEnd) / slice + 1;
+            const uint64_t rank = std::max<uint64_t>(rankBegin, reached);
+            if (rank < rankEnd && rank * slice + windowBegin < mark->end)
+                return static_cast<int8_t>(severity);
+        }
+    }
+    return -1;
+}
+
+} // namespace shardscope

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace shardscope {
+
+/// Where the findings of a checkpoint lie in one state of one flat unit, for "what is the worst in this
+/// block?".
+///
+/// A finding is placed by its `where`: a parameter's name or address marks those elements on every rank that
+/// holds them, a file or a record of it marks the whole rank, a rank address or a byte of a file marks one
+/// element. What names another unit, another state of this unit, or nothing at all is not part of this
+/// picture. Findings about a state that the unit does not have (the 16-bit weights) mark every state of it.
+/// Immutable; thread-safe.
+class SeverityIndex
+{
+public:
+    SeverityIndex() = default;
+    SeverityIndex(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex);
+
+    [[nodiscard]] bool isEmpty() const { return m_empty; }
+    /// Worst severity over ranks [rankBegin, rankEnd) × flat offsets [begin, end), exact: −1 none, 0 info, 1
+    /// warning, 2 error. Cost follows the marks near the block, not its size.
+    [[nodiscard]] int8_t worst(const FlatPartition& partition, uint32_t rankBegin, uint32_t rankEnd,
+        uint64_t begin, uint64_t end) const;
+
+private:
+    friend class SeverityIndexBuilder;
+
+    /// Elements rank · partition + offset: whole ranks, single elements, and all parameters of Contiguous
+    /// units.
+    struct Run {
+        uint64_t begin = 0;
+        uint64_t end = 0;
+    };
+    /// Elements of one parameter of a Sliced unit, whose rank and offset follow from the rule.
+    struct Mark {
+        uint32_t param = 0;
+        uint64_t begin = 0;
+        uint64_t end = 0;
+    };
+    struct Level {
+        std::vector<Run> runs; ///< ascending, disjoint
+        std::vector<Mark> marks; ///< ascending by parameter and begin, disjoint
+    };
+
+    std::array<Level, 3> m_levels; ///< by severity
+    bool m_empty = true;
+};
+
+} // namespace shardscope
