@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/result.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+namespace shardscope {
+
+/// The payload memory of one worker, used again for every file.
+class ChunkBuffers
+{
+public:
+    /// `count` buffers of `bytes` each.
+    ChunkBuffers(size_t count, size_t bytes);
+
+    [[nodiscard]] size_t count() const { return m_buffers.size(); }
+    [[nodiscard]] size_t bytes() const { return m_bytes; }
+    [[nodiscard]] uint8_t* at(size_t i) const { return m_buffers[i].get(); }
+
+private:
+    size_t m_bytes;
+    std::vector<std::unique_ptr<uint8_t[]>> m_buffers;
+};
+
+/// Takes the bytes of one file in order, in chunks, and hands each full chunk to a consumer: on a second
+/// thread, so that filling and consuming overlap, or in place. Chunks arrive in order; at most the worker's
+/// buffers are in flight.
+///
+/// Used by one thread. A consumer's error comes back from the next room() or from finish().
+class ChunkSink
+{
+public:
+    using Consumer = std::function<Status(uint64_t offset, std::span<const uint8_t> bytes)>;
+
+    ChunkSink(ChunkBuffers& buffers, bool threaded, Consumer consumer);
+    /// Without finish() before: what was not consumed is dropped.
+    ~ChunkSink();
+    ChunkSink(const ChunkSink&) = delete;
+    ChunkSink& operator=(const ChunkSink&) = delete;
+
+    /// Free memory behind the bytes so far, at least `atLeast` bytes of it (of which a buffer must hold that
+    /// many).
+    Result<std::span<uint8_t>> room(size_t atLeast);
+    /// The first `bytes` of the room are filled now.
+    void filled(size_t bytes);
+    /// Hands over the rest and waits until all is consumed.
+    Status finish();
+    /// How many bytes were filled in all.
+    [[nodiscard]] uint64_t offset() const { return m_chunkOffset + m_used; }
+
+private:
+    struct Full {
+        size_t buffer = 0;
+        uint64_t offset = 0;
+        size_t bytes = 0;
+    };
+
+    Status handOver();
+    void consumeAll();
+    void stopThread(bool drop);
+
+    ChunkBuffers& m_buffers;
+    Consumer m_consumer;
+    bool m_threaded;
+    uint64_t m_chunkOffset = 0; ///< in the file, of the current buffer
+    size_t m_used = 0;
+    size_t m_current = 0;
+    bool m_haveCurrent = false;
+
+    std::mutex m_mutex;
+    std::condition_variable m_changed;
+    std::vector<size_t> m_free;
+    std::deque<Full> m_full;
+    Status m_status;
+    bool m_ended = false;
+    std::jthread m_thread;
+};
+
+} // namespace shardscope

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/compare/fingerprint.h"
+#include "core/engine/interval_set.h"
+#include "core/plan/write_plan.h"
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace shardscope {
+
+/// Sums the digests of all tensors of a plan while their elements pass by, in any order, from any thread.
+///
+/// Every element counts once, however often it passes: what several files hold a copy of is counted where it
+/// was seen first. So the sums say what the plan's tensors hold, not how often.
+class ElementDigests
+{
+public:
+    explicit ElementDigests(const std::vector<PlanTensor>& tensors);
+
+    [[nodiscard]] uint32_t itemBytes(uint32_t tensor) const { return m_itemBytes[tensor]; }
+    /// `bytes` are whole elements of `tensor` from `firstElement` on, all within the tensor.
+    void add(uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes);
+    /// One per tensor, in the plan's order. Not while add() runs.
+    [[nodiscard]] const std::vector<Digest>& sums() const { return m_sums; }
+
+private:
+    static constexpr size_t kLocks = 64;
+
+    std::vector<DigestKey> m_keys;
+    std::vector<uint8_t> m_itemBytes;
+    std::vector<IntervalSet> m_seen;
+    std::vector<Digest> m_sums;
+    std::array<std::mutex, kLocks> m_locks;
+};
+
+} // namespace shardscope

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/compare/fingerprint.h"
+#include "core/plan/write_plan.h"
+
+#include <map>
+#include <string>
+
+namespace shardscope {
+
+struct ExecuteOptions {
+    io::Path destination; ///< DST: absent, empty or a run folder; the target is DST/plan.targetName()
+    io::Path sourceRunFolder; ///< DST inside, equal to or around it is a Usage error
+    unsigned jobs = 0; ///< worker threads; 0 = as many as there are processors, at most 16
+    uint64_t memoryLimitBytes = uint64_t{256} << 20; ///< payload buffers in all
+    bool verify = true; ///< re-read what was written and compare
+    bool force = false; ///< replace an existing target
+    bool restart = false; ///< discard an interrupted work folder
+};
+
+struct ExecuteReport {
+    io::Path output; ///< DST/TAG
+    double seconds = 0;
+    uint64_t bytesWritten = 0; ///< by this run, without files kept from an interrupted one
+    uint64_t bytesReused = 0; ///< finished by an interrupted run and found intact
+    double bytesPerSecond = 0;
+    bool verified = false;
+    std::string fingerprint; ///< of the whole training state, 32 hex digits
+    uint64_t peakBufferBytes = 0;
+};
+
+/// Runs a plan: read → write → verify → commit.
+///
+/// The promise: DST/TAG is complete, durable and verified, or it does not exist; `latest` never names
+/// anything else; the source is never modified; the same call after any crash continues and gives the same
+/// bytes. Work goes on in DST/.TAG.partial-ID (lock, plan, journal, finished files); the commit is one
+/// rename. Output bytes do not depend on jobs, memory limit or interruptions. Every source record is read
+/// once while writing, its CRC checked, digests of its elements taken in that pass. Cancelled leaves the work
+/// folder, so that the same call goes on.
+Result<ExecuteReport> execute(
+    io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job);
+
+} // namespace shardscope

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace shardscope {
+
+/// How the payload memory of a job is divided.
+struct MemoryPlan {
+    static constexpr uint64_t kLeast = uint64_t{64} << 10; ///< below this nothing useful can be done
+
+    size_t workers = 1; ///< files at a time
+    size_t buffersPerWorker = 1; ///< more than one where a second thread consumes what the first one fills
+    size_t chunkBytes = 0;
+    [[nodiscard]] uint64_t totalBytes() const { return uint64_t{workers} * buffersPerWorker * chunkBytes; }
+};
+
+/// At most `limitBytes` in all (kLeast or more), `jobs` workers (1 or more) and `files` workers. Little
+/// memory costs workers first, then the size of chunks.
+MemoryPlan divideMemory(uint64_t limitBytes, unsigned jobs, size_t files);
+
+} // namespace shardscope

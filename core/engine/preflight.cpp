@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/preflight.h"
+
+#include "core/base/text.h"
+#include "core/engine/manifest_reader.h"
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace shardscope {
+
+namespace {
+
+bool isPlainName(std::string_view name)
+{
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos
+        && name.find('\0') == std::string_view::npos;
+}
+
+bool isPlainPath(std::string_view path)
+{
+    while (true) {
+        const size_t end = path.find('/');
+        if (!isPlainName(path.substr(0, end)))
+            return false;
+        if (end == std::string_view::npos)
+            return true;
+        path.remove_prefix(end + 1);
+    }
+}
+
+bool sameFile(const io::FileInfo& a, const io::FileInfo& b)
+{
+    return a.identity.device == b.identity.device && a.identity.inode == b.identity.inode;
+}
+
+/// Whether `path` or a folder above it is `wanted`. `path` exists.
+Result<bool> isAtOrBelow(io::FileSystem& files, const io::Path& path, const io::FileInfo& wanted)
+{
+    SHARDSCOPE_TRY(io::Path at, files.canonical(path));
+    for (;;) {
+        SHARDSCOPE_TRY(const io::FileInfo info, files.stat(at));
+        if (sameFile(info, wanted))
+            return true;
+        if (at == at.parent_path())
+            return false;
+        at = at.parent_path();
+    }
+}
+
+/// The path itself or the nearest folder above it that is there.
+Result<io::Path> nearestExisting(io::FileSystem& files, const io::Path& path)
+{
+    io::Path at = std::filesystem::absolute(path).lexically_normal();
+    if (!at.has_filename())
+        at = at.parent_path();
+    for (;;) {
+        SHARDSCOPE_TRY(const bool there, exists(files, at));
+        if (there || at == at.parent_path())
+            return at;
+        at = at.parent_path();
+    }
+}
+
+} // namespace
+
+Result<bool> exists(io::FileSystem& files, const io::Path& path)
+{
+    const auto info = files.stat(path);
+    if (!info && info.error().code != ErrorCode::NotFound)
+        return forward(info.error());
+    return info.has_value();
+}
+
+Status checkPlanNames(const WritePlan& plan)
+{
+    const auto refuse = [](const std::string& what) {
+        return fail(ErrorCode::Internal, "the plan names a file that cannot be written: '" + what + "'");
+    };
+    if (!isPlainName(plan.targetName()))
+        return refuse(plan.targetName());
+    if (!plan.pointerName().empty()
+        && (!isPlainName(plan.pointerName()) || plan.pointerName() == plan.targetName()))
+        return refuse(plan.pointerName());
+    std::unordered_set<std::string> taken{kManifestName};
+    for (const PlannedFile& file : plan.files()) {
+        if (!isPlainPath(file.path) || !taken.insert(file.path).second)
+            return refuse(file.path);
+    }
+    for (const PlannedFile& file : plan.files()) {
+        if (taken.contains(file.path + ".tmp")) // the name that it has while it is written
+            return refuse(file.path + ".tmp");
+    }
+    for (const OutputFile& file : plan.besideFiles()) {
+        if (!isPlainName(file.path) || file.path == plan.targetName() || file.path == plan.pointerName())
+            return refuse(file.path);
+    }
+    return {};
+}
+
+Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io::Path& sourceRunFolder)
+{
+    if (destination.empty())
+        return fail(ErrorCode::Usage, "no target folder was given");
+    SHARDSCOPE_TRY(const bool there, exists(files, destination));
+    if (there) {
+        SHARDSCOPE_TRY(const io::FileInfo info, files.stat(destination));
+        if (info.type != io::FileType::Directory)
+            return fail(ErrorCode::Usage, "the target is not a folder", destination.string());
+    }
+    if (sourceRunFolder.empty())
+        return {};
+    const std::string hint = "choose a folder outside the source";
+    SHARDSCOPE_TRY(const io::FileInfo source, files.stat(sourceRunFolder));
+    SHARDSCOPE_TRY(const io::Path nearest, nearestExisting(files, destination));
+    SHARDSCOPE_TRY(const bool inside, isAtOrBelow(files, nearest, source));
+    if (inside)
+        return fail(ErrorCode::Usage, "the target lies inside the source, or is the source",
+            destination.string(), hint);
+    if (there) {
+        SHARDSCOPE_TRY(const io::FileInfo target, files.stat(destination));
+        SHARDSCOPE_TRY(const bool around, isAtOrBelow(files, sourceRunFolder, target));
+        if (around)
+            return fail(ErrorCode::Usage, "the target contains the source", destination.string(), hint);
+    }
+    return {};
+}
+
+Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count)
+{
+    SHARDSCOPE_TRY(const io::Path nearest, nearestExisting(files, folder));
+    SHARDSCOPE_TRY(const io::Space space, files.space(nearest));
+    // One percent and a little for folders, journal and manifest.
+    const uint64_t needed = bytes + bytes / 100 + (uint64_t{1} << 20);
+    if (space.freeBytes < needed)
+        return fail(ErrorCode::NoSpace,
+            "not enough free space: " + formatCount(needed) + " bytes (" + formatBytes(needed)
+                + ") are needed, " + formatCount(space.freeBytes) + " (" + formatBytes(space.freeBytes)
+                + ") are free, " + formatCount(needed - space.freeBytes) + " are missing",
+            folder.string(), "free some space there, or choose another folder");
+    if (space.freeFiles < count + 16)
+        return fail(ErrorCode::NoSpace,
+            "the file system cannot hold " + formatCount(count) + " more files; "
+                + formatCount(space.freeFiles) + " are left",
+            folder.string(), "remove some files there, or choose another folder");
+    return {};
+}
+
+Status makeDurableFolder(io::FileSystem& files, const io::Path& folder)
+{
+    SHARDSCOPE_TRY(const io::Path nearest, nearestExisting(files, folder));
+    io::Path target = std::filesystem::absolute(folder).lexically_normal();
+    if (!target.has_filename())
+        target = target.parent_path();
+    if (nearest == target)
+        return {};
+    SHARDSCOPE_CHECK(files.makeDirectories(target));
+    for (io::Path at = target; at != nearest; at = at.parent_path())
+        SHARDSCOPE_CHECK(files.syncDirectory(at.parent_path()));
+    return {};
+}
+
+} // namespace shardscope

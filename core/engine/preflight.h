@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/io/file_system.h"
+#include "core/plan/write_plan.h"
+
+namespace shardscope {
+
+/// Paths of the plan stay inside the target, do not clash, and leave room for our own files; names of the
+/// target, the pointer and the files beside it are plain. Internal otherwise: plans are made by us.
+Status checkPlanNames(const WritePlan& plan);
+
+/// Usage when `destination` is inside, equal to or around `sourceRunFolder` (through links and bind mounts as
+/// well), or when it is no folder. An empty `sourceRunFolder` is not looked at.
+Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io::Path& sourceRunFolder);
+
+/// NoSpace, with the bytes that are needed, there and missing, when `bytes` and `count` files do not fit
+/// below `folder`, which may be absent still.
+Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count);
+
+/// Makes a folder with all its parents, on disk when it returns.
+Status makeDurableFolder(io::FileSystem& files, const io::Path& folder);
+
+/// False where there is nothing; the error where that cannot be told.
+Result<bool> exists(io::FileSystem& files, const io::Path& path);
+
+} // namespace shardscope

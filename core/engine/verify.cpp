@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/verify.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/open.h"
+#include "core/compare/state_digest.h"
+#include "core/engine/manifest_reader.h"
+
+#include <algorithm>
+#include <map>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kManifestLimitBytes = uint64_t{256} << 20;
+
+uint64_t bytesToRead(const Checkpoint& checkpoint)
+{
+    uint64_t bytes = 0;
+    for (const CheckpointFile& file : checkpoint.files)
+        bytes += file.identity.bytes;
+    return bytes;
+}
+
+void addProblem(VerifyReport& report, std::string_view code, std::string message, std::string where,
+                std::vector<std::string> evidence = {})
+{
+    report.problems.push_back({code, Severity::Error, std::move(message), std::move(where), std::move(evidence)});
+}
+
+void reportScan(const Checkpoint& checkpoint, const CheckpointScan& scan, VerifyReport& report)
+{
+    for (const FileScan& file : scan.files) {
+        const CheckpointFile& entry = checkpoint.file(file.file);
+        ++report.files;
+        report.bytes += file.bytes;
+        if (file.error)
+            addProblem(report, code::kFileUnreadable, "the file cannot be read to its end", entry.name,
+                       {describe(*file.error)});
+        for (const uint32_t record : file.badRecords) {
+            const std::string name = entry.content ? entry.content->zip().records()[record].name
+                                                   : "record " + std::to_string(record);
+            addProblem(report, code::kRecordCorrupt, "the record's bytes do not have the CRC they were saved with",
+                       percentEncode(entry.name) + "!" + percentEncode(name) + "+0");
+        }
+    }
+}
+
+void compareManifest(const Checkpoint& checkpoint, const CheckpointScan& scan, const Manifest& manifest,
+                     VerifyReport& report)
+{
+    std::map<std::string, const FileScan*> scanned;
+    for (const FileScan& file : scan.files)
+        scanned[checkpoint.file(file.file).name] = &file;
+    for (const auto& [path, promised] : manifest.files) {
+        const auto found = scanned.find(path);
+        if (found == scanned.end()) {
+            addProblem(report, code::kRankMissing, "the manifest names a file that is not there", path);
+        } else if (found->second->bytes != promised.bytes || found->second->sha256 != promised.sha256) {
+            addProblem(report, code::kRecordCorrupt, "the file is not the one the manifest names", path,
+                       {"sha256 " + found->second->sha256, "manifest " + promised.sha256});
+        }
+    }
+    for (const auto& [path, file] : scanned) {
+        if (!manifest.files.contains(path))
+            addProblem(report, code::kForeignFile, "the manifest does not name this file", path);
+    }
+}
+
+struct NamedDigest {
+    Digest digest;
+    uint64_t elements = 0;
+    DType dtype = DType::Unknown;
+};
+using DigestsByName = std::map<std::pair<std::string, std::string>, NamedDigest>;
+
+DigestsByName byName(const CheckpointPtr& checkpoint, const CheckpointScan& scan)
+{
+    const TensorTable table(checkpoint);
+    DigestsByName out;
+    for (uint32_t i = 0; i < table.size(); ++i) {
+        const TensorTable::Entry entry = table.entry(i);
+        const Parameter& param = checkpoint->params[index(entry.param)];
+        out[{param.name, std::string(entry.state)}] = {scan.tensors[i], param.elements, entry.dtype};
+    }
+    return out;
+}
+
+void compareStates(const DigestsByName& here, const DigestsByName& there, VerifyReport& report)
+{
+    const auto where = [](const auto& key) { return percentEncode(key.first) + "#" + percentEncode(key.second); };
+    for (const auto& [key, value] : there) {
+        const auto found = here.find(key);
+        if (found == here.end())
+            addProblem(report, code::kStateMissing, "the source has this state, the checkpoint has not", where(key));
+        else if (found->second.digest != value.digest || found->second.elements != value.elements
+                 || found->second.dtype != value.dtype)
+            addProblem(report, code::kRankForeign, "the values differ from the source's", where(key),
+                       {"digest " + found->second.digest.text(), "source " + value.digest.text()});
+    }
+    for (const auto& [key, value] : here) {
+        if (!there.contains(key))
+            addProblem(report, code::kStateMissing, "the checkpoint has this state, the source has not", where(key));
+    }
+}
+
+} // namespace
+
+Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
+                                      const CheckpointPtr& against, unsigned jobs, JobContext& job)
+{
+    if (against)
+        SHARDSCOPE_CHECK(requireModel(*against));
+    VerifyReport report;
+    for (const Finding& finding : checkpoint->findings) {
+        if (finding.severity == Severity::Error)
+            report.problems.push_back(finding);
+    }
+    job.beginPhase("verifying", bytesToRead(*checkpoint) + (against ? bytesToRead(*against) : 0));
+    SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, jobs, false, job));
+    reportScan(*checkpoint, scan, report);
+    const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors);
+    report.fingerprint = checkpoint->modelError ? std::string() : fingerprint.text();
+    if (const auto text = files.readSmall(checkpoint->tagFolder / kManifestName, kManifestLimitBytes)) {
+        report.manifest = true;
+        const auto manifest = parseManifest(*text);
+        if (!manifest) {
+            addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
+        } else {
+            compareManifest(*checkpoint, scan, *manifest, report);
+            if (!manifest->fingerprint.empty() && manifest->fingerprint != report.fingerprint)
+                addProblem(report, code::kRecordCorrupt, "the training state is not the one the manifest names",
+                           kManifestName, {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
+        }
+    }
+    if (against) {
+        SHARDSCOPE_TRY(const CheckpointScan other, scanCheckpoint(files, against, jobs, false, job));
+        compareStates(byName(checkpoint, scan), byName(against, other), report);
+        const std::string theirs = fingerprintOf(against, other.tensors).text();
+        if (report.fingerprint != theirs)
+            addProblem(report, code::kRankForeign, "the training states differ (steps, options and scaler included)", {},
+                       {"here " + report.fingerprint, "source " + theirs});
+    }
+    report.ok = report.problems.empty();
+    return report;
+}
+
+} // namespace shardscope

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/chunk_sink.h"
+#include "core/engine/element_digests.h"
+#include "core/engine/halt.h"
+#include "core/engine/output_file.h"
+#include "core/engine/verify_output.h"
+
+namespace shardscope {
+
+/// Reads an output file back from the disk, in order and once, and compares what is there with what was
+/// written: SHA-256, the archive's directory as the reader sees it, every record's size and CRC. Elements
+/// that `model` (may be null) finds in it are added to `digests`. VerifyFailed, with the file named, where
+/// anything differs.
+Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const WrittenFile& written,
+    bool torchArchive, const OutputModel* model, ElementDigests& digests, const Halt& halt,
+    ChunkBuffers& buffers, bool threaded);
+
+/// VerifyFailed, with the tensor named, where the digests of what was read back are not those of what was
+/// copied.
+Status compareDigests(const std::vector<PlanTensor>& tensors, const std::vector<Digest>& meant,
+    const std::vector<Digest>& found);
+
+} // namespace shardscope

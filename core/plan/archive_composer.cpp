@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/archive_composer.h"
+
+#include "core/plan/segment_cursors.h"
+#include "core/torchfile/pickle_emitter.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kSmallRecordLimitBytes = 4096;
+constexpr char kNewKeyMark = '+'; ///< keys of new storages until they are numbered; torch's keys are decimal
+
+std::string stemOf(const std::string& name)
+{
+    const size_t dot = name.rfind('.');
+    return dot == std::string::npos ? name : name.substr(0, dot);
+}
+
+} // namespace
+
+std::vector<NodeId> persistentIdsInOrder(const PickleGraph& graph)
+{
+    std::vector<NodeId> out;
+    std::vector<bool> seen(graph.nodeCount(), false);
+    std::vector<NodeId> stack{graph.root()};
+    std::vector<NodeId> children;
+    while (!stack.empty()) {
+        const NodeId node = stack.back();
+        stack.pop_back();
+        if (node == kNoNode || seen[index(node)])
+            continue;
+        seen[index(node)] = true;
+        children.clear();
+        switch (graph.kind(node)) {
+        case NodeKind::PersistentId:
+            out.push_back(node);
+            children.push_back(graph.target(node));
+            break;
+        case NodeKind::List:
+        case NodeKind::Tuple:
+        case NodeKind::Dict:
+        case NodeKind::Set:
+        case NodeKind::FrozenSet:
+            children.assign(graph.items(node).begin(), graph.items(node).end());
+            break;
+        case NodeKind::Reduce:
+        case NodeKind::NewObj:
+        case NodeKind::NewObjEx: {
+            children = {graph.callable(node), graph.arguments(node)};
+            const auto appended = graph.appendedItems(node);
+            const auto set = graph.setItems(node);
+            children.insert(children.end(), appended.begin(), appended.end());
+            children.insert(children.end(), set.begin(), set.end());
+            children.push_back(graph.state(node));
+            break;
+        }
+        default:
+            break;
+        }
+        stack.insert(stack.end(), children.rbegin(), children.rend());
+    }
+    return out;
+}
+
+Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const TorchFile& source)
+{
+    SHARDSCOPE_TRY(const auto file, files.openRead(source.path()));
+    std::vector<OutputRecord> out;
+    bool storagesPlaced = false;
+    for (const ZipRecord& record : source.zip().records()) {
+        OutputRecord small;
+        small.name = record.name;
+        if (record.name.starts_with("data/")) {
+            if (storagesPlaced)
+                continue;
+            storagesPlaced = true;
+            small.name = "data/";
+        } else if (record.name == ".data/serialization_id") {
+            small.content = OutputRecord::Content::SerializationId;
+            small.bytes = 40;
+        } else if (record.name != "data.pkl") {
+            SHARDSCOPE_TRY(small.literal, readRecord(*file, record, kSmallRecordLimitBytes));
+            small.bytes = small.literal.size();
+        }
+        out.push_back(std::move(small));
+    }
+    if (!storagesPlaced) { // after the pickle and whatever torch puts before the storages
+        OutputRecord storages;
+        storages.name = "data/";
+        const auto version
+            = std::find_if(out.begin(), out.end(), [](const auto& r) { return r.name == "version"; });
+        out.insert(version, std::move(storages));
+    }
+    return out;
+}
+
+ArchiveComposer::ArchiveComposer(const TorchFile& source, uint32_t sourceIndex)
+    : m_source(source)
+    , m_sourceIndex(sourceIndex)
+    , m_importer(m_builder, source.pickle())
+{
+}
+
+NodeId ArchiveComposer::orderedDict()
+{
+    if (m_orderedDictClass == kNoNode)
+        m_orderedDictClass = m_builder.global("collections", "OrderedDict");
+    return m_builder.reduce(m_orderedDictClass, m_builder.tuple({}));
+}
+
+NodeId ArchiveComposer::tensor(
+    DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad, CursorFactory cursor)
+{
+    if (m_rebuild == kNoNode) {
+        m_rebuild = m_builder.global("torch._utils", "_rebuild_tensor_v2");
+        m_storageWord = m_builder.string("storage");
+        m_cpuWord = m_builder.string("cpu");
+    }
+    auto known = std::find_if(m_storageClasses.begin(), m_storageClasses.end(),
+        [&](const auto& entry) { return entry.first == dtype; });
+    if (known == m_storageClasses.end()) {
+        m_storageClasses.emplace_back(dtype, m_builder.global("torch", storageClassOf(dtype)));
+        known = std::prev(m_storageClasses.end());
+    }
+    uint64_t elements = 1;
+    std::vector<NodeId> sizes;
+    std::vector<NodeId> strides(shape.size());
+    for (const uint64_t size : shape) {
+        sizes.push_back(m_builder.integer(static_cast<int64_t>(size)));
+        elements *= size;
+    }
+    int64_t stride = 1;
+    for (size_t i = shape.size(); i-- > 0;) {
+        strides[i] = m_builder.integer(stride);
+        stride *= static_cast<int64_t>(std::max<uint64_t>(shape[i], 1));
+    }
+    m_new.push_back({elements * itemSize(dtype), std::move(cursor)});
+    const std::array id{m_storageWord, known->second,
+        m_builder.string(kNewKeyMark + std::to_string(m_new.size() - 1)), m_cpuWord,
+        m_builder.integer(static_cast<int64_t>(elements))};
+    const std::array arguments{m_builder.persistentId(m_builder.tuple(id)), m_builder.integer(0),
+        m_builder.tuple(sizes), m_builder.tuple(strides), m_builder.boolean(requiresGrad), orderedDict()};
+    return m_builder.reduce(m_rebuild, m_builder.tuple(arguments));
+}
+
+Result<OutputFile> ArchiveComposer::finish(
+    const std::string& outputName, const std::vector<OutputRecord>& smallRecords)
+{
+    const PickleGraph draft = m_builder.finish(m_importer.import(m_source.pickle().root()));
+
+    // Number the storages in the order of their first mention.
+    PickleBuilder builder;
+    PickleImporter importer(builder, draft);
+    std::unordered_map<std::string, std::pair<uint32_t, NodeId>> numbers;
+    std::vector<OutputRecord> storages;
+    for (const NodeId id : persistentIdsInOrder(draft)) {
+        const auto storage = asStorage(draft, id);
+        if (!storage)
+            return fail(ErrorCode::Unsupported, "a persistent id of the pickle is no storage",
+                m_source.path().string());
+        const std::string key(storage->key);
+        auto [entry, isNew] = numbers.try_emplace(key, static_cast<uint32_t>(numbers.size()), kNoNode);
+        if (isNew) {
+            const std::string number = std::to_string(entry->second.first);
+            entry->second.second = builder.string(number);
+            OutputRecord record;
+            record.name = "data/" + number;
+            record.content = OutputRecord::Content::Segments;
+            if (key.front() == kNewKeyMark) {
+                const NewStorage& made = m_new[std::stoul(key.substr(1))];
+                record.bytes = made.bytes;
+                record.cursor = made.cursor;
+            } else {
+                const auto source = m_source.zip().find("data/" + key);
+                if (!source)
+                    return fail(
+                        ErrorCode::Damaged, "record data/" + key + " is missing", m_source.path().string());
+                const ZipRecord& from = m_source.zip().records()[*source];
+                if (from.damaged || from.deflated)
+                    return fail(ErrorCode::Damaged, "record data/" + key + " cannot be copied",
+                        m_source.path().string());
+                record.bytes = from.bytes;
+                record.cursor = m_recordCursor
+                    ? m_recordCursor(*source)
+                    : wholeRecordCursor(m_sourceIndex, *source, from.payloadOffset, from.bytes);
+            }
+            storages.push_back(std::move(record));
+        }
+        const auto parts = draft.items(draft.target(id));
+        std::vector<NodeId> renumbered;
+        for (size_t i = 0; i < parts.size(); ++i)
+            renumbered.push_back(i == 2 ? entry->second.second : importer.import(parts[i]));
+        importer.substitute(draft.target(id), builder.tuple(renumbered));
+    }
+    const PickleGraph graph = builder.finish(importer.import(draft.root()));
+    SHARDSCOPE_TRY(std::string pickle, emitPickle(graph));
+
+    OutputFile out;
+    out.path = outputName;
+    const std::string sourceStem = stemOf(m_source.path().filename().string());
+    out.prefix = m_source.zip().prefix() == sourceStem ? stemOf(outputName) : m_source.zip().prefix();
+    for (const OutputRecord& small : smallRecords) {
+        if (small.name == "data/") {
+            std::move(storages.begin(), storages.end(), std::back_inserter(out.records));
+            continue;
+        }
+        OutputRecord record = small;
+        if (record.name == "data.pkl") {
+            record.bytes = pickle.size();
+            record.literal = std::move(pickle);
+        }
+        out.records.push_back(std::move(record));
+    }
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/write_plan.h"
+#include "core/torchfile/pickle_graph.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// Builds one output archive from one source archive: its pickle with some parts replaced, its storages
+/// copied where the pickle still names them, new storages where new tensors were put in.
+///
+/// Storage keys are numbered in the order in which the unpickler will meet them, as torch's own writer does;
+/// readers that compute offsets instead of reading headers rely on it. Use: make, substitute, finish. Not
+/// thread-safe.
+class ArchiveComposer
+{
+public:
+    using CursorFactory = std::function<std::unique_ptr<SegmentCursor>()>;
+
+    /// `smallRecords` are the source's records beside data.pkl and data/N (version, byteorder, …): name and
+    /// content.
+    ArchiveComposer(const TorchFile& source, uint32_t sourceIndex);
+
+    [[nodiscard]] const PickleGraph& graph() const { return m_source.pickle(); }
+    PickleBuilder& builder() { return m_builder; }
+    void substitute(NodeId sourceNode, NodeId builtNode) { m_importer.substitute(sourceNode, builtNode); }
+    NodeId import(NodeId sourceNode) { return m_importer.import(sourceNode); }
+
+    /// A new dense tensor with a storage of its own: what torch._utils._rebuild_tensor_v2 makes. Empty shape
+    /// = 0-dim.
+    NodeId tensor(DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad, CursorFactory cursor);
+    NodeId orderedDict();
+
+    /// Copies of source storages are cut at tensor borders by this hook, so that digests can be taken: it is
+    /// asked for the cursor of a source record that is copied whole. Default: one segment without a tensor.
+    using RecordCursor = std::function<CursorFactory(uint32_t record)>;
+    void setRecordCursor(RecordCursor hook) { m_recordCursor = std::move(hook); }
+
+    /// Everything of the output but its path and mode. `smallRecords` as read from the source by
+    /// readSmallRecords().
+    Result<OutputFile> finish(const std::string& outputName, const std::vector<OutputRecord>& smallRecords);
+
+private:
+    struct NewStorage {
+        uint64_t bytes = 0;
+        CursorFactory cursor;
+    };
+
+    const TorchFile& m_source;
+    uint32_t m_sourceIndex;
+    PickleBuilder m_builder;
+    PickleImporter m_importer;
+    std::vector<NewStorage> m_new;
+    RecordCursor m_recordCursor;
+    NodeId m_rebuild = kNoNode;
+    NodeId m_storageWord = kNoNode;
+    NodeId m_cpuWord = kNoNode;
+    NodeId m_orderedDictClass = kNoNode;
+    std::vector<std::pair<DType, NodeId>> m_storageClasses;
+};
+
+/// The records of a source archive that are neither pickle nor storage, in file order, with their content;
+/// the pickle and the storages are represented by empty records named "data.pkl" and "data/" where they
+/// stand.
+Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const TorchFile& source);
+
+/// The persistent ids of a graph in the order in which an unpickler of its emitted stream meets them.
+std::vector<NodeId> persistentIdsInOrder(const PickleGraph& graph);
+
+} // namespace shardscope

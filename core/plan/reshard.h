@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/plan/write_plan.h"
+
+#include <optional>
+
+namespace shardscope {
+
+struct ReshardOptions {
+    uint32_t worldSize = 0; ///< target ranks, 1 to 1,024 and beyond; required
+    std::optional<uint64_t>
+        subGroupSize = {}; ///< ZeRO-3 targets, elements per rank; default the source's, else 1e9
+    std::string tagOut = {}; ///< empty: the source's tag
+    bool writePointer = true; ///< write `latest`
+    std::vector<std::string> allow = {}; ///< finding codes accepted although they block
+
+    bool operator==(const ReshardOptions&) const = default;
+};
+
+/// Micro-batch and accumulation that keep the global batch at the new world size.
+struct BatchPair {
+    uint64_t microBatch = 0;
+    uint64_t accumulation = 0;
+};
+
+/// A plan that rewrites a ZeRO checkpoint for another number of ranks, same stage, with what the user should
+/// know first.
+class ReshardPlan : public WritePlan
+{
+public:
+    [[nodiscard]] virtual uint32_t worldSize() const = 0;
+    [[nodiscard]] virtual std::optional<uint64_t> subGroupSize() const = 0; ///< ZeRO-3
+    [[nodiscard]] virtual const std::vector<BatchPair>& batch() const = 0;
+    /// Config keys that must not change between source run and resumed run, with their values as text.
+    [[nodiscard]] virtual const std::vector<std::pair<std::string, std::string>>& mustStayEqual() const = 0;
+    /// The target's flat units, for drawing the new map beside the old one.
+    [[nodiscard]] virtual std::vector<FlatUnit> targetUnits() const = 0;
+    [[nodiscard]] virtual const ReshardOptions& options() const = 0;
+};
+
+/// Unsupported for kinds this build cannot rewrite; Refused when findings make the result wrong (names them);
+/// Usage for impossible options. Nothing is written.
+Result<std::shared_ptr<const ReshardPlan>> planReshard(
+    io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options, JobContext& job);
+
+} // namespace shardscope

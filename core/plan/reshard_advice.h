@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/reshard.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shardscope {
+
+/// Every (micro-batch, accumulation) whose product times `ranks` is the source run's global batch, smallest
+/// micro-batch first. Empty when the configuration does not tell the global batch or it does not divide.
+std::vector<BatchPair> batchPairs(const Checkpoint& source, uint32_t ranks);
+
+/// Config keys that nothing checks and that must stay as they were (zero12 9.3, zero3 2.2), with their
+/// values.
+std::vector<std::pair<std::string, std::string>> mustStayEqual(
+    const Checkpoint& source, uint64_t subGroupSize);
+
+/// What stock DeepSpeed would do wrong or silently with the result, and what cannot be carried.
+std::vector<Finding> reshardWarnings(
+    const Checkpoint& source, const ReshardOptions& options, uint64_t subGroupSize);
+
+} // namespace shardscope

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/reshard_context.h"
+
+#include "core/checkpoint/file_names.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope {
+
+namespace {
+
+/// Writes one optimizer file of DeepSpeedZeroOptimizer or BF16_Optimizer for the target's ranks.
+class Zero12Optim
+{
+public:
+    Zero12Optim(std::shared_ptr<const ReshardContext> context, uint32_t rank)
+        : m_context(std::move(context))
+        , m_source(*m_context->source)
+        , m_rank(rank)
+        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
+        , m_graph(m_composer.graph())
+        , m_wrapper(lookup(m_graph, m_graph.root(), "optimizer_state_dict"))
+    {
+    }
+
+    Result<OutputFile> compose()
+    {
+        replaceMasters();
+        replaceStates();
+        replaceInteger(
+            "partition_count", [](uint32_t) { return int64_t{0}; }, true);
+        replaceInteger(
+            "group_paddings", [this](uint32_t g) { return paddingOf(g); }, false);
+        replaceMappings();
+        const std::string sourceName = m_source.file(m_source.rank0Optim).name;
+        const bool bf16 = sourceName.starts_with("bf16_");
+        return m_composer.finish(optimFileName(m_rank, 0, bf16), m_context->optimRecords);
+    }
+
+private:
+    [[nodiscard]] uint32_t groupCount() const
+    {
+        return static_cast<uint32_t>(m_context->target.units.size());
+    }
+    [[nodiscard]] const FlatUnit& unit(uint32_t g) const { return *m_context->target.units[g]; }
+
+    void replaceMasters()
+    {
+        const NodeId list = lookup(m_graph, m_wrapper, "single_partition_of_fp32_groups");
+        const auto old = sequenceItems(m_graph, list);
+        std::vector<NodeId> masters;
+        for (uint32_t g = 0; g < groupCount(); ++g) {
+            const auto tensor = asTensor(m_graph, old[g]);
+            masters.push_back(
+                flatTensor(m_composer, m_context, g, 0, m_rank, tensor && tensor->requiresGrad));
+        }
+        m_composer.substitute(list, m_composer.builder().list(masters));
+    }
+
+    void replaceStates()
+    {
+        for (uint32_t g = 0; g < groupCount(); ++g) {
+            const NodeId entry = m_source.units[g].stateNode;
+            for (uint32_t state = 1; state < unit(g).states.size(); ++state) {
+                const NodeId old = lookup(m_graph, entry, unit(g).states[state].name);
+                const auto tensor = asTensor(m_graph, old);
+                m_composer.substitute(
+                    old, flatTensor(m_composer, m_context, g, state, m_rank, tensor && tensor->requiresGrad));
+            }
+        }
+    }
+
+    /// A list with one number per group; `ranks` stands for the target's world size in each.
+    template <class Value>
+    void replaceInteger(std::string_view key, Value value, bool ranks)
+    {
+        const NodeId old = lookup(m_graph, m_wrapper, key);
+        if (old == kNoNode)
+            return;
+        PickleBuilder& builder = m_composer.builder();
+        if (m_graph.kind(old) == NodeKind::Int) {
+            m_composer.substitute(old, builder.integer(m_context->target.ranks));
+            return;
+        }
+        std::vector<NodeId> items;
+        for (uint32_t g = 0; g < groupCount(); ++g)
+            items.push_back(builder.integer(ranks ? int64_t{m_context->target.ranks} : value(g)));
+        m_composer.substitute(old, builder.list(items));
+    }
+
+    /// ZeRO-1/2 since 0.16.4 record the exact padding of every rank; BF16_Optimizer all of it on the last
+    /// rank.
+    [[nodiscard]] int64_t paddingOf(uint32_t g) const
+    {
+        const FlatPartition& partition = unit(g).partition;
+        if (m_source.kind != CheckpointKind::Bf16)
+            return static_cast<int64_t>(partition.paddingOn(m_rank));
+        if (m_rank + 1 != partition.ranks())
+            return 0;
+        return static_cast<int64_t>(
+            partition.partitionElements() * partition.ranks() - partition.payloadElements());
+    }
+
+    /// fragment_address objects need their class; releases differ in where it lives, so the source's is
+    /// taken.
+    NodeId addressClass()
+    {
+        for (const NodeId mapping :
+            sequenceItems(m_graph, lookup(m_graph, m_wrapper, "param_slice_mappings"))) {
+            const auto items = mappingItems(m_graph, mapping);
+            if (items.size() >= 2 && m_graph.kind(items[1]) == NodeKind::NewObj)
+                return m_composer.import(m_graph.callable(items[1]));
+        }
+        return m_composer.builder().global("deepspeed.utils.tensor_fragment", "fragment_address");
+    }
+
+    void replaceMappings()
+    {
+        const NodeId old = lookup(m_graph, m_wrapper, "param_slice_mappings");
+        if (old == kNoNode)
+            return;
+        PickleBuilder& builder = m_composer.builder();
+        const NodeId classNode = addressClass();
+        const NodeId numel = builder.string("numel");
+        const NodeId start = builder.string("start");
+        const NodeId list = builder.list();
+        for (uint32_t g = 0; g < groupCount(); ++g) {
+            const NodeId mapping = m_composer.orderedDict();
+            const FlatPartition& partition = unit(g).partition;
+            partition.forEachPiece(m_rank, 0, partition.partitionElements(), [&](const FlatPiece& piece) {
+                if (piece.isPadding() || piece.elements == 0)
+                    return true;
+                const NodeId state = builder.dict();
+                builder.setItem(state, numel, builder.integer(static_cast<int64_t>(piece.elements)));
+                builder.setItem(state, start, builder.integer(static_cast<int64_t>(piece.flatOffset)));
+                const NodeId address = builder.newObj(classNode, builder.tuple({}));
+                builder.setState(address, state);
+                const ParamId param = unit(g).params[piece.param];
+                builder.setItem(mapping, builder.string(m_source.params[index(param)].name), address);
+                return true;
+            });
+            builder.append(list, mapping);
+        }
+        m_composer.substitute(old, list);
+    }
+
+    std::shared_ptr<const ReshardContext> m_context;
+    const Checkpoint& m_source;
+    uint32_t m_rank;
+    ArchiveComposer m_composer;
+    const PickleGraph& m_graph;
+    NodeId m_wrapper;
+};
+
+} // namespace
+
+Result<OutputFile> composeZero12Optim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+{
+    return Zero12Optim(context, rank).compose();
+}
+
+Result<OutputFile> composeZero12Model(const std::shared_ptr<const ReshardContext>& context)
+{
+    const Checkpoint& source = *context->source;
+    const uint32_t sourceIndex = context->sourceIndex(source.rank0Model);
+    ArchiveComposer composer(context->modelTemplate(), sourceIndex);
+    const PickleGraph& graph = composer.graph();
+    const NodeId world = lookup(graph, graph.root(), "dp_world_size");
+    if (world != kNoNode)
+        composer.substitute(world, composer.builder().integer(context->target.ranks));
+    composer.setRecordCursor([context, sourceIndex](uint32_t record) {
+        const ZipRecord& from = context->modelTemplate().zip().records()[record];
+        return markedRecordCursor(
+            sourceIndex, record, from.payloadOffset, from.bytes, wholeRunsInRecord(*context, record));
+    });
+    return composer.finish(source.file(source.rank0Model).name, context->modelRecords);
+}
+
+} // namespace shardscope

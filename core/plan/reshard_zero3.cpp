@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/reshard_context.h"
+
+#include "core/checkpoint/file_names.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace shardscope {
+
+namespace {
+
+/// Writes one ZeRO-3 optimizer file (runtime/zero/stage3.py, _rigid_state_dict) for the target's ranks and
+/// sub-groups.
+class Zero3Optim
+{
+public:
+    Zero3Optim(std::shared_ptr<const ReshardContext> context, uint32_t rank)
+        : m_context(std::move(context))
+        , m_source(*m_context->source)
+        , m_rank(rank)
+        , m_sourceIndex(m_context->sourceIndex(m_source.rank0Optim))
+        , m_composer(m_context->optimTemplate(), m_sourceIndex)
+        , m_graph(m_composer.graph())
+        , m_wrapper(lookup(m_graph, m_graph.root(), "optimizer_state_dict"))
+        , m_torchState(lookup(m_graph, m_wrapper, "optimizer_state_dict"))
+    {
+    }
+
+    Result<OutputFile> compose()
+    {
+        PickleBuilder& builder = m_composer.builder();
+        if (const NodeId count = lookup(m_graph, m_wrapper, "partition_count"); count != kNoNode)
+            m_composer.substitute(count, builder.integer(m_context->target.ranks));
+        replaceMasters();
+        replaceStates();
+        replaceGroupLists();
+        const bool bf16 = m_source.file(m_source.rank0Optim).name.starts_with("bf16_");
+        return m_composer.finish(optimFileName(m_rank, 0, bf16), m_context->optimRecords);
+    }
+
+private:
+    [[nodiscard]] uint32_t subGroupCount() const
+    {
+        return static_cast<uint32_t>(
+            std::count_if(m_context->target.units.begin(), m_context->target.units.end(),
+                [](const auto& unit) { return unit->kind == UnitKind::SubGroup; }));
+    }
+
+    void replaceMasters()
+    {
+        const NodeId list = lookup(m_graph, m_wrapper, "fp32_flat_groups");
+        const auto old = sequenceItems(m_graph, list);
+        const auto tensor = old.empty() ? asTensor(m_graph, list) : asTensor(m_graph, old.front());
+        std::vector<NodeId> masters;
+        for (uint32_t i = 0; i < subGroupCount(); ++i)
+            masters.push_back(
+                flatTensor(m_composer, m_context, i, 0, m_rank, tensor && tensor->requiresGrad));
+        m_composer.substitute(list, m_composer.builder().list(masters));
+    }
+
+    /// The state entry of a new sub-group follows its param group's first old one, key by key.
+    NodeId stateEntry(uint32_t subgroup, NodeId old)
+    {
+        PickleBuilder& builder = m_composer.builder();
+        const FlatUnit& unit = *m_context->target.units[subgroup];
+        const NodeId entry = builder.dict();
+        const auto items = mappingItems(m_graph, old);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(m_graph, items[i]);
+            const auto state = std::find_if(unit.states.begin() + 1, unit.states.end(),
+                [&](const UnitState& s) { return name && s.name == *name; });
+            NodeId value = kNoNode;
+            if (state != unit.states.end())
+                value = flatTensor(m_composer, m_context, subgroup,
+                    static_cast<uint32_t>(state - unit.states.begin()), m_rank, false);
+            else
+                value = scalarCopy(items[i + 1]);
+            builder.setItem(entry, m_composer.import(items[i]), value);
+        }
+        return entry;
+    }
+
+    /// Scalars kept as tensors get a storage of their own per sub-group: stock's optimizers advance each one
+    /// in place.
+    NodeId scalarCopy(NodeId value)
+    {
+        if (!looksLikeTensor(m_graph, value))
+            return m_composer.import(value);
+        const auto tensor = asTensor(m_graph, value);
+        if (!tensor)
+            return m_composer.import(value);
+        const auto extent = m_context->optimTemplate().extentOf(*tensor);
+        if (!extent || !tensor->isContiguous())
+            return m_composer.import(value);
+        return m_composer.tensor(tensor->dtype, tensor->sizes, tensor->requiresGrad,
+            wholeRecordCursor(m_sourceIndex, extent->record, extent->byteOffset, extent->bytes));
+    }
+
+    void replaceStates()
+    {
+        const NodeId old = lookup(m_graph, m_torchState, "state");
+        PickleBuilder& builder = m_composer.builder();
+        const NodeId states = builder.dict();
+        for (size_t g = 0; g < m_source.groups.size(); ++g) {
+            if (m_source.groups[g].units.empty())
+                continue;
+            const NodeId first = m_source.units[index(m_source.groups[g].units.front())].stateNode;
+            if (first == kNoNode)
+                continue; // saved before the first step
+            for (const uint32_t subgroup : m_context->target.subGroupsOfGroup[g])
+                builder.setItem(states, builder.integer(subgroup), stateEntry(subgroup, first));
+        }
+        m_composer.substitute(old, states);
+    }
+
+    void replaceGroupLists()
+    {
+        PickleBuilder& builder = m_composer.builder();
+        for (size_t g = 0; g < m_source.groups.size(); ++g) {
+            std::vector<NodeId> numbers;
+            for (const uint32_t subgroup : m_context->target.subGroupsOfGroup[g])
+                numbers.push_back(builder.integer(subgroup));
+            m_composer.substitute(
+                lookup(m_graph, m_source.groups[g].options, "params"), builder.list(numbers));
+        }
+    }
+
+    std::shared_ptr<const ReshardContext> m_context;
+    const Checkpoint& m_source;
+    uint32_t m_rank;
+    uint32_t m_sourceIndex;
+    ArchiveComposer m_composer;
+    const PickleGraph& m_graph;
+    NodeId m_wrapper;
+    NodeId m_torchState;
+};
+
+/// Writes one ZeRO-3 model file: placeholders and buffers as in rank 0's, shapes and frozen fragments for the
+/// target.
+class Zero3Model
+{
+public:
+    Zero3Model(std::shared_ptr<const ReshardContext> context, uint32_t rank)
+        : m_context(std::move(context))
+        , m_source(*m_context->source)
+        , m_rank(rank)
+        , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_source.rank0Model))
+        , m_graph(m_composer.graph())
+    {
+    }
+
+    Result<OutputFile> compose()
+    {
+        PickleBuilder& builder = m_composer.builder();
+        m_composer.substitute(
+            lookup(m_graph, m_graph.root(), "dp_world_size"), builder.integer(m_context->target.ranks));
+        replaceShapes();
+        replaceFragments();
+        // Stock fills shared_params on the first rank only (runtime/engine.py, _get_shared_params).
+        const NodeId shared = lookup(m_graph, m_graph.root(), "shared_params");
+        if (m_rank > 0 && shared != kNoNode && isMapping(m_graph, shared))
+            m_composer.substitute(shared, builder.dict());
+        if (m_rank == 0)
+            markBuffers();
+        return m_composer.finish(zero3ModelFileName(m_rank, 0), m_context->modelRecords);
+    }
+
+private:
+    void replaceShapes()
+    {
+        PickleBuilder& builder = m_composer.builder();
+        const NodeId old = lookup(m_graph, m_graph.root(), "param_shapes");
+        std::unordered_map<std::string_view, std::pair<NodeId, NodeId>> entries;
+        for (const NodeId group : sequenceItems(m_graph, old)) {
+            const auto items = mappingItems(m_graph, group);
+            for (size_t i = 0; i + 1 < items.size(); i += 2) {
+                if (const auto name = asString(m_graph, items[i]))
+                    entries.emplace(*name, std::pair(items[i], items[i + 1]));
+            }
+        }
+        const NodeId list = builder.list();
+        for (const auto& unit : m_context->target.units) {
+            if (unit->kind != UnitKind::SubGroup)
+                continue;
+            const NodeId shapes = m_composer.orderedDict();
+            for (const ParamId param : unit->params) {
+                const auto entry = entries.find(m_source.params[index(param)].name);
+                builder.setItem(
+                    shapes, m_composer.import(entry->second.first), m_composer.import(entry->second.second));
+            }
+            builder.append(list, shapes);
+        }
+        m_composer.substitute(old, list);
+    }
+
+    void replaceFragments()
+    {
+        const NodeId old = lookup(m_graph, m_graph.root(), "frozen_param_fragments");
+        const auto items = mappingItems(m_graph, old);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(m_graph, items[i]);
+            const auto unit = std::find_if(
+                m_context->target.units.begin(), m_context->target.units.end(), [&](const auto& candidate) {
+                    return candidate->kind == UnitKind::Frozen && name
+                        && m_source.params[index(candidate->params.front())].name == *name;
+                });
+            if (unit == m_context->target.units.end())
+                continue; // an empty parameter: nothing is partitioned
+            const auto number = static_cast<uint32_t>(unit - m_context->target.units.begin());
+            const auto tensor = asTensor(m_graph, items[i + 1]);
+            m_composer.substitute(items[i + 1],
+                flatTensor(m_composer, m_context, number, 0, m_rank, tensor && tensor->requiresGrad));
+        }
+    }
+
+    /// Buffers are repeated in every file; the first file's copies stand for the tensor in digests.
+    void markBuffers()
+    {
+        const auto context = m_context;
+        const uint32_t sourceIndex = context->sourceIndex(m_source.rank0Model);
+        m_composer.setRecordCursor([context, sourceIndex](uint32_t record) {
+            const ZipRecord& from = context->modelTemplate().zip().records()[record];
+            return markedRecordCursor(
+                sourceIndex, record, from.payloadOffset, from.bytes, wholeRunsInRecord(*context, record));
+        });
+    }
+
+    std::shared_ptr<const ReshardContext> m_context;
+    const Checkpoint& m_source;
+    uint32_t m_rank;
+    ArchiveComposer m_composer;
+    const PickleGraph& m_graph;
+};
+
+} // namespace
+
+Result<OutputFile> composeZero3Optim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+{
+    return Zero3Optim(context, rank).compose();
+}
+
+Result<OutputFile> composeZero3Model(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+{
+    return Zero3Model(context, rank).compose();
+}
+
+} // namespace shardscope

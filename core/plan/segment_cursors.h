@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+#include "core/plan/write_plan.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace shardscope {
+
+/// Copies one source record whole.
+std::function<std::unique_ptr<SegmentCursor>()> wholeRecordCursor(
+    uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes);
+
+/// A run of a copied record that belongs to a tensor. Bytes from the start of the source file.
+struct MarkedRun {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    uint32_t tensor = Segment::kNoTensor;
+};
+
+/// Copies one source record whole, cut where tensors begin and end. `runs` are ascending and do not overlap.
+std::function<std::unique_ptr<SegmentCursor>()> markedRecordCursor(
+    uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes, std::vector<MarkedRun> runs);
+
+/// One rank's flat buffer of a target unit, gathered from the source's units.
+struct FlatTarget {
+    std::shared_ptr<const Checkpoint> source;
+    std::shared_ptr<const FlatUnit> unit; ///< target: params are the source's ids, partition the target's
+    uint32_t rank = 0; ///< target rank
+    std::string state;
+    uint64_t elements = 0; ///< to write: the partition, or the payload for lean states
+    std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
+    /// Index into WritePlan::tensors() of a parameter's state.
+    std::function<uint32_t(ParamId)> tensorOf;
+};
+std::function<std::unique_ptr<SegmentCursor>()> flatCursor(FlatTarget target);
+
+} // namespace shardscope

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/finding.h"
+#include "core/base/result.h"
+#include "core/compare/fingerprint.h"
+#include "core/io/file_system.h"
+#include "core/tensor/dtype.h"
+#include "core/torchfile/torch_file.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shardscope {
+
+/// A run of bytes of one output record: copied from a source record, or zeros (padding).
+struct Segment {
+    static constexpr uint32_t kZero = 0xFFFFFFFFu;
+    static constexpr uint32_t kNoTensor = 0xFFFFFFFFu;
+
+    uint32_t source = kZero; ///< index into WritePlan::sources(), or kZero
+    uint32_t record = 0; ///< record of that source file
+    uint64_t sourceOffset = 0; ///< bytes from the start of the source file
+    uint64_t bytes = 0; ///< never 0
+    uint32_t tensor = kNoTensor; ///< index into WritePlan::tensors(): whose elements these are
+    uint64_t firstElement = 0; ///< of that tensor, flattened
+};
+
+/// The segments of one record in order of its bytes; their sizes add up to the record's. Cheap to make, not
+/// thread-safe.
+class SegmentCursor
+{
+public:
+    virtual ~SegmentCursor() = default;
+    /// The next segment, or false at the end.
+    virtual bool next(Segment& segment) = 0;
+};
+
+/// One record of an output archive, or the one body of a verbatim file.
+struct OutputRecord {
+    enum class Content { Literal, Segments, SerializationId };
+    std::string name; ///< "data.pkl", "data/0"
+    uint64_t bytes = 0;
+    Content content = Content::Literal;
+    std::string literal;
+    std::function<std::unique_ptr<SegmentCursor>()> cursor; ///< thread-safe to call
+};
+
+/// How to write one output file.
+struct OutputFile {
+    std::string path; ///< relative to the target, plain names and '/' only
+    uint32_t mode = 0644;
+    bool torchArchive = true; ///< false: the bytes of records[0] are the file
+    std::string prefix; ///< of the archive
+    std::vector<OutputRecord> records;
+};
+
+/// A file the plan reads, and what it was when the plan was made.
+struct PlanSource {
+    io::Path path;
+    std::string name; ///< relative to the source tag folder
+    io::FileIdentity identity;
+    std::vector<ZipRecord>
+        records; ///< with CRCs, so that what is read can be checked; one whole-file record if not zip
+};
+
+/// A tensor whose elements the plan moves; for digests and verification.
+struct PlanTensor {
+    std::string name;
+    std::string state;
+    DType dtype = DType::Float32;
+    uint64_t elements = 0;
+};
+
+struct PlannedFile {
+    std::string path;
+    uint64_t bytes = 0;
+};
+
+/// What will be written, to the byte, before anything is: pure data and pure functions. One engine runs all
+/// plans.
+///
+/// Deterministic: the same source and options give the same plan, whatever the machine. Splittable by output
+/// file. Immutable; all functions are thread-safe.
+class WritePlan
+{
+public:
+    virtual ~WritePlan() = default;
+
+    /// "reshard", "convert", …
+    [[nodiscard]] virtual std::string verb() const = 0;
+    /// 16 hex digits from verb, options and source identities; names the work folder.
+    [[nodiscard]] virtual std::string id() const = 0;
+    /// The target's own name (the tag), and the pointer file written last beside it ("latest"), empty for
+    /// none.
+    [[nodiscard]] virtual std::string targetName() const = 0;
+    [[nodiscard]] virtual std::string pointerName() const = 0;
+    [[nodiscard]] virtual const std::vector<PlanSource>& sources() const = 0;
+    [[nodiscard]] virtual const std::vector<PlanTensor>& tensors() const = 0;
+    [[nodiscard]] virtual const std::vector<PlannedFile>& files() const = 0;
+    /// The recipe of files()[i]. May take time (it builds the file's pickle); nothing is kept.
+    [[nodiscard]] virtual Result<OutputFile> recipe(size_t i) const = 0;
+    /// Files for the run folder, beside the target, written only where absent (scripts): name and bytes.
+    [[nodiscard]] virtual std::vector<OutputFile> besideFiles() const = 0;
+
+    [[nodiscard]] virtual uint64_t readsBytes() const = 0;
+    [[nodiscard]] virtual uint64_t writesBytes() const = 0;
+    /// The fingerprint of the whole training state (32 hex digits), from the digests of tensors() in their order; empty for
+    /// plans that do not write a training state.
+    [[nodiscard]] virtual std::string fingerprint(std::span<const Digest> /*digests*/) const { return {}; }
+    /// Options and facts for reports and the manifest, as a JSON object's text (deterministic, no paths, no
+    /// times).
+    [[nodiscard]] virtual std::string describeJson() const = 0;
+    [[nodiscard]] virtual const std::vector<Finding>& warnings() const = 0;
+};
+
+} // namespace shardscope

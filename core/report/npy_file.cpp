@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/npy_file.h"
+
+#include "core/layout/fragments.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kPieceElements = uint64_t{1} << 19;
+
+std::string_view numpyType(DType dtype)
+{
+    switch (dtype) {
+    case DType::Float64:
+        return "<f8";
+    case DType::Float32:
+        return "<f4";
+    case DType::Float16:
+        return "<f2";
+    case DType::Int64:
+        return "<i8";
+    case DType::Int32:
+        return "<i4";
+    case DType::Int16:
+        return "<i2";
+    case DType::Int8:
+        return "|i1";
+    case DType::UInt8:
+        return "|u1";
+    case DType::Bool:
+        return "|b1";
+    case DType::UInt16:
+        return "<u2";
+    case DType::UInt32:
+        return "<u4";
+    case DType::UInt64:
+        return "<u8";
+    case DType::Complex64:
+        return "<c8";
+    case DType::Complex128:
+        return "<c16";
+    default:
+        return {};
+    }
+}
+
+/// The type in the file: the tensor's own where NumPy has it, else the smallest that holds every value.
+DType fileType(DType dtype)
+{
+    if (!numpyType(dtype).empty())
+        return dtype;
+    if (dtype == DType::Complex32)
+        return DType::Complex64;
+    return isFloatingPoint(dtype) ? DType::Float32 : DType::Unknown;
+}
+
+void putFloat(std::vector<uint8_t>& out, double value)
+{
+    const auto bits = std::bit_cast<uint32_t>(static_cast<float>(value));
+    for (int shift = 0; shift < 32; shift += 8)
+        out.push_back(static_cast<uint8_t>(bits >> shift));
+}
+
+std::vector<uint8_t> widened(DType from, std::span<const uint8_t> bytes)
+{
+    const bool complex = from == DType::Complex32;
+    const DType part = complex ? DType::Float16 : from;
+    const uint32_t item = itemSize(part);
+    std::vector<uint8_t> out;
+    out.reserve(bytes.size() / item * 4);
+    for (size_t at = 0; at + item <= bytes.size(); at += item)
+        putFloat(out, elementAsDouble(part, bytes.data() + at));
+    return out;
+}
+
+struct Piecewise {
+    io::FileSystem& files;
+    const Checkpoint& checkpoint;
+    ParamId param;
+    std::string_view state;
+    DType dtype;
+};
+
+Result<uint64_t> writeAll(io::WriteFile& out, const Piecewise& source, DType target, JobContext& job)
+{
+    const Parameter& parameter = source.checkpoint.params[index(source.param)];
+    const std::string header = npyHeader(target, parameter.shape);
+    SHARDSCOPE_CHECK(
+        out.writeAt(0, std::span(reinterpret_cast<const uint8_t*>(header.data()), header.size())));
+    uint64_t at = header.size();
+    std::vector<uint8_t> piece;
+    job.beginPhase("writing", parameter.elements * itemSize(target));
+    for (uint64_t begin = 0; begin < parameter.elements; begin += kPieceElements) {
+        SHARDSCOPE_CHECK(job.poll());
+        const uint64_t end = std::min(begin + kPieceElements, parameter.elements);
+        piece.resize((end - begin) * itemSize(source.dtype));
+        SHARDSCOPE_CHECK(
+            readElements(source.files, source.checkpoint, source.param, source.state, begin, end, piece));
+        const std::vector<uint8_t> bytes = target == source.dtype ? piece : widened(source.dtype, piece);
+        SHARDSCOPE_CHECK(out.writeAt(at, bytes));
+        at += bytes.size();
+        job.advance(bytes.size());
+    }
+    SHARDSCOPE_CHECK(out.sync());
+    SHARDSCOPE_CHECK(out.close());
+    return at;
+}
+
+} // namespace
+
+std::string npyHeader(DType dtype, const Shape& shape)
+{
+    static constexpr size_t kPreambleBytes = 10;
+    const std::string_view type = numpyType(dtype);
+    if (type.empty())
+        return {};
+    std::string text
+        = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", type, shapeText(shape));
+    const size_t unpadded = kPreambleBytes + text.size() + 1;
+    text.append((64 - unpadded % 64) % 64, ' ');
+    text += '\n';
+    std::string out("\x93NUMPY\x01\x00", 8);
+    out += static_cast<char>(text.size() & 0xFF);
+    out += static_cast<char>(text.size() >> 8);
+    return out + text;
+}
+
+Result<NpyReport> writeNpyFile(io::FileSystem& files, const Checkpoint& checkpoint, ParamId param,
+    std::string_view state, DType dtype, const io::Path& path, bool replace, JobContext& job)
+{
+    const DType target = fileType(dtype);
+    if (target == DType::Unknown)
+        return fail(ErrorCode::Unsupported, "NumPy has no type for these elements", path.string());
+    if (!replace && files.stat(path))
+        return fail(ErrorCode::TargetExists, "the file exists", path.string(), "replace it with --force");
+    io::Path work = path;
+    work += ".partial";
+    SHARDSCOPE_CHECK(files.removeTree(work)); // left by an interrupted call
+    SHARDSCOPE_TRY(auto out, files.create(work));
+    const auto bytes = writeAll(*out, {files, checkpoint, param, state, dtype}, target, job);
+    Status moved = {};
+    if (bytes)
+        moved = replace ? files.rename(work, path) : files.renameNoReplace(work, path);
+    if (!bytes || !moved) {
+        (void)files.removeFile(work);
+        return forward(bytes ? moved.error() : bytes.error());
+    }
+    const io::Path folder = path.parent_path();
+    SHARDSCOPE_CHECK(files.syncDirectory(folder.empty() ? io::Path(".") : folder));
+    return NpyReport{path.string(), target, *bytes};
+}
+
+} // namespace shardscope

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/plan_report.h"
+
+#include "core/base/text.h"
+#include "core/report/finding_report.h"
+#include "core/report/printable.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace shardscope {
+
+namespace {
+
+constexpr size_t kPairsShown = 8;
+constexpr size_t kFilesShown = 12;
+
+void writePlanObject(JsonWriter& json, const PlanContext& context, const ReshardPlan& plan)
+{
+    json.objectField("plan");
+    json.field("id", plan.id());
+    json.field("world_size", plan.worldSize());
+    json.nameField("target", plan.targetName());
+    json.field("reads_bytes", plan.readsBytes());
+    json.field("writes_bytes", plan.writesBytes());
+    json.arrayField("files");
+    for (const PlannedFile& file : plan.files()) {
+        json.beginObject();
+        json.nameField("path", file.path);
+        json.field("bytes", file.bytes);
+        json.endObject();
+    }
+    json.endArray();
+    json.field("memory_bytes", context.memoryBytes);
+    json.field("free_bytes", context.freeBytes);
+    json.field("sub_group_size", plan.subGroupSize());
+    json.arrayField("batch");
+    for (const BatchPair& pair : plan.batch()) {
+        json.beginObject();
+        json.field("micro_batch", pair.microBatch);
+        json.field("accumulation", pair.accumulation);
+        json.endObject();
+    }
+    json.endArray();
+    json.objectField("must_stay_equal");
+    for (const auto& [key, value] : plan.mustStayEqual())
+        json.field(key, value);
+    json.endObject();
+    writeFindings(json, "warnings", plan.warnings());
+    json.endObject();
+}
+
+void writeResultObject(JsonWriter& json, const ExecuteReport& result)
+{
+    json.objectField("result");
+    json.nameField("output", result.output.string());
+    json.field("seconds", result.seconds);
+    json.field("bytes_written", result.bytesWritten);
+    json.field("bytes_reused", result.bytesReused);
+    json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, result.bytesPerSecond)));
+    json.field("device", "cpu");
+    json.field("verified", result.verified);
+    json.textOrNull("fingerprint", result.fingerprint);
+    json.field("peak_buffer_bytes", result.peakBufferBytes);
+    json.endObject();
+}
+
+std::string batchText(const std::vector<BatchPair>& batch)
+{
+    std::string out;
+    for (size_t i = 0; i < batch.size() && i < kPairsShown; ++i)
+        out += fmt::format("{}{} × {}", i == 0 ? "" : ", ", batch[i].microBatch, batch[i].accumulation);
+    if (batch.size() > kPairsShown)
+        out += fmt::format(" and {} more", batch.size() - kPairsShown);
+    return out;
+}
+
+std::string spaceText(const PlanContext& context, uint64_t writes)
+{
+    if (!context.freeBytes)
+        return "not known";
+    return formatBytes(*context.freeBytes) + (*context.freeBytes < writes ? ", which is not enough" : "");
+}
+
+} // namespace
+
+void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
+    const std::optional<ExecuteReport>& result)
+{
+    JsonWriter json(sink);
+    json.beginObject();
+    json.field("schema", "shardscope/" + context.verb + "/1");
+    json.nameField("checkpoint", context.source);
+    json.nameField("tag", context.sourceTag);
+    json.nameField("destination", context.destination);
+    writePlanObject(json, context, plan);
+    if (!context.savedTo.empty())
+        json.nameField("file", context.savedTo);
+    if (result)
+        writeResultObject(json, *result);
+    json.endObject();
+    json.finish();
+    sink("\n");
+}
+
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan)
+{
+    sink(style.bold(plan.verb()) + " " + printable(context.source) + " for "
+        + fmt::format("{} rank{}\n", plan.worldSize(), plan.worldSize() == 1 ? "" : "s"));
+    TextFields fields;
+    fields.add("target", printable((io::Path(context.destination) / plan.targetName()).string()));
+    fields.add("reads",
+        fmt::format("{} ({} bytes)", formatBytes(plan.readsBytes()), formatCount(plan.readsBytes())));
+    fields.add("writes",
+        fmt::format("{} ({} bytes) in {} files", formatBytes(plan.writesBytes()),
+            formatCount(plan.writesBytes()), formatCount(plan.files().size())));
+    fields.add("free space", spaceText(context, plan.writesBytes()));
+    fields.add("memory", formatBytes(context.memoryBytes) + " of payload buffers at most");
+    if (plan.subGroupSize())
+        fields.add("sub-group size", formatCount(*plan.subGroupSize()));
+    if (!plan.batch().empty())
+        fields.add("micro-batch × accumulation", batchText(plan.batch()) + " keep the global batch");
+    for (size_t i = 0; i < plan.mustStayEqual().size(); ++i) {
+        const auto& [key, value] = plan.mustStayEqual()[i];
+        fields.add(i == 0 ? "must stay equal" : "", printable(key + " = " + value));
+    }
+    fields.write(sink, style, "  ");
+    using Align = TextTable::Align;
+    TextTable table({{"file"}, {"bytes", Align::Right}});
+    for (size_t i = 0; i < plan.files().size() && i < kFilesShown; ++i)
+        table.add({plan.files()[i].path, formatCount(plan.files()[i].bytes)});
+    table.write(sink, style, "  ");
+    if (plan.files().size() > kFilesShown)
+        sink(fmt::format("  and {} more files; --json lists all\n", plan.files().size() - kFilesShown));
+    writeFindingsText(sink, style, plan.warnings());
+}
+
+void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)
+{
+    sink(style.green("written") + "  " + printable(report.output.string()) + "\n");
+    TextFields fields;
+    fields.add("bytes",
+        fmt::format("{} in {:.1f} s, {}/s", formatBytes(report.bytesWritten), report.seconds,
+            formatBytes(static_cast<uint64_t>(std::max(0.0, report.bytesPerSecond)))));
+    if (report.bytesReused > 0)
+        fields.add("kept", formatBytes(report.bytesReused) + " finished by an interrupted run");
+    fields.add(
+        "verified", report.verified ? "yes: re-read and compared with the source" : "no: switched off");
+    if (!report.fingerprint.empty())
+        fields.add("fingerprint", report.fingerprint);
+    fields.write(sink, style, "  ");
+}
+
+} // namespace shardscope

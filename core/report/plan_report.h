@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/execute.h"
+#include "core/plan/reshard.h"
+#include "core/report/json_writer.h"
+#include "core/report/text_table.h"
+
+#include <optional>
+#include <string>
+
+namespace shardscope {
+
+/// What surrounds a plan in the answers of `reshard`, `plan` and `run`, and in the reshard dialog.
+struct PlanContext {
+    std::string verb = {}; ///< "reshard", "plan", "run"
+    std::string source = {}; ///< the source's tag folder
+    std::string sourceTag = {};
+    std::string destination = {}; ///< DST
+    uint64_t memoryBytes = 0; ///< payload buffers the run may use
+    std::optional<uint64_t> freeBytes = {}; ///< on the destination's file system
+    std::string savedTo = {}; ///< `plan`: the file it was saved to
+};
+
+void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
+    const std::optional<ExecuteReport>& result);
+/// The plan before it runs: files, bytes, space, what must stay equal, warnings.
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan);
+/// What a run did.
+void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
+
+} // namespace shardscope

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/files_report.h"
+
+#include "core/layout/address.h"
+
+namespace shardscope {
+
+namespace {
+
+bool holds(const StoredRun& run, FileId file, size_t records)
+{
+    return run.file == file && run.record < records;
+}
+
+/// How a rank's part of a unit is spelled: its flat buffer, or the parameter for a frozen one.
+std::string unitAddress(
+    const Checkpoint& checkpoint, const FlatUnit& unit, const UnitState& state, uint32_t rank)
+{
+    if (unit.kind == UnitKind::Frozen && !unit.params.empty()) {
+        const auto piece = unit.partition.pieceAt(rank, 0);
+        const std::string& name = checkpoint.params[index(unit.params.front())].name;
+        if (!piece || piece->isPadding())
+            return formatAddress(ParamAddress{name, state.name, std::nullopt});
+        return formatAddress(ParamAddress{
+            name, state.name, std::pair{piece->paramOffset, piece->paramOffset + piece->elements}});
+    }
+    const uint32_t number = unit.subgroup.value_or(unit.group < 0 ? 0 : static_cast<uint32_t>(unit.group));
+    return formatAddress(FlatAddress{{rank, 0, 0}, unit.subgroup.has_value(), number, 0, state.name});
+}
+
+} // namespace
+
+RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId file, JobContext& job)
+{
+    RecordUse out;
+    const CheckpointFile& entry = checkpoint.file(file);
+    if (entry.content) {
+        out.records = entry.content->zip().records();
+    } else if (entry.status != FileStatus::Missing && entry.role != FileRole::Other
+        && entry.role != FileRole::Pointer && entry.role != FileRole::Script
+        && entry.role != FileRole::Manifest) {
+        if (const auto open = files.openRead(entry.path)) {
+            if (const auto zip = ZipDirectory::read(**open, ReadMode::Tolerant, job))
+                out.records = zip->records();
+        }
+    }
+    out.usedBy.resize(out.records.size());
+    // A file holds flat buffers of its own rank only, so one look per unit and state is enough.
+    const uint32_t rank = entry.rank ? entry.rank->dp : 0;
+    for (const FlatUnit& unit : checkpoint.units) {
+        for (const UnitState& state : unit.states) {
+            if (entry.rank && rank < state.perRank.size()
+                && holds(state.perRank[rank], file, out.records.size()))
+                out.usedBy[state.perRank[rank].record].push_back(unitAddress(checkpoint, unit, state, rank));
+        }
+    }
+    for (const WholeTensor& whole : checkpoint.whole) {
+        if (holds(whole.run, file, out.records.size()) && whole.param != kNoParam)
+            out.usedBy[whole.run.record].push_back(formatAddress(
+                ParamAddress{checkpoint.params[index(whole.param)].name, whole.state, std::nullopt}));
+    }
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/layout/fragments.h"
+#include "core/report/show_report.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace shardscope {
+
+namespace {
+
+Result<ValueRange> rangeOfParam(const Checkpoint& checkpoint, const ParamAddress& address, bool toTheEnd)
+{
+    const auto param = checkpoint.findParam(address.name);
+    if (!param)
+        return fail(ErrorCode::NotFound, "the checkpoint has no parameter `" + address.name + "`",
+            checkpoint.tagFolder.string(), "`shardscope params` lists them");
+    const auto states = statesOf(checkpoint, *param);
+    if (std::find(states.begin(), states.end(), address.state) == states.end()) {
+        std::string known;
+        for (const std::string& state : states)
+            known += (known.empty() ? "" : ", ") + state;
+        return fail(ErrorCode::NotFound, fmt::format("`{}` has no state `{}`", address.name, address.state),
+            checkpoint.tagFolder.string(), known.empty() ? "it has no states here" : "it has " + known);
+    }
+    ValueRange out;
+    out.param = *param;
+    out.state = address.state;
+    const uint64_t elements = checkpoint.params[index(*param)].elements;
+    out.begin = address.range ? address.range->first : 0;
+    out.end = address.range && !toTheEnd ? address.range->second : elements;
+    if (out.begin > out.end || out.end > elements)
+        return fail(ErrorCode::Usage,
+            fmt::format("elements [{}:{}] do not lie in `{}`", out.begin, out.end, address.name), {},
+            fmt::format("it has {} elements", elements));
+    out.dtype = stateDtype(checkpoint, out.param, out.state);
+    return out;
+}
+
+} // namespace
+
+Result<ValueRange> valueRangeOf(const Checkpoint& checkpoint, const Address& address)
+{
+    if (const auto* param = std::get_if<ParamAddress>(&address))
+        return rangeOfParam(checkpoint, *param, false);
+    SHARDSCOPE_TRY(const auto location, locate(checkpoint, address));
+    if (!location.param)
+        return fail(ErrorCode::NotFound,
+            "this place holds no element of a parameter: " + formatAddress(address),
+            checkpoint.tagFolder.string(),
+            location.padding ? "it is padding; `shardscope layout --address` tells more" : "");
+    return rangeOfParam(checkpoint, *location.param, true);
+}
+
+bool ShownValues::isMissing(uint64_t element) const
+{
+    return std::any_of(missing.begin(), missing.end(),
+        [&](const auto& gap) { return element >= gap.first && element < gap.second; });
+}
+
+Result<ShownValues> readValues(
+    io::FileSystem& files, const Checkpoint& checkpoint, ValueRange range, uint64_t limit)
+{
+    ShownValues out;
+    out.truncated = range.end - range.begin > limit;
+    if (out.truncated)
+        range.end = range.begin + limit;
+    SHARDSCOPE_TRY(
+        const auto fragments, fragmentsOf(checkpoint, range.param, range.state, range.begin, range.end));
+    const uint64_t item = itemSize(range.dtype);
+    out.bytes.resize((range.end - range.begin) * item);
+    std::optional<Error> firstError;
+    bool anyRead = fragments.empty();
+    for (const Fragment& fragment : fragments) {
+        const uint64_t begin = fragment.paramOffset;
+        const uint64_t end = begin + fragment.elements;
+        const std::span<uint8_t> place
+            = std::span(out.bytes).subspan((begin - range.begin) * item, fragment.elements * item);
+        const Status read = readElements(files, checkpoint, range.param, range.state, begin, end, place);
+        if (read) {
+            anyRead = true;
+            continue;
+        }
+        if (read.error().code == ErrorCode::Cancelled)
+            return forward(read.error());
+        if (!firstError)
+            firstError = read.error();
+        out.missing.emplace_back(begin, end);
+    }
+    if (!anyRead && firstError) {
+        if (firstError->code == ErrorCode::Refused || firstError->code == ErrorCode::NotFound)
+            firstError->code = ErrorCode::Unreadable;
+        return forward(*firstError);
+    }
+    out.range = std::move(range);
+    return out;
+}
+
+} // namespace shardscope
