@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/result.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardscope::cli {
+
+class Session;
+
+/// What a value on the command line is: checked when it is parsed, completed by the shell.
+enum class ValueKind {
+    Flag, ///< no value
+    Text,
+    Count, ///< a whole number
+    Size, ///< bytes, with K, M, G, T
+    Choice, ///< one of `choices`
+    Path, ///< a file or folder
+    Folder,
+    File,
+};
+
+struct Option {
+    std::string name = {}; ///< with dashes: "--tag"
+    char letter = 0; ///< 'o' for -o; 0 for none
+    ValueKind kind = ValueKind::Flag;
+    std::string valueName = {}; ///< "TAG"
+    std::string help = {}; ///< whole sentences
+    std::vector<std::string> choices = {};
+    bool repeats = false;
+    bool required = false;
+};
+
+struct Positional {
+    std::string name = {}; ///< "PATH"
+    ValueKind kind = ValueKind::Path;
+    std::string help = {};
+    bool required = true;
+    std::vector<std::string> choices = {};
+};
+
+struct Example {
+    std::string line = {};
+    std::string says = {};
+};
+
+/// One verb (or the program itself, or the verb of a verb), as data: the parser, the help, the shell
+/// completions and the suggestions for typing errors are all made from it.
+struct Command {
+    std::string name = {};
+    std::string summary = {}; ///< one line, no full stop
+    std::vector<std::string> description = {}; ///< paragraphs
+    std::vector<Positional> positionals = {};
+    std::vector<Option> options = {};
+    std::vector<Option> commonOptions = {}; ///< those that every verb has
+    std::vector<Example> examples = {};
+    std::vector<Command> children = {};
+    /// The exit code, or why there is none. Null for commands that only have children.
+    Result<int> (*run)(Session& session) = nullptr;
+    /// Writes a checkpoint and can be interrupted and continued.
+    bool resumes = false;
+};
+
+/// The whole command line: `shardscope` with its verbs as children.
+const Command& program();
+
+} // namespace shardscope::cli

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/common_options.h"
+
+#include <iterator>
+
+namespace shardscope::cli {
+
+std::vector<Option> outputOptions()
+{
+    return {
+        {.name = "--json", .help = "Print the answer as exactly one JSON object on standard output."},
+        {.name = "--quiet", .letter = 'q', .help = "Print neither progress nor warnings."},
+        {.name = "--verbose", .letter = 'v', .help = "Tell on standard error what is being done."},
+        {.name = "--no-color", .help = "No colours; the same as a non-empty NO_COLOR in the environment."},
+        {.name = "--progress",
+            .kind = ValueKind::Choice,
+            .valueName = "MODE",
+            .help = "Progress on standard error: a line on a terminal (auto), nothing (none), or JSON lines "
+                    "(json).",
+            .choices = {"auto", "none", "json"}},
+        {.name = "--log-file",
+            .kind = ValueKind::File,
+            .valueName = "FILE",
+            .help = "Append what is done, with times, to FILE."},
+        {.name = "--help", .letter = 'h', .help = "Show this text."},
+    };
+}
+
+std::vector<Option> checkpointOptions()
+{
+    return {
+        {.name = "--tag",
+            .letter = 't',
+            .kind = ValueKind::Text,
+            .valueName = "TAG",
+            .help = "The tag to open, a folder of the run; without it the one that `latest` names."},
+        {.name = "--root",
+            .kind = ValueKind::Folder,
+            .valueName = "DIR",
+            .help = "A further folder that holds ranks of the same checkpoint, as when every node kept its "
+                    "own files. May "
+                    "be given several times.",
+            .repeats = true},
+    };
+}
+
+std::vector<Option> reshardOptions()
+{
+    return {
+        {.name = "--world-size",
+            .letter = 'w',
+            .kind = ValueKind::Count,
+            .valueName = "N",
+            .help = "The number of ranks (GPUs, torch's WORLD_SIZE) that the result is for. Required.",
+            .required = true},
+        {.name = "--stage",
+            .kind = ValueKind::Count,
+            .valueName = "S",
+            .help = "The ZeRO stage of the result. This build keeps the stage of the source."},
+        {.name = "--tp",
+            .kind = ValueKind::Count,
+            .valueName = "T",
+            .help = "Tensor-parallel degree of the result. This build supports 1."},
+        {.name = "--pp",
+            .kind = ValueKind::Count,
+            .valueName = "P",
+            .help = "Pipeline-parallel degree of the result. This build supports 1."},
+        {.name = "--ep",
+            .kind = ValueKind::Count,
+            .valueName = "E",
+            .help = "Expert-parallel degree of the result. This build supports 1."},
+        {.name = "--sub-group-size",
+            .kind = ValueKind::Count,
+            .valueName = "M",
+            .help = "ZeRO-3: the sub_group_size that the new run will use, in elements; the result is cut "
+                    "for it. Without "
+                    "it that of the source, else 1000000000."},
+        {.name = "--tag-out",
+            .kind = ValueKind::Text,
+            .valueName = "NAME",
+            .help = "The tag of the result; without it the tag of the source."},
+        {.name = "--no-latest", .help = "Do not write the pointer file `latest`."},
+        {.name = "--allow",
+            .kind = ValueKind::Text,
+            .valueName = "CODE",
+            .help
+            = "Go on although this finding would make the plan refuse; where that is possible, the result is "
+              "marked. May be given several times.",
+            .repeats = true},
+    };
+}
+
+std::vector<Option> writeOptions()
+{
+    return {
+        {.name = "--dry-run", .letter = 'n', .help = "Show the plan and write nothing."},
+        {.name = "--force", .letter = 'f', .help = "Replace the target when it exists."},
+        {.name = "--no-verify", .help = "Do not re-read and compare what was written."},
+        {.name = "--jobs",
+            .letter = 'j',
+            .kind = ValueKind::Count,
+            .valueName = "N",
+            .help = "Worker threads; without it as many as there are processors, at most 16. The result is "
+                    "the same."},
+        {.name = "--memory-limit",
+            .kind = ValueKind::Size,
+            .valueName = "SIZE",
+            .help = "Payload buffers in all, such as 512M; without it 256M."},
+        {.name = "--restart",
+            .help = "Discard the work folder of an interrupted run instead of going on from it."},
+    };
+}
+
+Positional pathArgument()
+{
+    return {.name = "PATH",
+        .kind = ValueKind::Path,
+        .help
+        = "A run folder (with `latest`), a tag folder, the folder of a trainer that wraps DeepSpeed, or one "
+          "file of a checkpoint. The level is found."};
+}
+
+std::vector<Option> joined(std::vector<Option> first, std::vector<Option> second)
+{
+    first.insert(first.end(), std::make_move_iterator(second.begin()), std::make_move_iterator(second.end()));
+    return first;
+}
+
+} // namespace shardscope::cli

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/cli/command.h"
+
+/// Options and arguments that several verbs share, so that they are spelled and explained once.
+namespace shardscope::cli {
+
+/// --json, --quiet, -v, --no-color, --progress, --log-file, --help.
+std::vector<Option> outputOptions();
+/// --tag, --root.
+std::vector<Option> checkpointOptions();
+/// What decides a reshard plan: --world-size, --stage, --tp, --pp, --ep, --sub-group-size, --tag-out,
+/// --no-latest, --allow.
+std::vector<Option> reshardOptions();
+/// How a plan is run: --dry-run, --force, --no-verify, --jobs, --memory-limit, --restart.
+std::vector<Option> writeOptions();
+
+Positional pathArgument();
+
+std::vector<Option> joined(std::vector<Option> first, std::vector<Option> second);
+
+} // namespace shardscope::cli

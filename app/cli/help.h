@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/cli/command.h"
+#include "core/report/text_table.h"
+
+#include <string>
+#include <vector>
+
+namespace shardscope::cli {
+
+/// "shardscope plan reshard"
+std::string commandLine(const std::vector<const Command*>& path);
+/// "shardscope reshard SRC DST --world-size N [OPTIONS]"
+std::string synopsis(const std::vector<const Command*>& path);
+/// "-t, --tag TAG"
+std::string optionTerm(const Option& option);
+
+/// The text of `--help`: name, synopsis, description, arguments, options, examples, exit status.
+void writeHelp(const TextSink& sink, const TextStyle& style, const std::vector<const Command*>& path);
+
+} // namespace shardscope::cli

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+
+#include <string>
+
+namespace shardscope::cli {
+
+/// A log that appends timed lines to `path`; thread-safe. WriteFailed when the file cannot be opened.
+Result<JobContext::LogSink> openLogFile(const std::string& path);
+
+} // namespace shardscope::cli

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/run.h"
+
+#include "app/cli/exit.h"
+#include "app/cli/help.h"
+#include "app/cli/log_file.h"
+#include "app/cli/progress.h"
+#include "app/cli/session.h"
+#include "app/cli/shell_quote.h"
+#include "app/cli/signals.h"
+#include "app/cli/version.h"
+#include "core/report/finding_report.h"
+
+#include <algorithm>
+#include <exception>
+
+namespace shardscope::cli {
+
+namespace {
+
+bool asksForJson(const std::vector<std::string>& words)
+{
+    const auto end = std::find(words.begin(), words.end(), "--");
+    return std::find(words.begin(), end, "--json") != end;
+}
+
+/// Says what failed where the caller looks for it, and gives the exit code.
+int report(Output& output, const Error& error)
+{
+    output.progressLine("");
+    if (output.json())
+        writeErrorJson(output.answer(), error);
+    else
+        writeErrorText([&](std::string_view text) { output.message(text); }, output.messageStyle(), error);
+    (void)output.finishAnswer();
+    return exitCode(error.code);
+}
+
+/// Interrupted: how to go on is part of the message.
+Error withWayOn(Error error, const Command& command, const std::vector<std::string>& words)
+{
+    if (error.code != ErrorCode::Cancelled || !error.hint.empty())
+        return error;
+    std::string line = "shardscope";
+    for (const std::string& word : words)
+        line += " " + shellQuoted(word);
+    error.hint = command.resumes ? "the same command goes on from here: " + line + " (--restart begins anew)"
+                                 : "nothing was written; run it again: " + line;
+    return error;
+}
+
+Result<int> runCommand(const Parsed& parsed, Output& output)
+{
+    std::stop_source stop;
+    JobContext::LogSink fileLog;
+    if (const std::string path = parsed.arguments.text("--log-file"); !path.empty()) {
+        SHARDSCOPE_TRY(fileLog, openLogFile(path));
+    }
+    const auto log = [&output, fileLog](std::string_view line) {
+        if (output.verbose())
+            output.message(std::string(line) + "\n");
+        if (fileLog)
+            fileLog(line);
+    };
+    const SignalWatcher watcher(stop, [&] {
+        if (!output.quiet())
+            output.message("stopping; writes under way are finished first\n");
+    });
+    JobContext job(stop.get_token(), progressSink(output, parsed.arguments), log);
+    Session session(parsed, output, io::realFileSystem(), job);
+    auto code = parsed.command->run(session);
+    output.progressLine("");
+    if (!code)
+        return code;
+    SHARDSCOPE_CHECK(output.finishAnswer());
+    return code;
+}
+
+int answerWithoutVerb(const Parsed& parsed, Output& output)
+{
+    if (parsed.arguments.has("--help"))
+        writeHelp(output.answer(), output.answerStyle(), parsed.path);
+    else if (parsed.arguments.has("--version"))
+        writeVersion(output.answer(), output.json());
+    else
+        return report(output,
+            {ErrorCode::Usage, "a command is missing", {}, "see `" + commandLine(parsed.path) + " --help`"});
+    if (const Status written = output.finishAnswer(); !written)
+        return report(output, written.error());
+    return kExitDone;
+}
+
+/// For errors that come before or outside of a parsed call.
+Output plainOutput(const std::vector<std::string>& words)
+{
+    Arguments arguments;
+    if (asksForJson(words))
+        arguments.set("--json", {"true"});
+    return Output(arguments);
+}
+
+int runWords(const std::vector<std::string>& words)
+{
+    const auto parsed = parse(program(), words);
+    if (!parsed) {
+        Output output = plainOutput(words);
+        return report(output, parsed.error());
+    }
+    Output output(parsed->arguments);
+    if (parsed->arguments.has("--help") || parsed->command->run == nullptr)
+        return answerWithoutVerb(*parsed, output);
+    const auto code = runCommand(*parsed, output);
+    return code ? *code : report(output, withWayOn(code.error(), *parsed->command, words));
+}
+
+int reportBug(const std::vector<std::string>& words, const std::string& what)
+{
+    Output output = plainOutput(words);
+    return report(output, {ErrorCode::Internal, what, {}, "please report it with the command line"});
+}
+
+} // namespace
+
+int run(int argc, char** argv)
+{
+    const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+    try {
+        return runWords(words);
+    } catch (const std::bad_alloc&) {
+        return reportBug(words, "internal error: out of memory");
+    } catch (const std::exception& error) {
+        return reportBug(words, std::string("internal error: ") + error.what());
+    }
+}
+
+} // namespace shardscope::cli

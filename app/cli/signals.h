@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <stop_token>
+#include <thread>
+
+namespace shardscope::cli {
+
+/// Turns SIGINT, SIGTERM and SIGHUP into a stop request while it lives; a second one ends the process at
+/// once.
+///
+/// Threads that start later inherit the blocked signals, so it must be made before them. One at a time per
+/// process.
+class SignalWatcher
+{
+public:
+    /// `told` is called once, from the watcher's thread, when the first signal arrives.
+    SignalWatcher(std::stop_source stop, std::function<void()> told);
+    ~SignalWatcher();
+    SignalWatcher(const SignalWatcher&) = delete;
+    SignalWatcher& operator=(const SignalWatcher&) = delete;
+
+private:
+    int m_signalFile = -1;
+    int m_endFile = -1;
+    std::thread m_thread;
+};
+
+} // namespace shardscope::cli

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/common_options.h"
+#include "app/cli/exit.h"
+#include "app/cli/verbs.h"
+#include "app/cli/write_job.h"
+#include "core/engine/execute.h"
+#include "core/plan/saved_plan.h"
+#include "core/report/plan_report.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+io::Path absolutePath(const io::Path& path)
+{
+    std::error_code error;
+    const io::Path out = std::filesystem::absolute(path, error);
+    return error ? path : out;
+}
+
+/// The plan file appears complete or not at all, and never takes the place of another without --force.
+Status writeText(io::FileSystem& files, const io::Path& path, const std::string& text, bool replace)
+{
+    if (!replace && files.stat(path))
+        return fail(ErrorCode::TargetExists, "the file exists", path.string(), "replace it with --force");
+    io::Path work = path;
+    work += ".partial";
+    SHARDSCOPE_CHECK(files.removeTree(work));
+    SHARDSCOPE_TRY(const auto file, files.create(work));
+    Status done = file->writeAt(0, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+    if (done)
+        done = file->sync();
+    if (done)
+        done = file->close();
+    if (done)
+        done = replace ? files.rename(work, path) : files.renameNoReplace(work, path);
+    if (!done)
+        (void)files.removeFile(work);
+    return done;
+}
+
+Result<int> runPlanReshard(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    SHARDSCOPE_TRY(const WriteJob job, planReshardJob(session));
+    std::vector<io::Path> roots;
+    for (const std::string& root : arguments.all("--root"))
+        roots.push_back(absolutePath(root));
+    const SavedPlan saved = savePlan(*job.plan, *job.source, std::move(roots), absolutePath(job.destination));
+    const std::string file = arguments.text("--output");
+    SHARDSCOPE_CHECK(writeText(session.files(), file, savedPlanText(saved), arguments.has("--force")));
+
+    const PlanContext context{.verb = "plan",
+        .source = checkpointFolder(*job.source),
+        .sourceTag = job.source->tag,
+        .destination = job.destination,
+        .memoryBytes = ExecuteOptions().memoryLimitBytes,
+        .freeBytes = freeBytesAt(session.files(), job.destination),
+        .savedTo = file};
+    Output& output = session.output();
+    if (output.json()) {
+        writePlanJson(output.answer(), context, *job.plan, std::nullopt);
+    } else {
+        writePlanText(output.answer(), output.answerStyle(), context, *job.plan);
+        output.answer()("saved to " + file + "; `shardscope run` executes it\n");
+    }
+    return kExitDone;
+}
+
+} // namespace
+
+Command planCommand()
+{
+    Command reshard = reshardCommand();
+    reshard.summary = "plan a reshard and save the plan";
+    reshard.description
+        = {"Decides everything that `shardscope reshard` would, writes it to a file and nothing else. "
+           "`shardscope run FILE` executes it, as long as the source is still the same."};
+    reshard.options = joined({{.name = "--output",
+                                  .letter = 'o',
+                                  .kind = ValueKind::File,
+                                  .valueName = "FILE",
+                                  .help = "The file to save the plan to. Required.",
+                                  .required = true},
+                                 {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}},
+        joined(reshardOptions(), checkpointOptions()));
+    reshard.examples = {
+        {"shardscope plan reshard runs/llama runs/llama-16 --world-size 16 -o llama-16.json", "Decide now:"},
+        {"shardscope run llama-16.json", "Run it later, on another node:"}};
+    reshard.run = runPlanReshard;
+    reshard.resumes = false;
+
+    return {
+        .name = "plan",
+        .summary = "save what a writing command would do, to run it elsewhere",
+        .description = {"Takes a command that writes, decides what it would do, and saves that as a file for "
+                        "`shardscope run`."},
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope plan reshard runs/llama runs/llama-16 --world-size 16 -o llama-16.json",
+            "Plan a reshard:"}},
+        .children = {std::move(reshard)},
+    };
+}
+
+} // namespace shardscope::cli

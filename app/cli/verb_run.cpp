@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/common_options.h"
+#include "app/cli/verbs.h"
+#include "app/cli/write_job.h"
+#include "core/plan/saved_plan.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
+
+Result<int> runSavedPlan(Session& session)
+{
+    const std::string path = session.arguments().positional("FILE");
+    SHARDSCOPE_TRY(const std::string text, session.files().readSmall(path, kPlanLimitBytes));
+    SHARDSCOPE_TRY(const SavedPlan saved, parseSavedPlan(text, path));
+
+    OpenOptions options;
+    options.tag = saved.tag;
+    options.roots = saved.roots;
+    SHARDSCOPE_TRY(
+        const OpenedCheckpoint opened, openCheckpoint(session.files(), saved.source, options, session.job()));
+    SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
+    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, saved.options));
+    SHARDSCOPE_CHECK(checkSavedPlan(saved, *plan));
+
+    const std::string elsewhere = session.arguments().positional("DST");
+    const WriteJob job{
+        std::move(plan), opened.checkpoint, elsewhere.empty() ? saved.destination.string() : elsewhere};
+    return runWriteJob(session, job, "run");
+}
+
+} // namespace
+
+Command runCommand()
+{
+    return {
+        .name = "run",
+        .summary = "execute a saved plan",
+        .description
+        = {"Executes a plan that `shardscope plan` saved. It plans again from the same source and refuses "
+           "when the outcome is not exactly the saved one: a file of the source was written again, "
+           "replaced or lost.",
+            "After an interruption the same command goes on."},
+        .positionals = {{.name = "FILE", .kind = ValueKind::File, .help = "The saved plan."},
+            {.name = "DST",
+                .kind = ValueKind::Folder,
+                .help = "The run folder to write into, instead of the one in the plan.",
+                .required = false}},
+        .options = writeOptions(),
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope run llama-16.json", "As planned:"},
+            {"shardscope run llama-16.json --dry-run", "Would it still do what was planned?"}},
+        .run = runSavedPlan,
+        .resumes = true,
+    };
+}
+
+} // namespace shardscope::cli

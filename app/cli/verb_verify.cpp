@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/common_options.h"
+#include "app/cli/exit.h"
+#include "app/cli/session.h"
+#include "app/cli/verbs.h"
+#include "app/cli/write_job.h"
+#include "core/report/verify_report.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+Result<CheckpointPtr> openAgainst(const Session& session)
+{
+    const std::string path = session.arguments().text("--against");
+    if (path.empty())
+        return CheckpointPtr();
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(session.files(), path, {}, session.job()));
+    SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
+    SHARDSCOPE_CHECK(shardscope::requireModel(*opened.checkpoint));
+    return opened.checkpoint;
+}
+
+Result<int> runVerify(Session& session)
+{
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
+    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    SHARDSCOPE_TRY(const CheckpointPtr against, openAgainst(session));
+    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(session.arguments()));
+    SHARDSCOPE_TRY(const VerifyReport report,
+        verifyCheckpoint(session.files(), opened.checkpoint, against, jobs, session.job()));
+    const std::string other = against ? checkpointFolder(*against) : std::string();
+    Output& output = session.output();
+    if (output.json())
+        writeVerifyJson(output.answer(), session.context(opened), report, other);
+    else
+        writeVerifyText(output.answer(), output.answerStyle(), session.context(opened), report, other);
+    return report.ok ? kExitDone : kExitNo;
+}
+
+} // namespace
+
+Command verifyCommand()
+{
+    return {
+        .name = "verify",
+        .summary = "re-read everything and compare",
+        .description = {"Reads every byte: the CRC of every record, the structure of every file, and SHA-256 "
+                        "of every file against "
+                        "the manifest that Shardscope leaves in what it writes. Without a manifest the CRCs "
+                        "and the structure are "
+                        "what there is, and it says so.",
+            "With --against every parameter and every state is compared with those of another checkpoint, "
+            "whatever the "
+            "number of ranks of the two. The exit status is 1 when something differs or is damaged."},
+        .positionals = {pathArgument()},
+        .options
+        = joined({{.name = "--against",
+                      .kind = ValueKind::Path,
+                      .valueName = "SRC",
+                      .help = "The checkpoint that must hold the same training state: a run or tag folder."},
+                     {.name = "--jobs",
+                         .letter = 'j',
+                         .kind = ValueKind::Count,
+                         .valueName = "N",
+                         .help = "Worker threads; without it as many as there are processors, at most 16."}},
+            checkpointOptions()),
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope verify runs/llama", "Is every byte what it was when it was written?"},
+            {"shardscope verify runs/llama-16 --against runs/llama", "Do the two hold the same state?"}},
+        .run = runVerify,
+    };
+}
+
+} // namespace shardscope::cli

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/cli/command.h"
+
+/// One function per verb, each in a file of its own. A new verb is such a file and a line here and in
+/// program.cpp.
+namespace shardscope::cli {
+
+Command inspectCommand();
+Command paramsCommand();
+Command layoutCommand();
+Command filesCommand();
+Command showCommand();
+Command verifyCommand();
+Command reshardCommand();
+Command planCommand();
+Command runCommand();
+Command completionCommand();
+
+} // namespace shardscope::cli

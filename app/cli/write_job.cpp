@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/write_job.h"
+
+#include "app/cli/exit.h"
+#include "app/cli/suggest.h"
+#include "core/base/finding_codes.h"
+#include "core/base/parallel.h"
+#include "core/engine/execute.h"
+#include "core/engine/preflight.h"
+#include "core/report/plan_report.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace shardscope::cli {
+
+namespace {
+
+constexpr uint64_t kMostJobs = 1024;
+
+/// Damage in a source that opened is a reason to refuse (exit 6), not one to call the source no checkpoint
+/// (exit 3).
+Error refusal(Error error)
+{
+    if (error.code == ErrorCode::Damaged || error.code == ErrorCode::Hostile)
+        error.code = ErrorCode::Refused;
+    return error;
+}
+
+/// What --dry-run can tell of the target without touching it: the same refusals that the run would begin
+/// with.
+Status checkDestination(io::FileSystem& files, const ExecuteOptions& options, const ReshardPlan& plan)
+{
+    SHARDSCOPE_CHECK(checkPlaces(files, options.destination, options.sourceRunFolder));
+    const io::Path target = options.destination / plan.targetName();
+    SHARDSCOPE_TRY(const bool there, exists(files, target));
+    if (there && !options.force)
+        return fail(ErrorCode::TargetExists, "the target exists already", target.string(),
+            "choose another folder or tag, or replace it with --force");
+    return {};
+}
+
+/// Degrees that this build keeps at 1, and the stage that it keeps at the source's.
+Status checkTarget(const Arguments& arguments, const Checkpoint& source)
+{
+    for (const char* const option : {"--tp", "--pp", "--ep"}) {
+        if (arguments.count(option).value_or(1) != 1)
+            return fail(ErrorCode::Unsupported,
+                std::string(option) + " " + arguments.text(option)
+                    + ": this build reshards data parallelism only",
+                checkpointFolder(source), "leave it out, or give 1");
+    }
+    const uint64_t stage = arguments.count("--stage").value_or(static_cast<uint64_t>(source.zeroStage));
+    if (stage != static_cast<uint64_t>(source.zeroStage))
+        return fail(ErrorCode::Unsupported,
+            "--stage " + arguments.text("--stage")
+                + ": this build keeps the ZeRO stage of the source, which is "
+                + std::to_string(source.zeroStage),
+            checkpointFolder(source), "leave --stage out");
+    return {};
+}
+
+Result<ReshardOptions> optionsFrom(const Arguments& arguments)
+{
+    ReshardOptions out;
+    const uint64_t worldSize = arguments.count("--world-size").value_or(0);
+    if (worldSize == 0 || worldSize > std::numeric_limits<uint32_t>::max())
+        return fail(ErrorCode::Usage, "--world-size must be at least 1 and fit 32 bits");
+    out.worldSize = static_cast<uint32_t>(worldSize);
+    out.subGroupSize = arguments.count("--sub-group-size");
+    if (out.subGroupSize && *out.subGroupSize == 0)
+        return fail(ErrorCode::Usage, "--sub-group-size must be at least 1");
+    out.tagOut = arguments.text("--tag-out");
+    out.writePointer = !arguments.has("--no-latest");
+    out.allow = arguments.all("--allow");
+    const std::vector<std::string> codes(code::all().begin(), code::all().end());
+    for (const std::string& allowed : out.allow) {
+        if (std::find(codes.begin(), codes.end(), allowed) != codes.end())
+            continue;
+        const std::string meant = nearest(allowed, codes);
+        return fail(ErrorCode::Usage, "--allow " + allowed + ": there is no such finding", {},
+            meant.empty() ? "findings carry their codes in `shardscope inspect`"
+                          : "did you mean `" + meant + "`?");
+    }
+    return out;
+}
+
+Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob& job)
+{
+    ExecuteOptions out;
+    out.destination = job.destination;
+    out.sourceRunFolder = job.source->runFolder;
+    SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
+    out.memoryLimitBytes = arguments.size("--memory-limit").value_or(out.memoryLimitBytes);
+    out.verify = !arguments.has("--no-verify");
+    out.force = arguments.has("--force");
+    out.restart = arguments.has("--restart");
+    return out;
+}
+
+} // namespace
+
+Result<unsigned> jobsAsked(const Arguments& arguments)
+{
+    if (!arguments.has("--jobs"))
+        return defaultJobs();
+    const uint64_t jobs = arguments.count("--jobs").value_or(0);
+    if (jobs == 0 || jobs > kMostJobs)
+        return fail(ErrorCode::Usage, "--jobs must be from 1 to " + std::to_string(kMostJobs));
+    return static_cast<unsigned>(jobs);
+}
+
+std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& destination)
+{
+    std::error_code error;
+    io::Path folder = std::filesystem::absolute(destination, error);
+    while (!folder.empty()) {
+        if (const auto space = files.space(folder))
+            return space->freeBytes;
+        const io::Path parent = folder.parent_path();
+        if (parent == folder)
+            break;
+        folder = parent;
+    }
+    return std::nullopt;
+}
+
+Result<WriteJob> planReshardJob(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    SHARDSCOPE_TRY(const ReshardOptions options, optionsFrom(arguments));
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
+    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    SHARDSCOPE_CHECK(checkTarget(arguments, *opened.checkpoint));
+    session.job().log("planning for world size " + std::to_string(options.worldSize) + " from "
+        + checkpointFolder(*opened.checkpoint));
+    SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));
+    return WriteJob{std::move(plan), opened.checkpoint, arguments.positional("DST")};
+}
+
+Result<std::shared_ptr<const ReshardPlan>> planFor(
+    const Session& session, const CheckpointPtr& source, const ReshardOptions& options)
+{
+    auto plan = planReshard(session.files(), source, options, session.job());
+    if (!plan)
+        return forward(refusal(plan.error()));
+    return plan;
+}
+
+Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb)
+{
+    Output& output = session.output();
+    SHARDSCOPE_TRY(const ExecuteOptions options, executeOptions(session.arguments(), job));
+    const PlanContext context{.verb = verb,
+        .source = checkpointFolder(*job.source),
+        .sourceTag = job.source->tag,
+        .destination = job.destination,
+        .memoryBytes = options.memoryLimitBytes,
+        .freeBytes = freeBytesAt(session.files(), options.destination),
+        .savedTo = {}};
+    if (!output.json())
+        writePlanText(output.answer(), output.answerStyle(), context, *job.plan);
+    if (session.arguments().has("--dry-run")) {
+        SHARDSCOPE_CHECK(checkDestination(session.files(), options, *job.plan));
+        if (output.json())
+            writePlanJson(output.answer(), context, *job.plan, std::nullopt);
+        else
+            output.answer()("nothing was written: this is a dry run\n");
+        return kExitDone;
+    }
+    session.job().log("running plan " + job.plan->id() + " into " + job.destination);
+    // The plan is shown before the work begins, which may take hours.
+    SHARDSCOPE_CHECK(output.finishAnswer());
+    const auto report = execute(session.files(), *job.plan, options, session.job());
+    if (!report)
+        return forward(refusal(report.error()));
+    if (output.json())
+        writePlanJson(output.answer(), context, *job.plan, *report);
+    else
+        writeResultText(output.answer(), output.answerStyle(), *report);
+    return kExitDone;
+}
+
+} // namespace shardscope::cli
