@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/run.h"
+#include "core/base/build_info.h"
+#include "ui/shell/app_style.h"
+#include "ui/shell/main_window.h"
+#include "ui/shell/screenshot.h"
+
+#include <QApplication>
+#include <QCommandLineParser>
+#include <QIcon>
+
+#include <cstdio>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+using namespace Qt::StringLiterals;
+
+namespace {
+
+/// `shardscope-gui --headless VERB …`: the command line, before anything of Qt exists.
+int runHeadless(int argc, char** argv)
+{
+    std::vector<char*> arguments{argv[0]};
+    arguments.insert(arguments.end(), argv + 2, argv + argc);
+    arguments.push_back(nullptr);
+    return shardscope::cli::run(static_cast<int>(arguments.size()) - 1, arguments.data());
+}
+
+bool has(int argc, char** argv, std::string_view option)
+{
+    for (int i = 1; i < argc; ++i)
+        if (std::string_view(argv[i]) == option
+            || std::string_view(argv[i]).starts_with(std::string(option) + '='))
+            return true;
+    return false;
+}
+
+void declareOptions(QCommandLineParser& parser)
+{
+    parser.setApplicationDescription(
+        u"Opens DeepSpeed checkpoints in a window. Files are only read.\n"
+        "  shardscope-gui --headless VERB …   runs a verb of shardscope, without a display"_s);
+    parser.addHelpOption();
+    parser.addOption({u"version"_s, u"Print the version and end."_s});
+    parser.addOption(
+        {u"screenshot"_s, u"Save a picture of the window as PNG and end; needs no display."_s, u"FILE"_s});
+    parser.addOption(
+        {u"page"_s, u"Begin with this page: overview, map, parameters, files, reshard."_s, u"NAME"_s});
+    parser.addOption({u"theme"_s, u"system, light or dark."_s, u"THEME"_s});
+    parser.addOption({u"size"_s, u"Size of the window, such as 1440x900."_s, u"WxH"_s});
+    parser.addOption({u"tag"_s, u"Open this tag of the run."_s, u"TAG"_s});
+    parser.addPositionalArgument(u"PATH"_s, u"Run folder, tag folder or state file."_s, u"[PATH…]"_s);
+}
+
+int usageError(const QString& text)
+{
+    std::fprintf(stderr, "shardscope-gui: %s\n", qUtf8Printable(text));
+    return 2;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    if (argc > 1 && std::string_view(argv[1]) == "--headless")
+        return runHeadless(argc, argv);
+    if (argc == 2 && std::string_view(argv[1]) == "--version") {
+        std::printf("shardscope-gui %s (%s)\n", std::string(shardscope::buildInfo().version).c_str(),
+            std::string(shardscope::buildInfo().commit).c_str());
+        return 0;
+    }
+    if ((has(argc, argv, "--screenshot") || has(argc, argv, "--help") || has(argc, argv, "-h"))
+        && qEnvironmentVariableIsEmpty("QT_QPA_PLATFORM"))
+        qputenv("QT_QPA_PLATFORM", "offscreen");
+
+    QApplication application(argc, argv);
+    QApplication::setApplicationName(u"shardscope-gui"_s);
+    QApplication::setApplicationDisplayName(u"Shardscope"_s);
+    QApplication::setDesktopFileName(u"shardscope"_s);
+    QApplication::setStyle(new shardscope::ui::AppStyle);
+    QCommandLineParser parser;
+    declareOptions(parser);
+    if (!parser.parse(QApplication::arguments()))
+        return usageError(parser.errorText());
+    if (parser.isSet(u"help"_s))
+        parser.showHelp(0);
+    using namespace shardscope::ui;
+    Settings settings;
+    Theme theme;
+    const QString themeName = parser.value(u"theme"_s);
+    if (!themeName.isEmpty() && themeName != "light"_L1 && themeName != "dark"_L1 && themeName != "system"_L1)
+        return usageError(u"--theme is system, light or dark"_s);
+    theme.setMode(themeName == "dark"_L1    ? ThemeMode::Dark
+            : themeName == "light"_L1       ? ThemeMode::Light
+            : themeName == "system"_L1      ? ThemeMode::System
+            : parser.isSet(u"screenshot"_s) ? ThemeMode::Light
+                                            : settings.themeMode());
+    MainWindow window(shardscope::io::realFileSystem(), theme, settings);
+    if (parser.isSet(u"size"_s)) {
+        const QStringList parts = parser.value(u"size"_s).split(u'x');
+        const QSize size = parts.size() == 2 ? QSize(parts[0].toInt(), parts[1].toInt()) : QSize();
+        if (size.width() < 400 || size.height() < 300 || size.width() > 16384 || size.height() > 16384)
+            return usageError(u"--size is WxH, at least 400x300"_s);
+        window.resize(size);
+    }
+    const QStringList paths = parser.positionalArguments();
+    if (parser.isSet(u"screenshot"_s)) {
+        ScreenshotWish wish;
+        wish.file = parser.value(u"screenshot"_s);
+        wish.page = parser.value(u"page"_s);
+        wish.path = paths.value(0);
+        if (parser.isSet(u"size"_s))
+            wish.size = window.size();
+        return takeScreenshot(window, wish) ? 0 : 3;
+    }
+    window.show();
+    if (!paths.isEmpty())
+        window.openPath(paths.first(), parser.value(u"tag"_s));
+    std::vector<std::unique_ptr<MainWindow>> others; // further paths open in windows of their own
+    for (const QString& path : paths.mid(1)) {
+        others.push_back(std::make_unique<MainWindow>(shardscope::io::realFileSystem(), theme, settings));
+        others.back()->show();
+        others.back()->openPath(path, parser.value(u"tag"_s));
+    }
+    if (parser.isSet(u"page"_s) && !window.showPage(parser.value(u"page"_s)))
+        return usageError(u"there is no page named “%1”"_s.arg(parser.value(u"page"_s)));
+    return QApplication::exec();
+}

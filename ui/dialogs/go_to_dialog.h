@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+#include "ui/models/selection.h"
+
+#include <QDialog>
+
+class QLabel;
+class QLineEdit;
+class QPushButton;
+
+namespace shardscope::ui {
+
+/// What an address means as a selection. Errors as parseAddress() and locate() give them.
+Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address);
+
+/// Asks for an address in any of its spellings, or a parameter's name, and tells at once whether it exists.
+class GoToDialog : public QDialog
+{
+    Q_OBJECT
+public:
+    GoToDialog(CheckpointPtr checkpoint, Selection& selection, QWidget* parent = nullptr);
+
+private:
+    void check();
+    void go();
+
+    CheckpointPtr m_checkpoint;
+    Selection& m_selection;
+    QLineEdit* m_address;
+    QLabel* m_answer;
+    QPushButton* m_go;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/dialogs/reshard_dialog.h"
+
+#include "ui/dialogs/reshard_form.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/text.h"
+#include "ui/shell/icons.h"
+#include "ui/widgets/cell_delegate.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QDialogButtonBox>
+#include <QGridLayout>
+#include <QHeaderView>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QTabWidget>
+#include <QTableWidget>
+#include <QToolButton>
+
+#include <chrono>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr auto kTypingPause = std::chrono::milliseconds(120);
+constexpr int kMostListed = 2000;
+
+QPlainTextEdit* makeText(const QString& name, QWidget* parent)
+{
+    auto* text = new QPlainTextEdit(parent);
+    text->setObjectName(name);
+    text->setReadOnly(true);
+    text->setFrameShape(QFrame::NoFrame);
+    return text;
+}
+
+} // namespace
+
+ReshardDialog::ReshardDialog(
+    io::FileSystem& files, CheckpointPtr source, const QString& lastTarget, Theme& theme, QWidget* parent)
+    : QDialog(parent)
+    , m_files(files)
+    , m_source(std::move(source))
+    , m_theme(theme)
+    , m_form(new ReshardForm(m_source, lastTarget, this))
+    , m_messages(new MessageBar(theme, this))
+{
+    setObjectName(u"reshardDialog"_s);
+    setWindowTitle(tr("Reshard %1").arg(toText(m_source->tag)));
+    resize(1120, 760);
+    auto* title = new QLabel(titleText(*m_source), this);
+    QFont font = title->font();
+    font.setPointSizeF(font.pointSizeF() * 1.3);
+    title->setFont(font);
+
+    QWidget* maps = makeMaps();
+    auto* left = new QVBoxLayout;
+    left->setSpacing(14);
+    left->addWidget(title);
+    left->addWidget(m_form);
+    left->addStretch();
+    left->addWidget(m_group, 0, Qt::AlignRight); // beside the maps it chooses for
+    auto* upper = new QHBoxLayout;
+    upper->setSpacing(22);
+    upper->addLayout(left, 2);
+    upper->addWidget(maps, 3);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(18, 16, 18, 14);
+    rows->setSpacing(12);
+    rows->addLayout(upper, 3);
+    rows->addWidget(m_messages);
+    rows->addWidget(makeFacts(), 2);
+    rows->addWidget(makeBottom());
+
+    m_pause.setSingleShot(true);
+    m_pause.setInterval(kTypingPause);
+    connect(&m_pause, &QTimer::timeout, this, &ReshardDialog::plan);
+    connect(m_form, &ReshardForm::changed, this, &ReshardDialog::planSoon);
+    m_before->setCheckpoint(m_source);
+    showUnits();
+    planSoon();
+}
+
+QWidget* ReshardDialog::makeMaps()
+{
+    auto* maps = new QWidget(this);
+    m_group = new QComboBox(maps);
+    m_group->setObjectName(u"reshardGroup"_s);
+    m_group->setAccessibleName(tr("Param group shown on the maps"));
+    for (const ParamGroup& group : m_source->groups)
+        m_group->addItem(tr("Maps show group %1").arg(group.index));
+    m_group->setVisible(m_group->count() > 1);
+    m_beforeTitle = new QLabel(maps);
+    m_afterTitle = new QLabel(maps);
+    m_before = new LayoutMapView(&m_theme, maps);
+    m_before->setObjectName(u"reshardMapBefore"_s);
+    m_after = new LayoutMapView(&m_theme, maps);
+    m_after->setObjectName(u"reshardMapAfter"_s);
+    for (LayoutMapView* map : {m_before, m_after}) {
+        map->setCompact(true);
+        map->setMinimumSize(220, 180);
+    }
+    auto* grid = new QGridLayout(maps);
+    grid->setContentsMargins(0, 0, 0, 0);
+    grid->setHorizontalSpacing(14);
+    grid->setVerticalSpacing(6);
+    grid->addWidget(m_beforeTitle, 0, 0);
+    grid->addWidget(m_afterTitle, 0, 1);
+    grid->addWidget(m_before, 1, 0);
+    grid->addWidget(m_after, 1, 1);
+    grid->setRowStretch(1, 1);
+    grid->setColumnStretch(0, 1);
+    grid->setColumnStretch(1, 1);
+    connect(m_group, &QComboBox::currentIndexChanged, this, &ReshardDialog::showUnits);
+    return maps;
+}
+
+QWidget* ReshardDialog::makeFacts()
+{
+    m_facts = new QTabWidget(this);
+    m_facts->setObjectName(u"reshardFacts"_s);
+    m_facts->setDocumentMode(true);
+    m_fileList = new QTableWidget(0, 2, m_facts);
+    m_fileList->setObjectName(u"reshardFiles"_s);
+    m_fileList->setHorizontalHeaderLabels({tr("File"), tr("Bytes")});
+    m_fileList->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
+    m_fileList->horizontalHeader()->resizeSection(1, 150);
+    m_fileList->horizontalHeaderItem(0)->setTextAlignment(Qt::AlignLeft | Qt::AlignVCenter);
+    m_fileList->horizontalHeaderItem(1)->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+    m_fileList->setItemDelegate(new CellDelegate(m_theme, m_fileList));
+    m_fileList->verticalHeader()->hide();
+    m_fileList->horizontalHeader()->setFixedHeight(m_fileList->fontMetrics().height() + 11);
+    m_fileList->verticalHeader()->setMinimumSectionSize(16);
+    m_fileList->verticalHeader()->setDefaultSectionSize(m_fileList->fontMetrics().height() + 8);
+    m_fileList->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    m_fileList->setSelectionBehavior(QAbstractItemView::SelectRows);
+    m_fileList->setShowGrid(false);
+    m_fileList->setFrameShape(QFrame::NoFrame);
+    m_warnings = makeText(u"reshardWarnings"_s, m_facts);
+    m_batch = makeText(u"reshardBatch"_s, m_facts);
+    m_equal = makeText(u"reshardEqual"_s, m_facts);
+    m_facts->addTab(m_fileList, tr("Files"));
+    m_facts->addTab(m_warnings, tr("Warnings"));
+    m_facts->addTab(m_batch, tr("Batch"));
+    m_facts->addTab(m_equal, tr("Must stay equal"));
+    return m_facts;
+}
+
+QWidget* ReshardDialog::makeBottom()
+{
+    auto* bottom = new QWidget(this);
+    m_summary = new QLabel(bottom);
+    m_summary->setObjectName(u"reshardSummary"_s);
+    m_summary->setTextFormat(Qt::PlainText);
+    m_command = new QLineEdit(bottom);
+    m_command->setObjectName(u"reshardCommand"_s);
+    m_command->setReadOnly(true);
+    m_command->setAccessibleName(tr("The same as a command line"));
+    auto* copy = new QToolButton(bottom);
+    copy->setObjectName(u"reshardCopy"_s);
+    copy->setIcon(themedIcon(m_theme, u"copy"_s));
+    copy->setToolTip(tr("Copy the command line"));
+    copy->setAccessibleName(tr("Copy the command line"));
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, bottom);
+    m_start = buttons->addButton(tr("Start"), QDialogButtonBox::AcceptRole);
+    m_start->setObjectName(u"reshardStart"_s);
+    m_start->setDefault(true);
+    m_start->setEnabled(false);
+    auto* command = new QHBoxLayout;
+    command->addWidget(m_command, 1);
+    command->addWidget(copy);
+    auto* last = new QHBoxLayout;
+    last->addWidget(m_summary, 1);
+    last->addWidget(buttons);
+    auto* rows = new QVBoxLayout(bottom);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(10);
+    rows->addLayout(command);
+    rows->addLayout(last);
+    connect(
+        copy, &QToolButton::clicked, this, [this] { QApplication::clipboard()->setText(m_command->text()); });
+    connect(buttons, &QDialogButtonBox::accepted, this, &ReshardDialog::start);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    return bottom;
+}
+
+void ReshardDialog::planSoon()
+{
+    m_start->setEnabled(false);
+    m_summary->setText(tr("Planning…"));
+    m_planner.cancel();
+    m_pause.start();
+}
+
+void ReshardDialog::plan()
+{
+    m_wish = m_form->wish();
+    if (!m_wish) {
+        ReshardPreview preview;
+        preview.problem = Error{ErrorCode::Usage, m_form->problem().toStdString(), {}, {}};
+        show(std::move(preview));
+        return;
+    }
+    m_command->setText(reshardCommand(*m_source, *m_wish));
+    m_command->setCursorPosition(0);
+    m_planner.run<ReshardPreview>(
+        [&files = m_files, source = m_source, wish = *m_wish](
+            const std::stop_token& token, const std::function<void(ReshardPreview)>& deliver) {
+            deliver(previewReshard(files, source, wish, token));
+        },
+        [this](ReshardPreview preview) { show(std::move(preview)); });
+}
+
+void ReshardDialog::show(ReshardPreview preview)
+{
+    m_preview = std::move(preview);
+    if (m_preview.problem)
+        m_messages->showMessage(
+            m_preview.plan ? Severity::Warning : Severity::Error, errorText(*m_preview.problem));
+    else
+        m_messages->hide();
+    m_start->setEnabled(m_preview.plan && !m_preview.problem);
+    m_after->setCheckpoint(m_preview.target);
+    showUnits();
+    showFacts();
+    Q_EMIT previewShown();
+}
+
+void ReshardDialog::showUnits()
+{
+    const auto at = static_cast<size_t>(std::max(0, m_group->currentIndex()));
+    const auto showGroup
+        = [at](LayoutMapView* map, QLabel* label, QString title, const CheckpointPtr& checkpoint) {
+              if (checkpoint && at < checkpoint->groups.size() && !checkpoint->groups[at].units.empty()) {
+                  const std::vector<UnitId>& units = checkpoint->groups[at].units;
+                  map->setUnit(units.front());
+                  if (units.size() > 1)
+                      title += u" · "_s % tr("first of %1 sub-groups").arg(units.size());
+              }
+              label->setText(title);
+          };
+    const auto gpus
+        = [](uint32_t ranks) { return ranks == 1 ? tr("1 GPU") : tr("%1 GPUs").arg(countText(ranks)); };
+    showGroup(m_before, m_beforeTitle, tr("Now: %1").arg(gpus(m_source->parallel.dp)), m_source);
+    showGroup(m_after, m_afterTitle,
+        m_preview.plan ? tr("Then: %1").arg(gpus(m_preview.plan->worldSize())) : tr("No plan"),
+        m_preview.target);
+}
+
+void ReshardDialog::showFacts()
+{
+    m_fileList->setRowCount(0);
+    m_warnings->clear();
+    m_batch->clear();
+    m_equal->clear();
+    if (!m_preview.plan) {
+        m_summary->setText(tr("Nothing can be written."));
+        m_facts->setTabText(0, tr("Files"));
+        m_facts->setTabText(1, tr("Warnings"));
+        return;
+    }
+    const ReshardPlan& plan = *m_preview.plan;
+    const int files = static_cast<int>(plan.files().size());
+    const int listed = std::min(files, kMostListed);
+    m_fileList->setRowCount(listed);
+    for (int row = 0; row < listed; ++row) {
+        const PlannedFile& file = plan.files()[static_cast<size_t>(row)];
+        m_fileList->setItem(row, 0, new QTableWidgetItem(toText(file.path)));
+        auto* bytes = new QTableWidgetItem(countText(file.bytes));
+        bytes->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
+        m_fileList->setItem(row, 1, bytes);
+    }
+    QStringList warnings;
+    for (const Finding& finding : plan.warnings())
+        warnings.append(severityText(finding.severity) % u": "_s % toText(finding.message) % u"  ["_s
+            % toText(finding.code) % u']');
+    m_warnings->setPlainText(warnings.isEmpty() ? tr("None.") : warnings.join(u"\n\n"_s));
+    QStringList batch;
+    for (const BatchPair& pair : plan.batch())
+        batch.append(tr("micro-batch %1 × accumulation %2").arg(pair.microBatch).arg(pair.accumulation));
+    m_batch->setPlainText(batch.isEmpty()
+            ? tr("The checkpoint does not tell its batch sizes.")
+            : tr("These keep the global batch on %1 GPUs:").arg(plan.worldSize()) % u'\n'
+                % batch.join(u'\n'));
+    QStringList equal;
+    for (const auto& [key, value] : plan.mustStayEqual())
+        equal.append(toText(key) % u" = "_s % toText(value));
+    m_equal->setPlainText(equal.isEmpty() ? tr("Nothing is known that must stay equal.") : equal.join(u'\n'));
+    m_facts->setTabText(0, tr("Files (%1)").arg(countText(static_cast<uint64_t>(files))));
+    m_facts->setTabText(1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(warnings.size()));
+    QString summary = tr("Reads %1, writes %2 in %3 files")
+                          .arg(bytesText(plan.readsBytes()), bytesText(plan.writesBytes()),
+                              countText(static_cast<uint64_t>(files)));
+    if (m_preview.freeBytes)
+        summary += u" · "_s % tr("%1 free").arg(bytesText(*m_preview.freeBytes));
+    m_summary->setText(summary);
+    m_summary->setToolTip(exactBytesText(plan.writesBytes()));
+}
+
+void ReshardDialog::start()
+{
+    if (!m_preview.plan || m_preview.problem || !m_wish)
+        return;
+    Q_EMIT startRequested(m_preview.plan, *m_wish);
+    accept();
+}
+
+} // namespace shardscope::ui

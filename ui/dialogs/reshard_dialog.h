@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/latest_only.h"
+#include "ui/models/reshard_preview.h"
+#include "ui/shell/theme.h"
+
+#include <QDialog>
+#include <QTimer>
+
+class QComboBox;
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QTabWidget;
+class QTableWidget;
+class QPlainTextEdit;
+
+namespace shardscope::ui {
+
+class LayoutMapView;
+class MessageBar;
+class ReshardForm;
+
+/// One-click reshard: the new GPU count, the new map beside the old one, and everything the plan knows,
+/// before anything is written.
+class ReshardDialog : public QDialog
+{
+    Q_OBJECT
+public:
+    ReshardDialog(io::FileSystem& files, CheckpointPtr source, const QString& lastTarget, Theme& theme,
+        QWidget* parent = nullptr);
+
+    [[nodiscard]] ReshardForm* form() const { return m_form; }
+    /// The plan as shown; null while it is being made or when there is none.
+    [[nodiscard]] const ReshardPreview& preview() const { return m_preview; }
+    [[nodiscard]] QPushButton* startButton() const { return m_start; }
+
+Q_SIGNALS:
+    /// Start was pressed: run this plan.
+    void startRequested(
+        const std::shared_ptr<const shardscope::ReshardPlan>& plan, const shardscope::ui::ReshardWish& wish);
+    /// A plan, or the reason why there is none, is on screen.
+    void previewShown();
+
+private:
+    QWidget* makeMaps();
+    QWidget* makeFacts();
+    QWidget* makeBottom();
+    void planSoon();
+    void plan();
+    void show(ReshardPreview preview);
+    void showFacts();
+    void showUnits();
+    void start();
+
+    io::FileSystem& m_files;
+    CheckpointPtr m_source;
+    Theme& m_theme;
+    ReshardForm* m_form;
+    MessageBar* m_messages;
+    LayoutMapView* m_before;
+    LayoutMapView* m_after;
+    QLabel* m_beforeTitle;
+    QLabel* m_afterTitle;
+    QComboBox* m_group;
+    QTabWidget* m_facts;
+    QTableWidget* m_fileList;
+    QPlainTextEdit* m_warnings;
+    QPlainTextEdit* m_batch;
+    QPlainTextEdit* m_equal;
+    QLabel* m_summary;
+    QLineEdit* m_command;
+    QPushButton* m_start;
+    ReshardPreview m_preview;
+    std::optional<ReshardWish> m_wish; ///< what the preview was made for
+    QTimer m_pause;
+    LatestOnly m_planner;
+};
+
+} // namespace shardscope::ui

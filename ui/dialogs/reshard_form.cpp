@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/dialogs/reshard_form.h"
+
+#include "core/base/text.h"
+#include "ui/models/text.h"
+
+#include <QCheckBox>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QPushButton>
+#include <QSpinBox>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kMostRanks = 65536;
+
+} // namespace
+
+ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent)
+    : QWidget(parent)
+    , m_source(source)
+    , m_ranks(new QSpinBox(this))
+    , m_subGroup(new QLineEdit(this))
+    , m_target(new QLineEdit(this))
+    , m_browse(new QPushButton(tr("Browse…"), this))
+    , m_tag(new QLineEdit(this))
+    , m_verify(new QCheckBox(tr("Re-read and compare what was written"), this))
+    , m_latest(new QCheckBox(tr("Write “latest” beside it"), this))
+    , m_force(new QCheckBox(tr("Replace an existing target"), this))
+{
+    setObjectName(u"reshardForm"_s);
+    const uint32_t now = source->parallel.dp;
+    m_parentFolder = lastTarget.isEmpty() ? QString::fromStdString(source->runFolder.parent_path().native())
+                                          : lastTarget;
+    m_ranks->setObjectName(u"reshardRanks"_s);
+    m_ranks->setAccessibleName(tr("New GPU count"));
+    m_ranks->setRange(1, kMostRanks);
+    m_ranks->setValue(static_cast<int>(now == 1 ? 2 : now * 2));
+    m_ranks->setKeyboardTracking(true);
+    m_subGroup->setObjectName(u"reshardSubGroup"_s);
+    m_subGroup->setPlaceholderText(
+        source->subGroupSize ? tr("as now: %1").arg(countText(*source->subGroupSize)) : tr("1,000,000,000"));
+    m_subGroup->setToolTip(
+        tr("stage3 “sub_group_size” of the run that will load the result, in elements per GPU"));
+    m_target->setObjectName(u"reshardTarget"_s);
+    m_browse->setObjectName(u"reshardBrowse"_s);
+    m_tag->setObjectName(u"reshardTag"_s);
+    m_tag->setPlaceholderText(toText(source->tag));
+    m_verify->setObjectName(u"reshardVerify"_s);
+    m_verify->setChecked(true);
+    m_latest->setObjectName(u"reshardLatest"_s);
+    m_latest->setChecked(true);
+    m_force->setObjectName(u"reshardForce"_s);
+
+    auto* form = new QFormLayout(this);
+    form->setContentsMargins(0, 0, 0, 0);
+    form->setVerticalSpacing(9);
+    form->setHorizontalSpacing(12);
+    form->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+    auto* ranks = new QHBoxLayout;
+    m_ranks->setMinimumWidth(96);
+    ranks->setSpacing(10);
+    ranks->addWidget(m_ranks);
+    ranks->addWidget(new QLabel(tr("now %1").arg(countText(now)), this));
+    ranks->addStretch();
+    form->addRow(tr("&GPUs"), ranks);
+    static_cast<QLabel*>(form->labelForField(ranks))->setBuddy(m_ranks);
+    form->addRow(tr("&Sub-group size"), m_subGroup);
+    form->setRowVisible(m_subGroup, source->zeroStage == 3);
+    auto* target = new QHBoxLayout;
+    target->addWidget(m_target, 1);
+    target->addWidget(m_browse);
+    form->addRow(tr("Target &folder"), target);
+    static_cast<QLabel*>(form->labelForField(target))->setBuddy(m_target);
+    form->addRow(tr("&Tag"), m_tag);
+    form->addRow(QString(), m_verify);
+    form->addRow(QString(), m_latest);
+    form->addRow(QString(), m_force);
+    m_target->setText(suggestedTarget());
+
+    connect(m_ranks, &QSpinBox::valueChanged, this, [this] {
+        if (m_targetIsOurs)
+            m_target->setText(suggestedTarget());
+        Q_EMIT changed();
+    });
+    connect(m_target, &QLineEdit::textEdited, this, [this] { m_targetIsOurs = false; });
+    connect(m_target, &QLineEdit::textChanged, this, &ReshardForm::changed);
+    connect(m_subGroup, &QLineEdit::textChanged, this, &ReshardForm::changed);
+    connect(m_tag, &QLineEdit::textChanged, this, &ReshardForm::changed);
+    for (QCheckBox* box : {m_verify, m_latest, m_force})
+        connect(box, &QCheckBox::toggled, this, &ReshardForm::changed);
+    connect(m_browse, &QPushButton::clicked, this, &ReshardForm::browse);
+    setFocusProxy(m_ranks);
+}
+
+QString ReshardForm::suggestedTarget() const
+{
+    const io::Path& run = m_source->runFolder;
+    const QString name = QString::fromStdString(
+        run.filename().empty() ? std::string("checkpoint") : run.filename().native());
+    return m_parentFolder % u'/' % name % u"-dp"_s % QString::number(m_ranks->value());
+}
+
+void ReshardForm::setWorldSize(uint32_t ranks)
+{
+    m_ranks->setValue(static_cast<int>(ranks));
+}
+
+void ReshardForm::setDestination(const QString& folder)
+{
+    m_targetIsOurs = false;
+    m_target->setText(folder);
+}
+
+void ReshardForm::browse()
+{
+    auto* dialog = new QFileDialog(this, tr("Target Folder"), m_parentFolder);
+    dialog->setObjectName(u"reshardFolderDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    connect(dialog, &QFileDialog::fileSelected, this, &ReshardForm::setDestination);
+    dialog->open();
+}
+
+bool ReshardForm::readSubGroupSize(std::optional<uint64_t>& size) const
+{
+    QString text = m_subGroup->text().trimmed();
+    text.remove(u',').remove(u' ');
+    if (text.isEmpty() || m_source->zeroStage != 3)
+        return true;
+    bool isNumber = false;
+    const double exact = text.toDouble(&isNumber); // 1e9 as configs spell it
+    if (!isNumber || exact < 1 || exact > 1e18 || exact != static_cast<double>(static_cast<uint64_t>(exact)))
+        return false;
+    size = static_cast<uint64_t>(exact);
+    return true;
+}
+
+QString ReshardForm::problem() const
+{
+    std::optional<uint64_t> size;
+    return readSubGroupSize(size) ? QString()
+                                  : tr("The sub-group size must be a number such as 1e9 or 500000000.");
+}
+
+std::optional<ReshardWish> ReshardForm::wish() const
+{
+    ReshardWish wish;
+    if (!readSubGroupSize(wish.options.subGroupSize))
+        return {};
+    wish.options.worldSize = static_cast<uint32_t>(m_ranks->value());
+    wish.options.tagOut = m_tag->text().trimmed().toStdString();
+    wish.options.writePointer = m_latest->isChecked();
+    wish.destination = toPath(m_target->text().trimmed());
+    wish.verify = m_verify->isChecked();
+    wish.force = m_force->isChecked();
+    return wish;
+}
+
+} // namespace shardscope::ui

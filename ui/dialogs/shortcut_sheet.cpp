@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/dialogs/shortcut_sheet.h"
+
+#include <QAction>
+#include <QDialogButtonBox>
+#include <QGridLayout>
+#include <QLabel>
+#include <QVBoxLayout>
+
+#include <utility>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+void addLine(QGridLayout* grid, const QString& keys, const QString& meaning)
+{
+    const int row = grid->rowCount();
+    auto* key = new QLabel(keys);
+    key->setTextFormat(Qt::PlainText);
+    QFont bold = key->font();
+    bold.setBold(true);
+    key->setFont(bold);
+    grid->addWidget(key, row, 0);
+    grid->addWidget(new QLabel(meaning), row, 1);
+}
+
+QGridLayout* addColumn(QHBoxLayout* into, const QString& title)
+{
+    auto* column = new QVBoxLayout;
+    column->setSpacing(10);
+    auto* heading = new QLabel(title);
+    QFont font = heading->font();
+    font.setPointSizeF(font.pointSizeF() * 1.2);
+    heading->setFont(font);
+    heading->setSizePolicy(QSizePolicy::Preferred, QSizePolicy::Fixed);
+    column->addWidget(heading);
+    auto* grid = new QGridLayout;
+    grid->setHorizontalSpacing(18);
+    grid->setVerticalSpacing(5);
+    column->addLayout(grid);
+    column->addStretch();
+    into->addLayout(column);
+    return grid;
+}
+
+} // namespace
+
+ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
+    : QDialog(parent)
+{
+    setObjectName(u"shortcutSheet"_s);
+    setWindowTitle(tr("Keyboard Shortcuts"));
+    auto* columns = new QHBoxLayout;
+    columns->setSpacing(40);
+    QGridLayout* window = addColumn(columns, tr("Window"));
+    for (const QAction* action : actions) {
+        QStringList keys;
+        for (const QKeySequence& sequence : action->shortcuts())
+            keys.append(sequence.toString(QKeySequence::NativeText));
+        if (!keys.isEmpty())
+            addLine(window, keys.join(u",  "_s), action->text().remove(u'&').remove(u"…"_s));
+    }
+    addLine(window, u"Ctrl+C"_s, tr("Copy the cell (Ctrl+Shift+C: the row)"));
+    QGridLayout* map = addColumn(columns, tr("Partition map"));
+    const std::pair<QString, QString> mapKeys[] = {
+        {tr("Wheel"), tr("Scroll ranks")},
+        {tr("Ctrl+Wheel,  W   S"), tr("Zoom elements")},
+        {tr("Ctrl+Shift+Wheel,  Shift+W  Shift+S"), tr("Zoom ranks")},
+        {u"A   D"_s, tr("Scroll left, right")},
+        {tr("Home  End  PgUp  PgDown"), tr("Scroll to the ends, by a page of ranks")},
+        {tr("Arrows,  ,   ."), tr("Neighbours, other ranks")},
+        {tr("Drag,  Shift+Arrows"), tr("Select a range")},
+        {tr("Space+Drag, middle drag"), tr("Pan")},
+        {tr("Double click,  0"), tr("Fit")},
+        {u"F"_s, tr("Centre the selection; again: fit it")},
+        {u"[   ]"_s, tr("Previous, next fragment of the parameter")},
+        {u"N   Shift+N"_s, tr("Next, previous finding")},
+        {tr("Enter"), tr("Open the parameter")},
+        {tr("Esc"), tr("Step back")},
+    };
+    for (const auto& [keys, meaning] : mapKeys)
+        addLine(map, keys, meaning);
+    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
+    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(20, 18, 20, 14);
+    rows->setSpacing(14);
+    rows->addLayout(columns);
+    rows->addWidget(buttons);
+}
+
+} // namespace shardscope::ui

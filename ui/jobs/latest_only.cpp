@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/jobs/latest_only.h"
+
+#include <QCoreApplication>
+#include <QThreadPool>
+
+namespace shardscope::ui {
+
+namespace {
+
+/// A pool of its own, so that slow opening never keeps a filter waiting.
+QThreadPool& workerPool()
+{
+    static QThreadPool* pool = [] {
+        auto* made = new QThreadPool;
+        made->setMaxThreadCount(8);
+        // Before the application object goes: workers post to it.
+        qAddPostRoutine([] { workerPool().waitForDone(); });
+        return made;
+    }();
+    return *pool;
+}
+
+} // namespace
+
+void LatestOnly::startOnPool(std::function<void()> work)
+{
+    workerPool().start(std::move(work));
+}
+
+void LatestOnly::postToGui(std::function<void()> call)
+{
+    QMetaObject::invokeMethod(qApp, std::move(call), Qt::QueuedConnection);
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <utility>
+
+namespace shardscope::ui {
+
+/// Runs work on a pool thread and hands results back to the GUI thread; only the latest request counts.
+///
+/// A new run() asks the former work to stop and drops whatever it still delivers, so nothing is locked and
+/// nothing arrives late. Destroying it does the same. Lives on the GUI thread.
+class LatestOnly
+{
+public:
+    LatestOnly() = default;
+    ~LatestOnly() { cancel(); }
+    LatestOnly(const LatestOnly&) = delete;
+    LatestOnly& operator=(const LatestOnly&) = delete;
+
+    /// Calls `work(stopToken, deliver)` on a worker; each `deliver(value)` calls `receive(value)` on the GUI
+    /// thread. `work` must own what it uses.
+    template <class Value, class Work, class Receive>
+    void run(Work work, Receive receive)
+    {
+        cancel();
+        const uint64_t mine = ++m_state->wanted;
+        auto keptReceive = std::make_shared<Receive>(std::move(receive));
+        std::function<void(Value)> deliver = [state = m_state, mine, keptReceive](Value value) {
+            auto keptValue = std::make_shared<Value>(std::move(value));
+            postToGui([state, mine, keptReceive, keptValue] {
+                if (state->wanted == mine)
+                    (*keptReceive)(std::move(*keptValue));
+            });
+        };
+        m_stop = std::stop_source();
+        m_state->running = true;
+        startOnPool([work = std::move(work), deliver = std::move(deliver), token = m_stop.get_token(),
+                        state = m_state, mine] {
+            work(token, deliver);
+            postToGui([state, mine] {
+                if (state->wanted == mine)
+                    state->running = false;
+            });
+        });
+    }
+
+    /// Stops the work under way; nothing of it is delivered any more.
+    void cancel()
+    {
+        m_stop.request_stop();
+        ++m_state->wanted;
+        m_state->running = false;
+    }
+
+    [[nodiscard]] bool isRunning() const { return m_state->running; }
+
+private:
+    struct State {
+        uint64_t wanted = 0; ///< GUI thread only
+        bool running = false;
+    };
+
+    static void startOnPool(std::function<void()> work);
+    static void postToGui(std::function<void()> call);
+
+    std::shared_ptr<State> m_state = std::make_shared<State>();
+    std::stop_source m_stop;
+};
+
+} // namespace shardscope::ui

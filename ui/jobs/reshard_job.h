@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/execute.h"
+#include "core/plan/reshard.h"
+#include "ui/jobs/job.h"
+
+namespace shardscope::ui {
+
+/// A job that runs a reshard plan. Not yet started; JobList::add does that.
+Job* makeReshardJob(
+    io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan, const ExecuteOptions& options);
+
+} // namespace shardscope::ui

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/map_canvas.h"
+
+#include <QWidget>
+
+namespace shardscope::ui {
+
+class MapHeader;
+class MapInteraction;
+class MapLegend;
+class MapMinimap;
+class MapRuler;
+class MapScrollBar;
+class MapSelectionLink;
+class RankGutter;
+class Selection;
+class Theme;
+
+/// The partition map: every element of a flat group over its ranks, from the whole down to single values.
+///
+/// Shows one unit and one state of a checkpoint. What is clicked goes to the shared Selection; what is
+/// selected elsewhere is lit here on all ranks. GUI thread.
+class LayoutMapView : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit LayoutMapView(const Theme* theme, QWidget* parent = nullptr);
+    ~LayoutMapView() override;
+
+    /// Null empties the view. Unit, state and zoom are kept where the new checkpoint has them too.
+    void setCheckpoint(CheckpointPtr checkpoint);
+    void setUnit(UnitId unit);
+    /// Position in the unit's list of states; beyond its end: the first.
+    void setState(int state);
+    void setProjection(MapQuery::Projection projection);
+    void setColourMode(MapColourMode mode);
+    /// The selection shared with other views; null for a map that stands alone.
+    void setSelection(Selection* selection);
+    /// Hides header, legend and minimap: for maps shown beside each other.
+    void setCompact(bool compact);
+
+    [[nodiscard]] UnitId unit() const { return m_unit; }
+    [[nodiscard]] MapQuery::Projection projection() const { return m_projection; }
+    [[nodiscard]] MapViewport* viewport() const { return m_viewport; }
+    [[nodiscard]] MapCanvas* canvas() const { return m_canvas; }
+
+Q_SIGNALS:
+    /// Enter or the like: open this parameter.
+    void parameterActivated(shardscope::ParamId param);
+
+private:
+    void makeChildren();
+    void arrangeChildren();
+    void connectChildren();
+    void applyTheme();
+    void showUnit(bool keepZoom);
+    void setSource(MapSourcePtr source, bool keepZoom);
+    void toggleClass(ParamClass paramClass);
+
+    const Theme* m_theme;
+    CheckpointPtr m_checkpoint;
+    UnitId m_unit = kNoUnit;
+    uint32_t m_state = 0;
+    MapQuery::Projection m_projection = MapQuery::Projection::Partitions;
+    MapStyle m_style;
+
+    MapViewport* m_viewport;
+    MapHeader* m_header = nullptr;
+    MapMinimap* m_minimap = nullptr;
+    MapRuler* m_ruler = nullptr;
+    RankGutter* m_gutter = nullptr;
+    MapCanvas* m_canvas = nullptr;
+    MapInteraction* m_interaction = nullptr;
+    MapSelectionLink* m_link = nullptr;
+    MapScrollBar* m_rowBar = nullptr;
+    MapScrollBar* m_columnBar = nullptr;
+    MapLegend* m_legend = nullptr;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/map_canvas.h"
+
+#include <QPaintEvent>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kOverviewWidth = 1200;
+constexpr int kOverviewHeight = 48;
+/// Tiles fetched ahead together with the visible ones take at most about half of the cache.
+constexpr size_t kMostTilesWanted = 240;
+constexpr size_t kMostZoomsTried = 24;
+constexpr int64_t kMostTilesStretched = 200;
+
+int64_t floorTile(double pixel)
+{
+    return static_cast<int64_t>(std::floor(pixel / kTilePixels));
+}
+
+} // namespace
+
+MapCanvas::MapCanvas(MapViewport* viewport, QWidget* parent)
+    : QWidget(parent)
+    , m_viewport(viewport)
+    , m_palette(std::make_shared<MapPalette>())
+{
+    setObjectName(QStringLiteral("mapCanvas"));
+    setAttribute(Qt::WA_OpaquePaintEvent);
+    setMouseTracking(true);
+    setFocusPolicy(Qt::StrongFocus);
+    setMinimumSize(120, 60);
+    connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
+    connect(viewport, &MapViewport::selectedChanged, this, qOverload<>(&QWidget::update));
+    connect(&m_values, &MapValues::arrived, this, qOverload<>(&QWidget::update));
+    connect(&m_loader, &MapTileLoader::tileReady, this, [this](const MapTileKey& key, const QImage& tile) {
+        m_cache.insert(key, tile);
+        update();
+    });
+}
+
+MapCanvas::~MapCanvas()
+{
+    m_loader.stop();
+}
+
+void MapCanvas::setSource(MapSourcePtr source)
+{
+    m_source = std::move(source);
+    m_marks.hovered.reset();
+    m_marks.pinned.reset();
+    ++m_revision;
+    m_labels.clear();
+    m_values.setSource(m_source);
+    m_cache.clear();
+    makeOverview();
+    update();
+}
+
+void MapCanvas::setMapPalette(std::shared_ptr<const MapPalette> palette)
+{
+    m_palette = std::move(palette);
+    ++m_theme;
+    makeOverview();
+    update();
+}
+
+void MapCanvas::setMapStyle(MapStyle style)
+{
+    if (style == m_style) {
+        return;
+    }
+    // The mode is part of a tile's key; the dimmed classes count as another revision.
+    if (style.dimmedClasses != m_style.dimmedClasses) {
+        ++m_revision;
+    }
+    m_style = style;
+    makeOverview();
+    update();
+}
+
+void MapCanvas::setMarks(const MapMarks& marks)
+{
+    m_marks = marks;
+    m_marks.hasFocus = hasFocus();
+    update();
+}
+
+void MapCanvas::makeOverview()
+{
+    m_overview = {};
+    if (m_source && m_source->query().columns() > 0 && m_source->query().rows() > 0) {
+        const auto& query = m_source->query();
+        m_overviewGeometry
+            = MapGeometry(query.columns(), query.rows(), MapScale::fitting(query.columns(), kOverviewWidth),
+                MapRowScale::fitting(query.rows(), kOverviewHeight, kOverviewHeight));
+        MapRenderRequest request{
+            .source = m_source, .geometry = m_overviewGeometry, .style = m_style, .palette = m_palette};
+        request.width = static_cast<int>(m_overviewGeometry.contentWidth());
+        request.height = static_cast<int>(m_overviewGeometry.contentHeight());
+        m_overview = renderMap(request);
+    }
+    Q_EMIT overviewChanged(m_overview);
+}
+
+MapLayer MapCanvas::layer() const
+{
+    return {.unit = m_source->query().unit(),
+        .projection = m_source->projection(),
+        .mode = m_style.mode,
+        .scale = m_viewport->geometry().scale(),
+        .rowScale = m_viewport->geometry().rowScale(),
+        .theme = m_theme,
+        .revision = m_revision};
+}
+
+MapRenderRequest MapCanvas::requestFor(const MapTileKey& key) const
+{
+    return {.source = m_source,
+        .geometry = m_viewport->geometry(),
+        .style = m_style,
+        .palette = m_palette,
+        .patternScale = std::max(1, static_cast<int>(std::lround(m_viewport->pixelRatio()))),
+        .x = key.x * kTilePixels,
+        .y = key.y * kTilePixels};
+}
+
+MapCanvas::TileSpan MapCanvas::tilesOf(const ContentRect& rect)
+{
+    return {rect.x / kTilePixels, rect.y / kTilePixels, (rect.x + rect.width + kTilePixels - 1) / kTilePixels,
+        (rect.y + rect.height + kTilePixels - 1) / kTilePixels};
+}
+
+void MapCanvas::paintEvent(QPaintEvent* /*event*/)
+{
+    QPainter painter(this);
+    painter.fillRect(rect(), QColor(m_palette->background));
+    if (!m_source || m_viewport->visible().isEmpty()) {
+        return;
+    }
+    const double ratio = devicePixelRatioF();
+    painter.scale(1 / ratio, 1 / ratio);
+    const bool wasIncomplete = m_missing != 0;
+    drawTiles(painter);
+
+    QFont font = this->font();
+    font.setPixelSize(std::max(8, static_cast<int>(std::lround(QFontInfo(font).pixelSize() * 0.88 * ratio))));
+    m_labels.setFont(font);
+    const MapPainter overlay(*m_source, *m_viewport, *m_palette, m_style);
+    overlay.paintLabels(painter, m_labels);
+    overlay.paintValues(painter, font, m_values);
+    overlay.paintRankBorders(painter, font);
+    overlay.paintMarks(painter, m_marks);
+    if (wasIncomplete && m_missing == 0) {
+        QMetaObject::invokeMethod(this, &MapCanvas::complete, Qt::QueuedConnection);
+    }
+}
+
+void MapCanvas::drawTiles(QPainter& painter)
+{
+    const MapLayer wanted = layer();
+    const auto span = tilesOf(m_viewport->visibleRect());
+    m_missing = 0;
+    for (int64_t y = span.top; y < span.bottom; ++y) {
+        for (int64_t x = span.left; x < span.right; ++x) {
+            m_missing += m_cache.contains({wanted, x, y}) ? 0 : 1;
+        }
+    }
+    if (m_missing > 0) {
+        drawStretched(painter, wanted);
+    }
+    for (int64_t y = span.top; y < span.bottom; ++y) {
+        for (int64_t x = span.left; x < span.right; ++x) {
+            if (const auto* tile = m_cache.find({wanted, x, y})) {
+                painter.drawImage(QPoint(static_cast<int>(x * kTilePixels - m_viewport->x()),
+                                      static_cast<int>(y * kTilePixels - m_viewport->y())),
+                    *tile);
+            }
+        }
+    }
+    orderTiles(wanted);
+}
+
+void MapCanvas::drawStretched(QPainter& painter, const MapLayer& wanted)
+{
+    const auto seen = m_viewport->visibleRect();
+    painter.save();
+    painter.setClipRect(QRect(0, 0, static_cast<int>(seen.width), static_cast<int>(seen.height)));
+    // From below: the nearest zoom that covers everything, or the overview; then the nearest one, full of
+    // holes or not.
+    const auto others = m_cache.layersNear(wanted);
+    const auto tried = std::min(others.size(), kMostZoomsTried);
+    const auto full = std::find_if(others.begin(), others.begin() + static_cast<std::ptrdiff_t>(tried),
+        [&](const MapLayer& other) { return coversView(other); });
+    if (full == others.begin() + static_cast<std::ptrdiff_t>(tried)) {
+        const QPointF ratio = ratioTo(m_overviewGeometry.scale(), m_overviewGeometry.rowScale());
+        drawPart(painter, m_overview, {0, 0}, ratio);
+    } else {
+        drawLayer(painter, *full);
+    }
+    if (tried > 0 && full != others.begin()) {
+        drawLayer(painter, others.front());
+    }
+    painter.restore();
+}
+
+QPointF MapCanvas::ratioTo(MapScale scale, MapRowScale rowScale) const
+{
+    const auto& geometry = m_viewport->geometry();
+    return {scale.elementsPerPixel() / geometry.scale().elementsPerPixel(),
+        rowScale.rowsPerPixel() / geometry.rowScale().rowsPerPixel()};
+}
+
+MapCanvas::TileSpan MapCanvas::tilesUnderView(const MapLayer& other) const
+{
+    const QPointF ratio = ratioTo(other.scale, other.rowScale);
+    const auto seen = m_viewport->visibleRect();
+    return {floorTile(static_cast<double>(seen.x) / ratio.x()),
+        floorTile(static_cast<double>(seen.y) / ratio.y()),
+        floorTile((static_cast<double>(seen.x + seen.width) - 0.01) / ratio.x()) + 1,
+        floorTile((static_cast<double>(seen.y + seen.height) - 0.01) / ratio.y()) + 1};
+}
+
+bool MapCanvas::coversView(const MapLayer& other) const
+{
+    const auto span = tilesUnderView(other);
+    if ((span.right - span.left) * (span.bottom - span.top) > kMostTilesStretched) {
+        return false;
+    }
+    for (int64_t y = span.top; y < span.bottom; ++y) {
+        for (int64_t x = span.left; x < span.right; ++x) {
+            if (!m_cache.contains({other, x, y})) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+void MapCanvas::drawLayer(QPainter& painter, const MapLayer& other)
+{
+    const auto span = tilesUnderView(other);
+    if ((span.right - span.left) * (span.bottom - span.top) > kMostTilesStretched) {
+        return;
+    }
+    const QPointF ratio = ratioTo(other.scale, other.rowScale);
+    for (int64_t y = span.top; y < span.bottom; ++y) {
+        for (int64_t x = span.left; x < span.right; ++x) {
+            if (const auto* tile = m_cache.find({other, x, y})) {
+                drawPart(painter, *tile,
+                    {static_cast<double>(x * kTilePixels), static_cast<double>(y * kTilePixels)}, ratio);
+            }
+        }
+    }
+}
+
+void MapCanvas::drawPart(QPainter& painter, const QImage& image, QPointF origin, QPointF ratio) const
+{
+    const QRectF place(origin.x() * ratio.x() - static_cast<double>(m_viewport->x()),
+        origin.y() * ratio.y() - static_cast<double>(m_viewport->y()), image.width() * ratio.x(),
+        image.height() * ratio.y());
+    const QRectF view(QPointF(0, 0), QSizeF(m_viewport->size()));
+    const QRectF seen = place.intersected(view);
+    if (!seen.isEmpty()) {
+        const QRectF part((seen.x() - place.x()) / ratio.x(), (seen.y() - place.y()) / ratio.y(),
+            seen.width() / ratio.x(), seen.height() / ratio.y());
+        painter.drawImage(seen, image, part);
+    }
+}
+
+void MapCanvas::orderTiles(const MapLayer& wanted)
+{
+    std::vector<MapTileLoader::Order> orders;
+    const auto add = [&](int64_t x, int64_t y) {
+        const MapTileKey key{wanted, x, y};
+        if (orders.size() < kMostTilesWanted && !m_cache.contains(key)) {
+            orders.push_back({key, requestFor(key)});
+        }
+    };
+    const auto seen = tilesOf(m_viewport->visibleRect());
+    const auto around = tilesOf(m_viewport->loadedRect());
+    for (int64_t y = seen.top; y < seen.bottom; ++y) {
+        for (int64_t x = seen.left; x < seen.right; ++x) {
+            add(x, y);
+        }
+    }
+    size_t planned = static_cast<size_t>((seen.right - seen.left) * (seen.bottom - seen.top));
+    for (int64_t ring = 1; planned < kMostTilesWanted; ++ring) {
+        const int64_t top = std::max(seen.top - ring, around.top);
+        const int64_t bottom = std::min(seen.bottom + ring, around.bottom);
+        const int64_t left = std::max(seen.left - ring, around.left);
+        const int64_t right = std::min(seen.right + ring, around.right);
+        const bool outside = seen.top - ring < around.top && seen.bottom + ring > around.bottom
+            && seen.left - ring < around.left && seen.right + ring > around.right;
+        if (outside) {
+            break;
+        }
+        for (int64_t y = top; y < bottom; ++y) {
+            for (int64_t x = left; x < right; ++x) {
+                const bool onRing = y == seen.top - ring || y == seen.bottom + ring - 1
+                    || x == seen.left - ring || x == seen.right + ring - 1;
+                if (onRing && planned++ < kMostTilesWanted) {
+                    add(x, y);
+                }
+            }
+        }
+    }
+    m_loader.want(std::move(orders));
+}
+
+std::optional<MapSource::Point> MapCanvas::pointAt(const QPointF& position) const
+{
+    const QPoint device = devicePosition(position);
+    if (!m_source || !m_viewport->isInside(device)) {
+        return std::nullopt;
+    }
+    return MapSource::Point{
+        static_cast<uint32_t>(m_viewport->rowUnder(device.y())), m_viewport->elementUnder(device.x())};
+}
+
+QPoint MapCanvas::devicePosition(const QPointF& position) const
+{
+    const double ratio = devicePixelRatioF();
+    return {static_cast<int>(std::floor(position.x() * ratio)),
+        static_cast<int>(std::floor(position.y() * ratio))};
+}
+
+void MapCanvas::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    const double ratio = devicePixelRatioF();
+    m_viewport->setSize(
+        {static_cast<int>(std::lround(width() * ratio)), static_cast<int>(std::lround(height() * ratio))},
+        ratio);
+}
+
+void MapCanvas::focusInEvent(QFocusEvent* event)
+{
+    QWidget::focusInEvent(event);
+    m_marks.hasFocus = true;
+    update();
+}
+
+void MapCanvas::focusOutEvent(QFocusEvent* event)
+{
+    QWidget::focusOutEvent(event);
+    m_marks.hasFocus = false;
+    update();
+}
+
+} // namespace shardscope::ui

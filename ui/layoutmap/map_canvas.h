@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/map_painter.h"
+#include "ui/layoutmap/map_tile_cache.h"
+#include "ui/layoutmap/map_tile_loader.h"
+
+#include <QWidget>
+
+namespace shardscope::ui {
+
+/// The picture itself: tiles from the cache, stretched ones while they are missing, marks on top. Never
+/// blank.
+class MapCanvas : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit MapCanvas(MapViewport* viewport, QWidget* parent = nullptr);
+    ~MapCanvas() override;
+
+    void setSource(MapSourcePtr source);
+    void setMapPalette(std::shared_ptr<const MapPalette> palette);
+    void setMapStyle(MapStyle style);
+    void setMarks(const MapMarks& marks);
+
+    [[nodiscard]] const MapSourcePtr& source() const { return m_source; }
+    [[nodiscard]] const MapMarks& marks() const { return m_marks; }
+    [[nodiscard]] MapStyle mapStyle() const { return m_style; }
+    /// A position of this widget (logical pixels) in the map; nothing outside of it.
+    [[nodiscard]] std::optional<MapSource::Point> pointAt(const QPointF& position) const;
+    [[nodiscard]] QPoint devicePosition(const QPointF& position) const;
+    [[nodiscard]] const QImage& overview() const { return m_overview; }
+    [[nodiscard]] const MapPalette& mapPalette() const { return *m_palette; }
+    /// Tiles of the visible part that are still being drawn.
+    [[nodiscard]] int tilesUnderWay() const { return m_missing; }
+
+Q_SIGNALS:
+    /// Every visible tile is there.
+    void complete();
+    /// A new small picture of the whole map.
+    void overviewChanged(const QImage& overview);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
+
+private:
+    struct TileSpan {
+        int64_t left = 0;
+        int64_t top = 0;
+        int64_t right = 0; ///< exclusive
+        int64_t bottom = 0;
+    };
+    [[nodiscard]] MapLayer layer() const;
+    [[nodiscard]] MapRenderRequest requestFor(const MapTileKey& key) const;
+    static TileSpan tilesOf(const ContentRect& rect);
+    void drawTiles(QPainter& painter);
+    /// What is known of other zooms, under the tiles that are missing.
+    void drawStretched(QPainter& painter, const MapLayer& wanted);
+    void drawLayer(QPainter& painter, const MapLayer& other);
+    void drawPart(QPainter& painter, const QImage& image, QPointF origin, QPointF ratio) const;
+    [[nodiscard]] QPointF ratioTo(MapScale scale, MapRowScale rowScale) const;
+    [[nodiscard]] TileSpan tilesUnderView(const MapLayer& other) const;
+    [[nodiscard]] bool coversView(const MapLayer& other) const;
+    void orderTiles(const MapLayer& wanted);
+    void makeOverview();
+
+    MapViewport* m_viewport;
+    MapSourcePtr m_source;
+    std::shared_ptr<const MapPalette> m_palette;
+    MapStyle m_style;
+    MapMarks m_marks;
+    MapTileCache m_cache;
+    MapTileLoader m_loader;
+    MapLabels m_labels;
+    MapValues m_values;
+    QImage m_overview; ///< the whole map, small: the last resort while tiles are missing
+    MapGeometry m_overviewGeometry;
+    uint32_t m_theme = 0;
+    uint32_t m_revision = 0;
+    int m_missing = 0;
+};
+
+} // namespace shardscope::ui

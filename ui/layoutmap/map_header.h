@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/map_source.h"
+
+#include <QWidget>
+
+class QComboBox;
+
+namespace shardscope::ui {
+
+/// The line above the map: which unit and state, which projection, which colours, fit.
+class MapHeader : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit MapHeader(QWidget* parent = nullptr);
+
+    /// Fills the choices for a checkpoint; null empties them.
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// Shows what the map shows, without telling anyone.
+    void show(UnitId unit, uint32_t state, MapQuery::Projection projection, MapColourMode mode);
+
+Q_SIGNALS:
+    void unitChosen(shardscope::UnitId unit);
+    void stateChosen(uint32_t state);
+    void projectionChosen(shardscope::MapQuery::Projection projection);
+    void modeChosen(shardscope::ui::MapColourMode mode);
+    void fitRequested();
+
+private:
+    void fillStates(UnitId unit);
+
+    CheckpointPtr m_checkpoint;
+    QComboBox* m_unit;
+    QComboBox* m_state;
+    QComboBox* m_projection;
+    QComboBox* m_mode;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/map_cursor.h"
+
+#include <QObject>
+#include <QPoint>
+
+#include <optional>
+
+class QHelpEvent;
+class QKeyEvent;
+class QMouseEvent;
+class QWheelEvent;
+
+namespace shardscope::ui {
+
+/// Turns mouse and keys on the canvas into zooming, scrolling, pinning and range selection.
+///
+/// Wheel scrolls ranks (elements where all ranks fit), Shift+wheel elements, Ctrl+wheel zooms elements at the
+/// pointer, Ctrl+Shift+wheel rows. Drag selects a range, Space+drag or middle drag pans. W S A D zoom and
+/// move, arrows and , . step through cells, [ ] through fragments of one parameter, N through findings, F
+/// centres and then fits, 0 shows all.
+class MapInteraction : public QObject
+{
+    Q_OBJECT
+public:
+    MapInteraction(MapCanvas* canvas, MapViewport* viewport);
+
+    [[nodiscard]] MapCursor* cursor() const { return m_cursor; }
+
+Q_SIGNALS:
+    void hoveredChanged(std::optional<shardscope::ui::MapSource::Point> point);
+    /// Enter: open what is pinned.
+    void activated(std::optional<shardscope::ui::MapSource::Point> point);
+
+protected:
+    bool eventFilter(QObject* watched, QEvent* event) override;
+
+private:
+    enum class Drag { None, Pressed, Range, Pan };
+
+    bool onMousePress(QMouseEvent* event);
+    bool onMouseMove(QMouseEvent* event);
+    bool onMouseRelease(QMouseEvent* event);
+    bool onDoubleClick(QMouseEvent* event);
+    bool onWheel(QWheelEvent* event);
+    bool onKeyPress(QKeyEvent* event);
+    bool onMoveKey(int key, bool shift);
+    bool onStepKey(int key, bool shift);
+    void hover(const std::optional<MapSource::Point>& point);
+    void selectDragged(const QPoint& device);
+
+    MapCanvas* m_canvas;
+    MapViewport* m_viewport;
+    MapCursor* m_cursor;
+    Drag m_drag = Drag::None;
+    bool m_spaceHeld = false;
+    QPoint m_pressedAt;
+    QPoint m_lastAt;
+    MapSource::Point m_pressedPoint;
+    QPoint m_wheelRest;
+};
+
+} // namespace shardscope::ui

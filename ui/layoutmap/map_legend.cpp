@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/map_legend.h"
+
+#include "core/layout/fragments.h"
+#include "ui/layoutmap/map_text.h"
+
+#include <QHelpEvent>
+#include <QKeyEvent>
+#include <QMouseEvent>
+#include <QPainter>
+#include <QToolTip>
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kSwatch = 14;
+constexpr int kGap = 16;
+constexpr int kMargin = 8;
+
+bool isDimmed(const MapStyle& style, ParamClass paramClass)
+{
+    return (style.dimmedClasses >> static_cast<unsigned>(paramClass) & 1u) != 0;
+}
+
+QString classText(ParamClass paramClass)
+{
+    const auto name = paramClassName(paramClass);
+    return QString::fromUtf8(name.data(), static_cast<qsizetype>(name.size()));
+}
+
+} // namespace
+
+MapLegend::MapLegend(QWidget* parent)
+    : QWidget(parent)
+    , m_palette(std::make_shared<MapPalette>())
+{
+    setObjectName(QStringLiteral("mapLegend"));
+    setAccessibleName(tr("Legend"));
+    setFocusPolicy(Qt::TabFocus);
+    QSizePolicy policy(QSizePolicy::Expanding, QSizePolicy::Minimum);
+    policy.setHeightForWidth(true);
+    setSizePolicy(policy);
+}
+
+void MapLegend::setSource(MapSourcePtr source)
+{
+    m_source = std::move(source);
+    rebuild();
+}
+
+void MapLegend::setMapPalette(std::shared_ptr<const MapPalette> palette)
+{
+    m_palette = std::move(palette);
+    rebuild();
+}
+
+void MapLegend::setMapStyle(MapStyle style)
+{
+    m_style = style;
+    rebuild();
+}
+
+void MapLegend::rebuild()
+{
+    m_items.clear();
+    m_current = 0;
+    if (m_source) {
+        addClasses();
+        addStates();
+    }
+    updateGeometry();
+    update();
+}
+
+void MapLegend::addClasses()
+{
+    switch (m_style.mode) {
+    case MapColourMode::Kind: {
+        std::array<bool, 8> present{};
+        const auto& query = m_source->query();
+        const uint32_t rows = m_source->hasEqualRows() ? 1 : query.rows();
+        for (uint32_t row = 0; row < rows; ++row) {
+            query.forEachCell(row, 0, query.columns(), [&](const MapCell& cell) {
+                if (cell.param != kNoParam) {
+                    present[static_cast<size_t>(cell.paramClass)] = true;
+                }
+                return true;
+            });
+        }
+        for (size_t i = 0; i < present.size(); ++i) {
+            if (present[i]) {
+                const auto paramClass = static_cast<ParamClass>(i);
+                m_items.push_back({Pattern::Plain, m_palette->classes[i], classText(paramClass), paramClass});
+            }
+        }
+        break;
+    }
+    case MapColourMode::Parameter:
+        m_items.push_back({Pattern::Ramp, 0, tr("one hue per parameter name"), {}});
+        break;
+    case MapColourMode::Rank:
+        m_items.push_back({Pattern::Ramp, 0, tr("one hue per rank"), {}});
+        break;
+    case MapColourMode::Layer:
+        m_items.push_back({Pattern::Ramp, 0, tr("layer 0 to %1").arg(m_source->highestLayer()), {}});
+        m_items.push_back({Pattern::Plain, m_palette->padding, tr("outside the layers"), {}});
+        break;
+    }
+}
+
+void MapLegend::addStates()
+{
+    const auto& checkpoint = m_source->checkpoint();
+    const auto& params = m_source->unit().params;
+    bool stored = false;
+    bool implied = false;
+    bool missing = false;
+    bool unread = false;
+    for (uint32_t rank = 0; rank < m_source->ranks(); ++rank) {
+        const auto point = m_source->pointOf(rank, 0);
+        const auto kind = m_source->query().columns() == 0
+            ? CellKind::Param
+            : m_source->query().cellAt(point.row, point.element).kind;
+        missing = missing || kind == CellKind::Missing;
+        unread = unread || kind == CellKind::NotYetRead;
+    }
+    // Padding of some rank decides; the last one has it if any does, where the file says how much is stored.
+    for (uint32_t rank = m_source->ranks(); rank-- > 0 && !(stored || implied);) {
+        const auto padding = paddingOf(m_source->unit(), m_source->state(), rank);
+        stored = padding.kind == PaddingKind::Stored;
+        implied = padding.kind == PaddingKind::Implied;
+    }
+    const auto any = [&](auto test) { return std::any_of(params.begin(), params.end(), test); };
+    const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];
+    if (stored) {
+        m_items.push_back({Pattern::Hatch, m_palette->padding, tr("padding, stored"), {}});
+    }
+    if (implied) {
+        m_items.push_back({Pattern::Dotted, m_palette->paddingOutline, tr("padding, in no file"), {}});
+    }
+    if (any([&](ParamId id) { return checkpoint.params[index(id)].role == ParamRole::Frozen; })) {
+        m_items.push_back({Pattern::Bar, desaturated(sample), tr("frozen"), {}});
+    }
+    if (std::any_of(checkpoint.params.begin(), checkpoint.params.end(), [&](const Parameter& param) {
+            return param.sharedWith != kNoParam
+                && checkpoint.params[index(param.sharedWith)].unit == m_source->query().unit();
+        })) {
+        m_items.push_back({Pattern::DoubleEdge, sample, tr("shared"), {}});
+    }
+    if (missing) {
+        m_items.push_back({Pattern::Cross, m_palette->missing, tr("missing"), {}});
+    }
+    if (unread) {
+        m_items.push_back({Pattern::NotYetRead, sample, tr("not yet read"), {}});
+    }
+    const int8_t worst
+        = m_source->query().worstSeverity(0, m_source->query().rows(), 0, m_source->query().columns());
+    if (worst >= 1) {
+        m_items.push_back({Pattern::Outline, worst >= 2 ? m_palette->error : m_palette->warning,
+            worst >= 2 ? tr("error") : tr("warning"), {}});
+    }
+}
+
+std::vector<QRect> MapLegend::layoutItems(int width) const
+{
+    std::vector<QRect> boxes;
+    const int line = std::max(fontMetrics().height(), kSwatch) + 6;
+    int x = kMargin;
+    int y = 3;
+    for (const auto& item : m_items) {
+        const int itemWidth = kSwatch + 6 + fontMetrics().horizontalAdvance(item.text);
+        if (x > kMargin && x + itemWidth > width - kMargin) {
+            x = kMargin;
+            y += line;
+        }
+        boxes.emplace_back(x, y, itemWidth, line);
+        x += itemWidth + kGap;
+    }
+    return boxes;
+}
+
+int MapLegend::heightForWidth(int width) const
+{
+    const auto boxes = layoutItems(width);
+    return boxes.empty() ? std::max(fontMetrics().height(), kSwatch) + 12 : boxes.back().bottom() + 4;
+}
+
+QSize MapLegend::sizeHint() const
+{
+    return {240, heightForWidth(std::max(width(), 240))};
+}
+
+void MapLegend::paintSwatch(QPainter& painter, const QRect& box, const Item& item) const
+{
+    const QColor background(m_palette->background);
+    switch (item.pattern) {
+    case Pattern::Plain:
+        painter.fillRect(box, QColor(item.colour));
+        break;
+    case Pattern::Hatch:
+    case Pattern::Cross:
+        painter.fillRect(box, item.pattern == Pattern::Hatch ? QColor(item.colour) : background);
+        painter.setPen(QColor(item.pattern == Pattern::Hatch ? m_palette->paddingHatch : item.colour));
+        painter.setClipRect(box);
+        for (int shift = -kSwatch; shift < 2 * kSwatch; shift += 5) {
+            painter.drawLine(box.left() + shift, box.bottom() + 1, box.left() + shift + kSwatch, box.top());
+            if (item.pattern == Pattern::Cross) {
+                painter.drawLine(
+                    box.left() + shift, box.top(), box.left() + shift + kSwatch, box.bottom() + 1);
+            }
+        }
+        painter.setClipping(false);
+        break;
+    case Pattern::Dotted:
+        painter.setPen(QPen(QColor(item.colour), 1, Qt::DotLine));
+        painter.drawRect(box.adjusted(0, 0, -1, -1));
+        break;
+    case Pattern::Bar:
+        painter.fillRect(box, QColor(item.colour));
+        painter.fillRect(
+            box.adjusted(0, 0, 0, 2 - kSwatch), QColor(blended(item.colour, m_palette->text, 150)));
+        break;
+    case Pattern::DoubleEdge:
+        painter.fillRect(box, QColor(item.colour));
+        for (const int x : {0, 2}) {
+            painter.fillRect(
+                box.left() + x, box.top(), 1, kSwatch, QColor(blended(item.colour, m_palette->text, 170)));
+        }
+        break;
+    case Pattern::NotYetRead:
+        painter.fillRect(box, QColor(blended(m_palette->background, item.colour, 70)));
+        for (int y = 2; y < kSwatch; y += 5) {
+            for (int x = 2; x < kSwatch; x += 5) {
+                painter.fillRect(box.left() + x, box.top() + y, 1, 1, QColor(item.colour));
+            }
+        }
+        break;
+    case Pattern::Ramp:
+        for (int x = 0; x < kSwatch; ++x) {
+            const auto& hues = m_palette->hues;
+            const size_t stop = static_cast<size_t>(x) * (m_palette->sequence.size()) / kSwatch;
+            const QRgb colour = m_style.mode == MapColourMode::Layer
+                ? m_palette->sequence[stop]
+                : hues[static_cast<size_t>(x) * 4 / kSwatch];
+            painter.fillRect(box.left() + x, box.top(), 1, kSwatch, QColor(colour));
+        }
+        break;
+    case Pattern::Outline:
+        painter.setPen(QPen(QColor(item.colour), 2));
+        painter.drawRect(box.adjusted(1, 1, -1, -1));
+        break;
+    }
+}
+
+void MapLegend::paintEvent(QPaintEvent* /*event*/)
+{
+    QPainter painter(this);
+    painter.fillRect(rect(), QColor(m_palette->background));
+    const auto boxes = layoutItems(width());
+    for (size_t i = 0; i < boxes.size(); ++i) {
+        const auto& item = m_items[i];
+        const bool dimmed = item.paramClass && isDimmed(m_style, *item.paramClass);
+        const QRect swatch(boxes[i].left(), boxes[i].center().y() - kSwatch / 2, kSwatch, kSwatch);
+        painter.setOpacity(dimmed ? 0.3 : 1.0);
+        paintSwatch(painter, swatch, item);
+        painter.setOpacity(dimmed ? 0.6 : 1.0);
+        QFont font = this->font();
+        font.setStrikeOut(dimmed);
+        painter.setFont(font);
+        painter.setPen(QColor(m_palette->text));
+        painter.drawText(boxes[i].adjusted(kSwatch + 6, 0, kGap, 0),
+            static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), item.text);
+        if (hasFocus() && static_cast<int>(i) == m_current) {
+            painter.setPen(QPen(QColor(m_palette->selection), 2));
+            painter.drawRect(boxes[i].adjusted(-3, 0, 3, -1));
+        }
+        painter.setOpacity(1.0);
+    }
+}
+
+void MapLegend::toggle(const Item& item)
+{
+    if (item.paramClass) {
+        Q_EMIT classToggled(*item.paramClass);
+    }
+}
+
+void MapLegend::mouseReleaseEvent(QMouseEvent* event)
+{
+    const auto boxes = layoutItems(width());
+    for (size_t i = 0; i < boxes.size(); ++i) {
+        if (boxes[i].contains(event->pos()) && event->button() == Qt::LeftButton) {
+            toggle(Item(m_items[i]));
+            return;
+        }
+    }
+}
+
+bool MapLegend::event(QEvent* event)
+{
+    if (event->type() == QEvent::ToolTip) {
+        const auto* help = static_cast<QHelpEvent*>(event);
+        const auto boxes = layoutItems(width());
+        for (size_t i = 0; i < boxes.size(); ++i) {
+            if (boxes[i].contains(help->pos()) && m_items[i].paramClass) {
+                QToolTip::showText(help->globalPos(),
+                    tr("Click to dim %1, or to light it again").arg(m_items[i].text), this);
+                return true;
+            }
+        }
+        QToolTip::hideText();
+        return true;
+    }
+    return QWidget::event(event);
+}
+
+void MapLegend::keyPressEvent(QKeyEvent* event)
+{
+    const int count = static_cast<int>(m_items.size());
+    if (count == 0) {
+        QWidget::keyPressEvent(event);
+    } else if (event->key() == Qt::Key_Right) {
+        m_current = (m_current + 1) % count;
+    } else if (event->key() == Qt::Key_Left) {
+        m_current = (m_current + count - 1) % count;
+    } else if (event->key() == Qt::Key_Space || event->key() == Qt::Key_Return) {
+        const int current = m_current;
+        toggle(Item(m_items[static_cast<size_t>(m_current)]));
+        m_current = std::min(current, static_cast<int>(m_items.size()) - 1);
+    } else {
+        QWidget::keyPressEvent(event);
+        return;
+    }
+    update();
+}
+
+void MapLegend::focusInEvent(QFocusEvent* event)
+{
+    QWidget::focusInEvent(event);
+    update();
+}
+
+void MapLegend::focusOutEvent(QFocusEvent* event)
+{
+    QWidget::focusOutEvent(event);
+    update();
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/map_palette.h"
+#include "ui/layoutmap/map_row_sampler.h"
+
+#include <QWidget>
+
+#include <memory>
+#include <vector>
+
+namespace shardscope::ui {
+
+/// What colours and patterns mean. Kinds can be clicked to dim them on the map; patterns are drawn by the
+/// map's own renderer's rules, so that both look the same.
+class MapLegend : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit MapLegend(QWidget* parent = nullptr);
+
+    void setSource(MapSourcePtr source);
+    void setMapPalette(std::shared_ptr<const MapPalette> palette);
+    void setMapStyle(MapStyle style);
+    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] bool hasHeightForWidth() const override { return true; }
+    [[nodiscard]] int heightForWidth(int width) const override;
+
+Q_SIGNALS:
+    /// A class was clicked: dim it, or light it again.
+    void classToggled(shardscope::ParamClass paramClass);
+
+protected:
+    bool event(QEvent* event) override;
+    void paintEvent(QPaintEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
+
+private:
+    enum class Pattern { Plain, Hatch, Dotted, Cross, Bar, DoubleEdge, NotYetRead, Ramp, Outline };
+    struct Item {
+        Pattern pattern = Pattern::Plain;
+        QRgb colour = 0;
+        QString text;
+        std::optional<ParamClass> paramClass;
+    };
+
+    void rebuild();
+    void addClasses();
+    void addStates();
+    [[nodiscard]] std::vector<QRect> layoutItems(int width) const;
+    void paintSwatch(QPainter& painter, const QRect& box, const Item& item) const;
+    void toggle(const Item& item);
+
+    MapSourcePtr m_source;
+    std::shared_ptr<const MapPalette> m_palette;
+    MapStyle m_style;
+    std::vector<Item> m_items;
+    int m_current = 0; ///< item with the keyboard focus
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/map_palette.h"
+#include "ui/layoutmap/map_source.h"
+#include "ui/layoutmap/map_viewport.h"
+
+#include <QImage>
+#include <QWidget>
+
+#include <memory>
+
+namespace shardscope::ui {
+
+/// The whole unit in a strip, with the visible part as a box to drag and ticks where something is wrong.
+///
+/// Ticks above the strip stand for elements, ticks right of it for ranks. What is wrong everywhere along an
+/// axis gives no ticks on it: they would not say where.
+class MapMinimap : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit MapMinimap(MapViewport* viewport, QWidget* parent = nullptr);
+
+    void setSource(MapSourcePtr source);
+    void setMapPalette(std::shared_ptr<const MapPalette> palette);
+    void setOverview(const QImage& overview);
+    [[nodiscard]] QSize sizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+
+private:
+    [[nodiscard]] QRectF strip() const;
+    [[nodiscard]] QRectF viewportBox() const;
+    void findTicks();
+    void moveTo(const QPointF& position);
+
+    MapViewport* m_viewport;
+    MapSourcePtr m_source;
+    std::shared_ptr<const MapPalette> m_palette;
+    QImage m_overview;
+    std::vector<int8_t> m_columnTicks; ///< worst finding per pixel of the strip
+    std::vector<int8_t> m_rowTicks;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/map_ruler.h"
+
+#include "core/base/text.h"
+#include "ui/layoutmap/map_text.h"
+
+#include <QMouseEvent>
+#include <QPainter>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace shardscope::ui {
+
+RulerMarks rulerMarks(
+    const MapRange& visible, MapScale scale, int apartPixels, RulerUnit unit, uint32_t itemBytes)
+{
+    RulerMarks marks;
+    const double wanted = std::max(scale.elementsPerPixel() * apartPixels, 1.0);
+    if (unit == RulerUnit::Elements) {
+        uint64_t decade = 1;
+        while (static_cast<double>(decade) * 10 <= wanted) {
+            decade *= 10;
+        }
+        for (const uint64_t factor : {1u, 2u, 5u, 10u}) {
+            marks.step = decade * factor;
+            marks.parts = factor == 2 ? 4 : 5;
+            if (static_cast<double>(marks.step) >= wanted) {
+                break;
+            }
+        }
+    } else {
+        const double bytes = wanted * itemBytes;
+        uint64_t step = std::bit_ceil(std::max<uint64_t>(itemBytes, 1));
+        while (static_cast<double>(step) < bytes) {
+            step *= 2;
+        }
+        marks.step = step / std::max<uint32_t>(itemBytes, 1);
+        marks.parts = 4;
+    }
+    marks.step = std::max<uint64_t>(marks.step, 1);
+    if (marks.step % marks.parts != 0) {
+        marks.parts = marks.step % 2 == 0 ? 2 : 1;
+    }
+    for (uint64_t position = visible.begin / marks.step * marks.step; position < visible.end;
+         position += marks.step) {
+        marks.positions.push_back(position);
+    }
+    return marks;
+}
+
+MapRuler::MapRuler(MapViewport* viewport, QWidget* parent)
+    : QWidget(parent)
+    , m_viewport(viewport)
+    , m_palette(std::make_shared<MapPalette>())
+{
+    setObjectName(QStringLiteral("mapRuler"));
+    setAccessibleName(tr("Ruler"));
+    setToolTip(tr("Position inside a row. Click to switch between elements and bytes."));
+    setCursor(Qt::PointingHandCursor);
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
+}
+
+void MapRuler::setMapPalette(std::shared_ptr<const MapPalette> palette)
+{
+    m_palette = std::move(palette);
+    update();
+}
+
+void MapRuler::setItemBytes(uint32_t bytes)
+{
+    m_itemBytes = bytes;
+    update();
+}
+
+void MapRuler::setUnit(RulerUnit unit)
+{
+    m_unit = unit;
+    update();
+}
+
+void MapRuler::setHovered(std::optional<uint64_t> element)
+{
+    if (element != m_hovered) {
+        m_hovered = element;
+        update();
+    }
+}
+
+QSize MapRuler::sizeHint() const
+{
+    return {200, fontMetrics().height() + 10};
+}
+
+QString MapRuler::labelOf(uint64_t element, uint64_t step) const
+{
+    if (m_unit == RulerUnit::Elements) {
+        return step >= 1000 ? MapText::shortCount(element) : MapText::count(element);
+    }
+    const uint64_t bytes = element * m_itemBytes;
+    return bytes == 0 ? QStringLiteral("0 B") : QString::fromStdString(formatBytes(bytes));
+}
+
+void MapRuler::paintEvent(QPaintEvent* /*event*/)
+{
+    QPainter painter(this);
+    painter.fillRect(rect(), QColor(m_palette->background));
+    const double ratio = devicePixelRatioF();
+    const auto& scale = m_viewport->geometry().scale();
+    const auto visible = m_viewport->visible().elements;
+    const auto toX = [&](uint64_t element) {
+        return static_cast<double>(scale.leftEdge(element) - m_viewport->x()) / ratio;
+    };
+    const int apart
+        = static_cast<int>(fontMetrics().horizontalAdvance(QStringLiteral("0,000,000,000")) * ratio);
+    const auto marks = rulerMarks(visible, scale, apart, m_unit, m_itemBytes);
+    const int base = height() - 1;
+    painter.setPen(QColor(m_palette->grid));
+    painter.drawLine(0, base, width(), base);
+    for (const uint64_t position : marks.positions) {
+        const double x = toX(position);
+        painter.setPen(QColor(m_palette->mutedText));
+        painter.drawLine(QPointF(x, base - 8), QPointF(x, base));
+        const QString label = labelOf(position, marks.step);
+        if (x >= 0 && x + 4 + fontMetrics().horizontalAdvance(label) <= width()) {
+            painter.drawText(QPointF(x + 4, fontMetrics().ascent() + 3), label);
+        }
+        painter.setPen(QColor(m_palette->grid));
+        for (uint32_t part = 1; part < marks.parts; ++part) {
+            const double small = toX(position + marks.step / marks.parts * part);
+            painter.drawLine(QPointF(small, base - 4), QPointF(small, base));
+        }
+    }
+    if (m_hovered && visible.contains(*m_hovered)) {
+        const double x = toX(*m_hovered);
+        painter.fillRect(QRectF(x, 0, 1, height()), QColor(m_palette->text));
+    }
+}
+
+void MapRuler::mouseReleaseEvent(QMouseEvent* event)
+{
+    if (event->button() == Qt::LeftButton && rect().contains(event->pos())) {
+        setUnit(m_unit == RulerUnit::Elements ? RulerUnit::Bytes : RulerUnit::Elements);
+    }
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/map_palette.h"
+#include "ui/layoutmap/map_viewport.h"
+
+#include <QWidget>
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace shardscope::ui {
+
+enum class RulerUnit { Elements, Bytes };
+
+/// Positions of ruler marks: multiples of a round step, so that marks stay where they are while scrolling.
+struct RulerMarks {
+    uint64_t step = 1; ///< elements between two labelled marks
+    uint32_t parts = 1; ///< small marks divide the step into this many
+    std::vector<uint64_t> positions; ///< elements with a label
+};
+
+/// Marks for [visible) that are at least `apartPixels` pixels apart. Steps are 1, 2 or 5 times a power of ten
+/// elements, or powers of two bytes. Pure.
+RulerMarks rulerMarks(
+    const MapRange& visible, MapScale scale, int apartPixels, RulerUnit unit, uint32_t itemBytes);
+
+/// The axis above the map, in elements or bytes of a rank's flat buffer; a click switches between the two.
+class MapRuler : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit MapRuler(MapViewport* viewport, QWidget* parent = nullptr);
+
+    void setMapPalette(std::shared_ptr<const MapPalette> palette);
+    void setItemBytes(uint32_t bytes);
+    void setUnit(RulerUnit unit);
+    [[nodiscard]] RulerUnit unit() const { return m_unit; }
+    /// The element under the mouse, marked on the axis.
+    void setHovered(std::optional<uint64_t> element);
+    [[nodiscard]] QSize sizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+
+private:
+    [[nodiscard]] QString labelOf(uint64_t element, uint64_t step) const;
+
+    MapViewport* m_viewport;
+    std::shared_ptr<const MapPalette> m_palette;
+    uint32_t m_itemBytes = 4;
+    RulerUnit m_unit = RulerUnit::Elements;
+    std::optional<uint64_t> m_hovered;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/map_canvas.h"
+#include "ui/models/selection.h"
+
+#include <QObject>
+#include <QPointer>
+
+namespace shardscope::ui {
+
+class MapInteraction;
+
+/// Ties the map to the selection that all views share, both ways, and tells the status bar and screen readers
+/// what is hovered, pinned and selected. GUI thread.
+class MapSelectionLink : public QObject
+{
+    Q_OBJECT
+public:
+    MapSelectionLink(MapCanvas* canvas, MapViewport* viewport, MapInteraction* interaction, QObject* parent);
+
+    void setSelection(Selection* selection);
+    /// Shows the shared selection once more, after the map has changed.
+    void follow();
+    void selectRow(uint32_t row);
+
+Q_SIGNALS:
+    /// What was selected elsewhere lies in another unit than the one shown.
+    void unitWanted(shardscope::UnitId unit);
+
+private:
+    void onHovered(const std::optional<MapSource::Point>& point);
+    void onPinned(const std::optional<MapSource::Point>& point);
+    void onRangeSelected();
+    void onSelection(const SelectedThing& thing);
+    void showParam(ParamId param, const std::optional<uint32_t>& rank);
+    void showNothing(const std::optional<uint32_t>& rank);
+
+    MapCanvas* m_canvas;
+    MapViewport* m_viewport;
+    QPointer<Selection> m_selection;
+    bool m_telling = false; ///< the map itself is what changes the selection
+};
+
+/// A place of the map in terms of the shared selection: parameter, rank, block, file and byte of the cell
+/// there.
+SelectedThing selectedThingAt(const MapSource& source, MapSource::Point point);
+
+} // namespace shardscope::ui

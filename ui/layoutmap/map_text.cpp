@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/map_text.h"
+
+#include "core/base/text.h"
+
+#include <QStringList>
+
+namespace shardscope::ui {
+
+namespace {
+
+QString fromText(std::string_view text)
+{
+    const auto valid = toValidUtf8(text);
+    return QString::fromUtf8(valid.data(), static_cast<qsizetype>(valid.size()));
+}
+
+QString bytesText(uint64_t bytes)
+{
+    return fromText(formatBytes(bytes));
+}
+
+} // namespace
+
+QString MapText::count(uint64_t count)
+{
+    return fromText(formatCount(count));
+}
+
+QString MapText::shortCount(uint64_t count)
+{
+    struct Unit {
+        uint64_t size;
+        const char* sign;
+    };
+    static constexpr Unit kUnits[]
+        = {{1'000'000'000'000u, " T"}, {1'000'000'000u, " B"}, {1'000'000u, " M"}, {1'000u, " K"}};
+    for (const auto& unit : kUnits) {
+        if (count >= unit.size && count % (unit.size / 1000) == 0) {
+            return QString::number(static_cast<double>(count) / static_cast<double>(unit.size), 'g', 6)
+                + QLatin1String(unit.sign);
+        }
+    }
+    return MapText::count(count);
+}
+
+QString MapText::kindName(CellKind kind)
+{
+    switch (kind) {
+    case CellKind::Param:
+        return tr("parameter");
+    case CellKind::PaddingStored:
+        return tr("padding, stored in the file");
+    case CellKind::PaddingImplied:
+        return tr("padding, in no file");
+    case CellKind::Missing:
+        return tr("missing");
+    case CellKind::NotYetRead:
+        return tr("not yet read");
+    }
+    return {};
+}
+
+QString MapText::modeName(MapColourMode mode)
+{
+    switch (mode) {
+    case MapColourMode::Kind:
+        return tr("Kind");
+    case MapColourMode::Parameter:
+        return tr("Parameter");
+    case MapColourMode::Layer:
+        return tr("Layer");
+    case MapColourMode::Rank:
+        return tr("Rank");
+    }
+    return {};
+}
+
+QString MapText::unitName(const Checkpoint& checkpoint, UnitId unitId)
+{
+    const auto& unit = checkpoint.units[index(unitId)];
+    const auto elements = tr("%1 elements").arg(count(unit.partition.payloadElements()));
+    if (unit.kind == UnitKind::Frozen) {
+        const auto name
+            = unit.params.empty() ? QString() : fromText(checkpoint.params[index(unit.params[0])].name);
+        return tr("Frozen %1 · %2").arg(name, elements);
+    }
+    if (unit.subgroup) {
+        return tr("Group %1, sub-group %2 · %3").arg(unit.group).arg(*unit.subgroup).arg(elements);
+    }
+    return tr("Group %1 · %2").arg(unit.group).arg(elements);
+}
+
+QString MapText::headline(const MapSource& source, const MapCell& cell)
+{
+    const auto name = cell.param == kNoParam ? QString() : source.nameOf(cell.param);
+    if (cell.kind == CellKind::Param) {
+        return name;
+    }
+    return name.isEmpty() ? kindName(cell.kind) : tr("%1 (%2)").arg(name, kindName(cell.kind));
+}
+
+QString MapText::storage(const MapSource& source, const MapCell& cell, MapSource::Place place)
+{
+    const auto& run = source.state().perRank[place.rank];
+    if (cell.kind == CellKind::PaddingImplied) {
+        return tr("not stored: nothing to read");
+    }
+    if (!run.isPresent()) {
+        return cell.kind == CellKind::NotYetRead ? tr("file not yet read") : tr("no file holds it");
+    }
+    const uint64_t size = itemSize(source.state().dtype);
+    const uint64_t first = run.byteOffset + place.offset * size;
+    const uint64_t bytes = (cell.end - cell.begin) * size;
+    return tr("%1 · bytes %2 to %3 (%4)")
+        .arg(fromText(source.checkpoint().file(run.file).name), count(first), count(first + bytes),
+            bytesText(bytes));
+}
+
+QString MapText::tooltip(const MapSource& source, MapSource::Point point)
+{
+    const auto cell = source.query().cellAt(point.row, point.element);
+    const auto place = source.placeOf(point.row, cell.begin);
+    const uint64_t length = cell.end - cell.begin;
+    QStringList lines;
+    lines << QStringLiteral("<b>%1</b>").arg(headline(source, cell).toHtmlEscaped());
+    if (cell.param != kNoParam && cell.kind != CellKind::PaddingStored
+        && cell.kind != CellKind::PaddingImplied) {
+        const auto& param = source.checkpoint().params[index(cell.param)];
+        lines << tr("elements %1 to %2 of %3, here %4")
+                     .arg(count(cell.paramOffset), count(cell.paramOffset + length), count(param.elements),
+                         count(cell.paramOffset + (point.element - cell.begin)));
+        QStringList marks;
+        if (cell.frozen) {
+            marks << tr("frozen");
+        }
+        if (cell.shared) {
+            marks << tr("shared with another parameter");
+        }
+        if (!marks.isEmpty()) {
+            lines << marks.join(QStringLiteral(", "));
+        }
+    }
+    RankCoordinate rank;
+    rank.dp = place.rank;
+    lines << tr("rank %1 · flat %2 to %3, here %4")
+                 .arg(fromText(rankText(rank)), count(place.offset), count(place.offset + length),
+                     count(place.offset + (point.element - cell.begin)));
+    lines << tr("%1, %2 · %3")
+                 .arg(fromText(source.state().name), fromText(dtypeName(source.state().dtype)),
+                     storage(source, cell, place).toHtmlEscaped());
+    if (cell.severity >= 1) {
+        lines << (cell.severity >= 2 ? tr("<b>error here</b>: see Findings")
+                                     : tr("warning here: see Findings"));
+    }
+    return lines.join(QStringLiteral("<br>"));
+}
+
+QString MapText::sentence(const MapSource& source, MapSource::Point point)
+{
+    const auto cell = source.query().cellAt(point.row, point.element);
+    const auto place = source.placeOf(point.row, cell.begin);
+    const uint64_t length = cell.end - cell.begin;
+    RankCoordinate rank;
+    rank.dp = place.rank;
+    const auto where = tr("rank %1, flat %2 to %3")
+                           .arg(fromText(rankText(rank)), count(place.offset), count(place.offset + length));
+    if (cell.param == kNoParam || cell.kind != CellKind::Param) {
+        return tr("%1: %2, %3").arg(headline(source, cell), where, storage(source, cell, place));
+    }
+    return tr("%1[%2:%3], %4, %5")
+        .arg(headline(source, cell), count(cell.paramOffset), count(cell.paramOffset + length), where,
+            storage(source, cell, place));
+}
+
+QString MapText::sum(const MapQuery::Sum& sum)
+{
+    QStringList parts;
+    parts << (sum.elements == 1 ? tr("1 element") : tr("%1 elements").arg(count(sum.elements)))
+          << bytesText(sum.bytes);
+    if (sum.padding > 0) {
+        parts << tr("%1 padding").arg(count(sum.padding));
+    }
+    parts << (sum.params == 1 ? tr("1 parameter") : tr("%1 parameters").arg(count(sum.params)))
+          << (sum.ranks == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(sum.ranks)))
+          << (sum.files == 1 ? tr("1 file") : tr("%1 files").arg(count(sum.files)));
+    return parts.join(QStringLiteral(" · "));
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/detail_facts.h"
+
+#include "core/layout/address.h"
+#include "core/layout/map_query.h"
+#include "ui/models/text.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr size_t kMostFragments = 5000;
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Details)
+};
+
+void addStates(Details& details, const Checkpoint& checkpoint, const Parameter& param)
+{
+    DetailSection section{Words::tr("States"), {}};
+    for (const std::string& state : details.states)
+        section.facts.append(
+            {toText(state), toText(formatAddress(ParamAddress{param.name, state, {}})), true});
+    if (param.unit != kNoUnit)
+        section.facts.append({Words::tr("Lives in"), unitText(checkpoint.units[index(param.unit)]), false});
+    details.sections.append(section);
+}
+
+void addPlaces(Details& details, const Checkpoint& checkpoint, const Parameter& param)
+{
+    if (details.state.empty() || param.elements == 0)
+        return;
+    const auto location
+        = locate(checkpoint, ParamAddress{param.name, details.state, std::pair{uint64_t{0}, uint64_t{1}}});
+    if (!location)
+        return;
+    DetailSection section{Words::tr("First element"), {}};
+    if (location->flat)
+        section.facts.append({Words::tr("Rank"), toText(formatAddress(*location->flat)), true});
+    if (location->file) {
+        section.facts.append({Words::tr("File"), toText(formatAddress(*location->file)), true});
+        section.facts.append({Words::tr("Byte"),
+            toText(formatAddress(FileAddress{location->file->path, {}, location->fileByte})), true});
+    }
+    if (!section.facts.isEmpty())
+        details.sections.append(section);
+}
+
+Details paramDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
+{
+    const Parameter& param = checkpoint.params[index(thing.param)];
+    Details details;
+    details.kind = param.role == ParamRole::Buffer ? Words::tr("Buffer") : Words::tr("Parameter");
+    details.title = toText(param.name);
+    details.states = statesOf(checkpoint, thing.param);
+    details.state = details.states.empty() ? std::string() : details.states.front();
+    if (std::find(details.states.begin(), details.states.end(), thing.state) != details.states.end())
+        details.state = thing.state;
+    DetailSection section{{}, {}};
+    section.facts.append({Words::tr("Shape"), QString::fromStdString(shapeText(param.shape)), false});
+    section.facts.append({Words::tr("Elements"), countText(param.elements), false});
+    section.facts.append({Words::tr("Kind"), roleText(param.role), false});
+    const ParamClass paramClass = classOf(param.name, param.shape, param.role);
+    section.facts.append({Words::tr("Class"), toText(paramClassName(paramClass)), false});
+    if (param.group >= 0)
+        section.facts.append({Words::tr("Group"), QString::number(param.group), false});
+    if (param.sharedWith != kNoParam)
+        section.facts.append(
+            {Words::tr("Shared with"), toText(checkpoint.params[index(param.sharedWith)].name), false});
+    details.sections.append(section);
+    addStates(details, checkpoint, param);
+    addPlaces(details, checkpoint, param);
+    if (!details.state.empty() && param.elements > 0) {
+        auto fragments = fragmentsOf(checkpoint, thing.param, details.state, 0, param.elements);
+        if (fragments)
+            details.fragments = std::move(*fragments);
+        details.fragmentsCut = details.fragments.size() > kMostFragments;
+        if (details.fragmentsCut)
+            details.fragments.resize(kMostFragments);
+    }
+    return details;
+}
+
+void addFile(DetailSection& section, const Checkpoint& checkpoint, FileId id, const QString& name)
+{
+    if (id == kNoFile) {
+        section.facts.append({name, Words::tr("missing"), false});
+        return;
+    }
+    const CheckpointFile& file = checkpoint.file(id);
+    section.facts.append({name,
+        file.status == FileStatus::Ok ? toText(file.name)
+                                      : Words::tr("%1 (%2)").arg(toText(file.name), statusText(file.status)),
+        false});
+}
+
+Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
+{
+    const uint32_t rank = *thing.rank;
+    Details details;
+    details.kind = Words::tr("Rank");
+    details.title = toText(rankText(RankCoordinate{rank, 0, 0}));
+    DetailSection files{Words::tr("Files"), {}};
+    if (rank < checkpoint.optimFiles.size())
+        addFile(files, checkpoint, checkpoint.optimFiles[rank], Words::tr("Optimizer"));
+    if (rank < checkpoint.modelFiles.size())
+        addFile(files, checkpoint, checkpoint.modelFiles[rank], Words::tr("Model"));
+    details.sections.append(files);
+    constexpr size_t kMostUnits = 40;
+    for (size_t i = 0; i < checkpoint.units.size() && i < kMostUnits; ++i) {
+        if (thing.unit != kNoUnit && index(thing.unit) != i)
+            continue;
+        const FlatUnit& unit = checkpoint.units[i];
+        if (rank >= unit.partition.ranks() || (unit.kind == UnitKind::Frozen && thing.unit == kNoUnit))
+            continue;
+        DetailSection section{unitText(unit), {}};
+        section.facts.append({Words::tr("Elements"), countText(unit.partition.payloadOn(rank)), false});
+        for (const UnitState& state : unit.states) {
+            const PaddingInfo padding = paddingOf(unit, state, rank);
+            if (padding.elements > 0)
+                section.facts.append({Words::tr("Padding, %1").arg(toText(state.name)),
+                    padding.kind == PaddingKind::Stored
+                        ? Words::tr("%1, stored").arg(countText(padding.elements))
+                        : Words::tr("%1, implied").arg(countText(padding.elements)),
+                    false});
+        }
+        FlatAddress address;
+        address.rank = RankCoordinate{rank, 0, 0};
+        address.subgroup = unit.subgroup.has_value();
+        address.group = unit.subgroup.value_or(static_cast<uint32_t>(std::max(0, unit.group)));
+        if (unit.kind != UnitKind::Frozen)
+            section.facts.append({Words::tr("Address"), toText(formatAddress(address)), true});
+        details.sections.append(section);
+    }
+    return details;
+}
+
+Details fileDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
+{
+    const CheckpointFile& file = checkpoint.file(thing.file);
+    Details details;
+    details.kind = roleText(file.role);
+    details.title = toText(file.name);
+    DetailSection section{{}, {}};
+    section.facts.append({Words::tr("Status"), statusText(file.status), false});
+    section.facts.append({Words::tr("Size"), exactBytesText(file.identity.bytes), false});
+    if (file.rank)
+        section.facts.append({Words::tr("Rank"), toText(rankText(*file.rank)), false});
+    if (file.recordCount > 0)
+        section.facts.append({Words::tr("Records"), countText(file.recordCount), false});
+    section.facts.append({Words::tr("Path"), pathText(file.path), true});
+    details.sections.append(section);
+    if (thing.byte) {
+        const auto location = locate(checkpoint, FileAddress{file.name, {}, *thing.byte});
+        DetailSection place{Words::tr("Selected byte"), {}};
+        place.facts.append(
+            {Words::tr("Byte"), toText(formatAddress(FileAddress{file.name, {}, *thing.byte})), true});
+        if (location && location->file)
+            place.facts.append({Words::tr("Record"), toText(formatAddress(*location->file)), true});
+        if (location && location->flat)
+            place.facts.append({Words::tr("Rank"), toText(formatAddress(*location->flat)), true});
+        if (location && location->param)
+            place.facts.append({Words::tr("Parameter"), toText(formatAddress(*location->param)), true});
+        if (location && location->padding)
+            place.facts.append({Words::tr("Holds"), Words::tr("padding"), false});
+        details.sections.append(place);
+    }
+    DetailSection findings{Words::tr("Findings here"), {}};
+    for (const Finding& finding : checkpoint.findings)
+        if (finding.where == file.name || finding.where.starts_with(file.name))
+            findings.facts.append({severityText(finding.severity), toText(finding.message), false});
+    if (!findings.facts.isEmpty())
+        details.sections.append(findings);
+    return details;
+}
+
+Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
+{
+    const FlatUnit& unit = checkpoint.units[index(thing.unit)];
+    Details details;
+    details.kind = Words::tr("Flat group");
+    details.title = unitText(unit);
+    DetailSection section{{}, {}};
+    const FlatPartition& partition = unit.partition;
+    section.facts.append({Words::tr("Parameters"), countText(unit.params.size()), false});
+    section.facts.append({Words::tr("Elements"), countText(partition.payloadElements()), false});
+    section.facts.append({Words::tr("Per rank"), countText(partition.partitionElements()), false});
+    section.facts.append({Words::tr("Alignment"), countText(partition.alignment()), false});
+    section.facts.append({Words::tr("Padding"),
+        countText(partition.partitionElements() * partition.ranks() - partition.payloadElements()), false});
+    for (const UnitState& state : unit.states)
+        section.facts.append({toText(state.name),
+            toText(dtypeName(state.dtype)) % (state.lean ? Words::tr(", stored without padding") : QString()),
+            false});
+    details.sections.append(section);
+    if (thing.block) {
+        DetailSection block{Words::tr("Selected range"), {}};
+        block.facts.append({Words::tr("Ranks"),
+            Words::tr("%1 to %2").arg(thing.block->rankBegin).arg(thing.block->rankEnd - 1), false});
+        block.facts.append({Words::tr("Elements"),
+            Words::tr("%1 to %2 of each").arg(countText(thing.block->begin), countText(thing.block->end)),
+            false});
+        details.sections.append(block);
+    }
+    return details;
+}
+
+} // namespace
+
+Details detailsOf(const Checkpoint& checkpoint, const SelectedThing& thing)
+{
+    if (thing.param != kNoParam && index(thing.param) < checkpoint.params.size())
+        return paramDetails(checkpoint, thing);
+    if (thing.file != kNoFile && index(thing.file) < checkpoint.files.size())
+        return fileDetails(checkpoint, thing);
+    if (thing.block && thing.unit != kNoUnit && index(thing.unit) < checkpoint.units.size()
+        && thing.block->end > thing.block->begin + 1)
+        return unitDetails(checkpoint, thing);
+    if (thing.rank)
+        return rankDetails(checkpoint, thing);
+    if (thing.unit != kNoUnit && index(thing.unit) < checkpoint.units.size())
+        return unitDetails(checkpoint, thing);
+    return {};
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/layout/fragments.h"
+#include "ui/models/selection.h"
+
+#include <QList>
+#include <QString>
+
+#include <optional>
+
+namespace shardscope::ui {
+
+/// One line of the Details dock; addresses can be copied as they stand.
+struct DetailFact {
+    QString name;
+    QString value;
+    bool isAddress = false;
+};
+
+struct DetailSection {
+    QString title;
+    QList<DetailFact> facts;
+};
+
+/// What the Details dock tells about a selection.
+struct Details {
+    QString title; ///< the thing's own name
+    QString kind; ///< "Parameter", "Rank", …
+    QList<DetailSection> sections;
+    std::vector<Fragment> fragments; ///< of the parameter's shown state, or of what the rank holds
+    bool fragmentsCut = false; ///< there are more
+    std::vector<std::string> states; ///< the states to choose from
+    std::string state; ///< whose fragments these are
+};
+
+/// Pure; cheap enough for a worker, too slow for the GUI thread on thousands of ranks.
+Details detailsOf(const Checkpoint& checkpoint, const SelectedThing& thing);
+
+} // namespace shardscope::ui

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/explorer_tree.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace shardscope::ui {
+
+/// Makes nodes in the order of the names, parents first, then lays siblings next to each other.
+class ExplorerTreeBuilder
+{
+public:
+    explicit ExplorerTreeBuilder(CheckpointPtr checkpoint)
+        : m_keeper(std::move(checkpoint))
+        , m_checkpoint(*m_keeper)
+    {
+        add(0, ExplorerKind::Section, 0, {});
+    }
+
+    std::shared_ptr<const ExplorerTree> build(const std::stop_token& token)
+    {
+        if (token.stop_requested())
+            return nullptr;
+        addModules(token);
+        if (token.stop_requested())
+            return nullptr;
+        addRanks();
+        addFiles();
+        addGroups();
+        return arranged();
+    }
+
+private:
+    struct ChildKey {
+        uint32_t parent;
+        std::string_view label;
+        bool operator==(const ChildKey&) const = default;
+    };
+    struct ChildHash {
+        size_t operator()(const ChildKey& key) const
+        {
+            return std::hash<std::string_view>()(key.label) * 31 + key.parent;
+        }
+    };
+    struct Step {
+        std::string_view label;
+        uint32_t node;
+    };
+
+    uint32_t add(uint32_t parent, ExplorerKind kind, uint32_t id, std::string_view label)
+    {
+        const auto made = static_cast<uint32_t>(m_nodes.size());
+        ExplorerNode& node = m_nodes.emplace_back();
+        node.kind = kind;
+        node.id = id;
+        node.parent = parent;
+        node.label = label;
+        if (made != 0)
+            node.row = m_nodes[parent].childCount++;
+        return made;
+    }
+
+    void addModules(const std::stop_token& token)
+    {
+        const uint32_t section = add(0, ExplorerKind::Section, 0, {});
+        m_paramNodes.resize(m_checkpoint.params.size());
+        const std::vector<uint64_t> bytes = bytesByParam();
+        for (size_t i = 0; i < m_checkpoint.params.size(); ++i) {
+            if (i % 4096 == 0 && token.stop_requested())
+                return;
+            const std::string_view name = m_checkpoint.params[i].name;
+            size_t begin = 0;
+            const uint32_t parent = moduleOf(section, name, begin);
+            const uint32_t node
+                = add(parent, ExplorerKind::Param, static_cast<uint32_t>(i), name.substr(begin));
+            m_nodes[node].bytes = bytes[i];
+            m_paramNodes[i] = node;
+        }
+        // Parents come before their children, so one pass from the end adds everything up.
+        for (size_t i = m_nodes.size(); i-- > section + size_t{1};) {
+            const ExplorerNode& node = m_nodes[i];
+            ExplorerNode& parent = m_nodes[node.parent];
+            parent.bytes += node.bytes;
+            parent.params += node.kind == ExplorerKind::Param ? 1 : node.params;
+        }
+    }
+
+    /// The module a name lies in; `begin` is moved to its last component. Neighbours share most of their
+    /// path, so the path of the name before is tried first.
+    uint32_t moduleOf(uint32_t section, std::string_view name, size_t& begin)
+    {
+        uint32_t parent = section;
+        size_t depth = 0;
+        for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', begin)) {
+            // A name of a thousand dots is an attack on whoever draws the tree: the rest stays one label.
+            if (depth >= kDeepest)
+                break;
+            const std::string_view label = name.substr(begin, dot - begin);
+            if (depth < m_path.size() && m_path[depth].label == label) {
+                parent = m_path[depth].node;
+            } else {
+                m_path.resize(depth);
+                const auto [entry, fresh] = m_modules.try_emplace(ChildKey{parent, label}, 0);
+                if (fresh)
+                    entry->second = add(parent, ExplorerKind::Module, 0, label);
+                parent = entry->second;
+                m_path.push_back({label, parent});
+            }
+            ++depth;
+            begin = dot + 1;
+        }
+        m_path.resize(depth);
+        return parent;
+    }
+
+    std::vector<uint64_t> bytesByParam() const
+    {
+        std::vector<uint64_t> bytes(m_checkpoint.params.size());
+        for (const FlatUnit& unit : m_checkpoint.units) {
+            uint64_t item = 0;
+            for (const UnitState& state : unit.states)
+                item += itemSize(state.dtype);
+            for (const ParamId param : unit.params)
+                bytes[index(param)] += item * m_checkpoint.params[index(param)].elements;
+        }
+        for (const WholeTensor& whole : m_checkpoint.whole)
+            if (whole.param != kNoParam && m_checkpoint.params[index(whole.param)].sharedWith == kNoParam)
+                bytes[index(whole.param)]
+                    += itemSize(whole.dtype) * m_checkpoint.params[index(whole.param)].elements;
+        return bytes;
+    }
+
+    static int8_t severityOf(FileStatus status)
+    {
+        switch (status) {
+        case FileStatus::Ok:
+            return -1;
+        case FileStatus::Missing:
+        case FileStatus::Damaged:
+            return 2;
+        case FileStatus::Stale:
+        case FileStatus::Foreign:
+            return 1;
+        case FileStatus::NotYetRead:
+            break;
+        }
+        return 0;
+    }
+
+    void addRanks()
+    {
+        const uint32_t section = add(0, ExplorerKind::Section, 1, {});
+        const auto ranks = static_cast<uint32_t>(std::max<size_t>(m_checkpoint.optimFiles.size(),
+            m_checkpoint.units.empty() ? 0 : m_checkpoint.units.front().partition.ranks()));
+        for (uint32_t rank = 0; rank < ranks; ++rank) {
+            const uint32_t node = add(section, ExplorerKind::Rank, rank, {});
+            for (const auto* list : {&m_checkpoint.optimFiles, &m_checkpoint.modelFiles}) {
+                if (rank >= list->size()
+                    || (list == &m_checkpoint.modelFiles && list->size() == 1 && rank > 0))
+                    continue;
+                const FileId file = (*list)[rank];
+                ExplorerNode& made = m_nodes[node];
+                if (file == kNoFile) {
+                    made.severity = 2;
+                    continue;
+                }
+                made.bytes += m_checkpoint.file(file).identity.bytes;
+                made.severity = std::max(made.severity, severityOf(m_checkpoint.file(file).status));
+            }
+            m_nodes[section].bytes += m_nodes[node].bytes;
+        }
+    }
+
+    void addFiles()
+    {
+        const uint32_t section = add(0, ExplorerKind::Section, 2, {});
+        for (size_t i = 0; i < m_checkpoint.files.size(); ++i) {
+            const CheckpointFile& file = m_checkpoint.files[i];
+            const uint32_t node = add(section, ExplorerKind::File, static_cast<uint32_t>(i), file.name);
+            m_nodes[node].bytes = file.identity.bytes;
+            m_nodes[node].severity = severityOf(file.status);
+            m_nodes[section].bytes += file.identity.bytes;
+        }
+    }
+
+    void addGroups()
+    {
+        const uint32_t section = add(0, ExplorerKind::Section, 3, {});
+        for (const ParamGroup& group : m_checkpoint.groups) {
+            const uint32_t node = add(section, ExplorerKind::Group, group.index, {});
+            m_nodes[node].params = static_cast<uint32_t>(group.parameters);
+            for (const UnitId id : group.units) {
+                const FlatUnit& unit = m_checkpoint.units[index(id)];
+                uint64_t item = 0;
+                for (const UnitState& state : unit.states)
+                    item += itemSize(state.dtype);
+                const uint64_t bytes = item * unit.partition.payloadElements();
+                m_nodes[node].bytes += bytes;
+                if (group.units.size() > 1) {
+                    const uint32_t child = add(node, ExplorerKind::Unit, index(id), {});
+                    m_nodes[child].bytes = bytes;
+                    m_nodes[child].params = static_cast<uint32_t>(unit.params.size());
+                }
+            }
+            m_nodes[section].bytes += m_nodes[node].bytes;
+        }
+    }
+
+    std::shared_ptr<const ExplorerTree> arranged()
+    {
+        uint32_t next = 1;
+        for (ExplorerNode& node : m_nodes) {
+            node.firstChild = next;
+            next += node.childCount;
+        }
+        std::vector<uint32_t> placeOf(m_nodes.size(), 0);
+        for (size_t i = 1; i < m_nodes.size(); ++i)
+            placeOf[i] = m_nodes[m_nodes[i].parent].firstChild + m_nodes[i].row;
+        auto tree = std::make_shared<ExplorerTree>();
+        tree->m_checkpoint = m_keeper;
+        tree->m_nodes.resize(m_nodes.size());
+        for (size_t i = 0; i < m_nodes.size(); ++i) {
+            tree->m_nodes[placeOf[i]] = m_nodes[i];
+            tree->m_nodes[placeOf[i]].parent = placeOf[m_nodes[i].parent];
+        }
+        for (uint32_t& node : m_paramNodes)
+            node = placeOf[node];
+        tree->m_paramNodes = std::move(m_paramNodes);
+        return tree;
+    }
+
+    static constexpr size_t kDeepest = 32;
+
+    CheckpointPtr m_keeper;
+    const Checkpoint& m_checkpoint;
+    std::vector<ExplorerNode> m_nodes; ///< in order of making
+    std::vector<uint32_t> m_paramNodes;
+    std::vector<Step> m_path;
+    std::unordered_map<ChildKey, uint32_t, ChildHash> m_modules;
+};
+
+std::shared_ptr<const ExplorerTree> ExplorerTree::build(
+    CheckpointPtr checkpoint, const std::stop_token& token)
+{
+    return ExplorerTreeBuilder(std::move(checkpoint)).build(token);
+}
+
+uint32_t ExplorerTree::find(ExplorerKind kind, uint32_t id) const
+{
+    if (kind == ExplorerKind::Param)
+        return id < m_paramNodes.size() ? m_paramNodes[id] : 0;
+    if (m_nodes.empty())
+        return 0;
+    const uint32_t sectionRow = kind == ExplorerKind::Rank ? 1 : kind == ExplorerKind::File ? 2 : 3;
+    const ExplorerNode& section = m_nodes[m_nodes[0].firstChild + sectionRow];
+    for (uint32_t i = 0; i < section.childCount; ++i) {
+        const uint32_t at = section.firstChild + i;
+        if (m_nodes[at].kind == kind && m_nodes[at].id == id)
+            return at;
+        for (uint32_t child = 0; kind == ExplorerKind::Unit && child < m_nodes[at].childCount; ++child)
+            if (m_nodes[m_nodes[at].firstChild + child].id == id)
+                return m_nodes[at].firstChild + child;
+    }
+    return 0;
+}
+
+std::string ExplorerTree::fullName(uint32_t node) const
+{
+    std::string name;
+    for (; node != 0 && m_nodes[node].kind != ExplorerKind::Section; node = m_nodes[node].parent)
+        name
+            = name.empty() ? std::string(m_nodes[node].label) : std::string(m_nodes[node].label) + '.' + name;
+    return name;
+}
+
+} // namespace shardscope::ui

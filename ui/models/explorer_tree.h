@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardscope::ui {
+
+enum class ExplorerKind : uint8_t { Section, Module, Param, Rank, File, Group, Unit };
+
+/// One line of the Explorer. Children of a node lie next to each other.
+struct ExplorerNode {
+    ExplorerKind kind = ExplorerKind::Section;
+    uint32_t id = 0; ///< ParamId, dp rank, FileId, group number or UnitId, by kind
+    uint32_t parent = 0;
+    uint32_t row = 0; ///< among its siblings
+    uint32_t firstChild = 0;
+    uint32_t childCount = 0;
+    int8_t severity = -1; ///< -1 none, 1 not yet read or odd, 2 missing or damaged
+    uint32_t params = 0; ///< below a module or group
+    uint64_t bytes = 0;
+    std::string_view
+        label; ///< raw bytes of the last name component, or a file's name; lives in the checkpoint
+};
+
+/// Modules (from dotted names), ranks, files and groups of one checkpoint as one array of nodes; nodes()[0]
+/// is the invisible root. Built on a worker; immutable, thread-safe.
+class ExplorerTree
+{
+public:
+    /// Null when stopped.
+    static std::shared_ptr<const ExplorerTree> build(CheckpointPtr checkpoint, const std::stop_token& token);
+
+    [[nodiscard]] const std::vector<ExplorerNode>& nodes() const { return m_nodes; }
+    /// The node of a thing, or 0.
+    [[nodiscard]] uint32_t find(ExplorerKind kind, uint32_t id) const;
+    /// "model.layers.3" for a module or parameter.
+    [[nodiscard]] std::string fullName(uint32_t node) const;
+
+private:
+    friend class ExplorerTreeBuilder;
+    CheckpointPtr m_checkpoint; ///< keeps the labels alive
+    std::vector<ExplorerNode> m_nodes;
+    std::vector<uint32_t> m_paramNodes; ///< by ParamId
+};
+
+using ExplorerTreePtr = std::shared_ptr<const ExplorerTree>;
+
+} // namespace shardscope::ui

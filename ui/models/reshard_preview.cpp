@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/reshard_preview.h"
+
+#include "core/checkpoint/file_names.h"
+#include "ui/models/text.h"
+
+#include <QCoreApplication>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ReshardPreview)
+};
+
+void addPlannedFiles(Checkpoint& target, const ReshardPlan& plan)
+{
+    target.files.clear();
+    target.optimFiles.assign(plan.worldSize(), kNoFile);
+    for (const PlannedFile& planned : plan.files()) {
+        CheckpointFile file;
+        file.name = planned.path;
+        file.identity.bytes = planned.bytes;
+        const auto parsed = parseCheckpointFileName(planned.path);
+        const FileId id{static_cast<uint32_t>(target.files.size())};
+        if (parsed) {
+            file.role = parsed->role;
+            file.rank = RankCoordinate{parsed->dp, 0, 0};
+            if (parsed->role == FileRole::OptimStates && parsed->dp < target.optimFiles.size())
+                target.optimFiles[parsed->dp] = id;
+        }
+        target.files.push_back(std::move(file));
+    }
+}
+
+/// The plan's units say what each rank holds; the map wants to know that a file holds it.
+void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
+{
+    target.units = plan.targetUnits();
+    for (ParamGroup& group : target.groups)
+        group.units.clear();
+    for (size_t i = 0; i < target.units.size(); ++i) {
+        FlatUnit& unit = target.units[i];
+        const UnitId id{static_cast<uint32_t>(i)};
+        for (size_t at = 0; at < unit.params.size(); ++at) {
+            Parameter& param = target.params[index(unit.params[at])];
+            param.unit = id;
+            param.indexInUnit = static_cast<uint32_t>(at);
+        }
+        for (ParamGroup& group : target.groups)
+            if (unit.kind != UnitKind::Frozen && static_cast<int32_t>(group.index) == unit.group)
+                group.units.push_back(id);
+        if (unit.kind == UnitKind::Frozen)
+            continue;
+        for (UnitState& state : unit.states) {
+            state.perRank.assign(plan.worldSize(), {});
+            for (uint32_t rank = 0; rank < plan.worldSize(); ++rank)
+                state.perRank[rank] = {target.optimFiles[rank], 0, 0,
+                    state.lean ? unit.partition.payloadOn(rank) : unit.partition.partitionElements()};
+        }
+    }
+}
+
+CheckpointPtr plannedCheckpoint(const Checkpoint& source, const ReshardPlan& plan)
+{
+    auto target = std::make_shared<Checkpoint>(source);
+    target->parallel.dp = plan.worldSize();
+    target->findings.clear();
+    target->modelFiles.clear();
+    target->whole.clear();
+    target->rank0Model = kNoFile;
+    target->rank0Optim = kNoFile;
+    addPlannedFiles(*target, plan);
+    addPlannedUnits(*target, plan);
+    return target;
+}
+
+std::optional<uint64_t> freeSpaceAt(io::FileSystem& files, io::Path path)
+{
+    while (true) {
+        if (const auto space = files.space(path))
+            return space->freeBytes;
+        if (!path.has_parent_path() || path.parent_path() == path)
+            return {};
+        path = path.parent_path();
+    }
+}
+
+std::optional<Error> destinationProblem(const Checkpoint& source, const io::Path& destination)
+{
+    if (destination.empty())
+        return Error{ErrorCode::Usage, Words::tr("Choose the folder to write to.").toStdString(), {}, {}};
+    if (destination.is_relative())
+        return Error{ErrorCode::Usage, Words::tr("The target folder must be an absolute path.").toStdString(),
+            destination.native(), {}};
+    const io::Path from = source.runFolder.lexically_normal();
+    const io::Path to = destination.lexically_normal();
+    const auto begins = [](const io::Path& path, const io::Path& start) {
+        return std::mismatch(start.begin(), start.end(), path.begin(), path.end()).first == start.end();
+    };
+    if (begins(to, from) || begins(from, to))
+        return Error{ErrorCode::Usage,
+            Words::tr("The target must lie neither inside nor around the source run.").toStdString(),
+            destination.native(), Words::tr("Choose a folder beside it.").toStdString()};
+    return {};
+}
+
+QString quoted(const QString& argument)
+{
+    static const QString kPlain
+        = u"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"_s;
+    bool plain = !argument.isEmpty();
+    for (const QChar character : argument)
+        plain = plain && kPlain.contains(character);
+    if (plain)
+        return argument;
+    QString inner = argument;
+    return u'\'' % inner.replace(u"'"_s, u"'\\''"_s) % u'\'';
+}
+
+} // namespace
+
+ReshardPreview previewReshard(
+    io::FileSystem& files, const CheckpointPtr& source, const ReshardWish& wish, const std::stop_token& token)
+{
+    ReshardPreview preview;
+    JobContext job(token);
+    auto plan = planReshard(files, source, wish.options, job);
+    if (!plan) {
+        preview.problem = std::move(plan).error();
+        return preview;
+    }
+    preview.plan = std::move(*plan);
+    preview.target = plannedCheckpoint(*source, *preview.plan);
+    preview.problem = destinationProblem(*source, wish.destination);
+    if (preview.problem)
+        return preview;
+    preview.freeBytes = freeSpaceAt(files, wish.destination);
+    preview.targetExists = files.stat(wish.destination / preview.plan->targetName()).has_value();
+    if (preview.freeBytes && *preview.freeBytes < preview.plan->writesBytes())
+        preview.problem = Error{ErrorCode::NoSpace,
+            Words::tr("There is not enough room: %1 are needed, %2 are free.")
+                .arg(bytesText(preview.plan->writesBytes()), bytesText(*preview.freeBytes))
+                .toStdString(),
+            wish.destination.native(), {}};
+    else if (preview.targetExists && !wish.force)
+        preview.problem
+            = Error{ErrorCode::TargetExists, Words::tr("The target exists already.").toStdString(),
+                (wish.destination / preview.plan->targetName()).native(),
+                Words::tr("Choose another folder or tick “Replace an existing target”.").toStdString()};
+    return preview;
+}
+
+QString reshardCommand(const Checkpoint& source, const ReshardWish& wish)
+{
+    QStringList words{u"shardscope"_s, u"reshard"_s,
+        quoted(QString::fromStdString(source.runFolder.native())),
+        quoted(QString::fromStdString(wish.destination.native())), u"--world-size"_s,
+        QString::number(wish.options.worldSize)};
+    if (!source.latest || *source.latest != source.tag)
+        words << u"--tag"_s << quoted(QString::fromStdString(source.tag));
+    if (wish.options.subGroupSize)
+        words << u"--sub-group-size"_s << QString::number(*wish.options.subGroupSize);
+    if (!wish.options.tagOut.empty())
+        words << u"--tag-out"_s << quoted(QString::fromStdString(wish.options.tagOut));
+    if (!wish.options.writePointer)
+        words << u"--no-latest"_s;
+    if (!wish.verify)
+        words << u"--no-verify"_s;
+    if (wish.force)
+        words << u"--force"_s;
+    return words.join(u' ');
+}
+
+} // namespace shardscope::ui

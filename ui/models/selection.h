@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/ids.h"
+
+#include <QObject>
+#include <QString>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace shardscope::ui {
+
+/// A block of a unit's flat buffers: ranks [rankBegin, rankEnd) × elements [begin, end) of each rank's
+/// buffer.
+struct FlatBlock {
+    uint32_t rankBegin = 0;
+    uint32_t rankEnd = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    bool operator==(const FlatBlock&) const = default;
+};
+
+/// What is selected. Every part is optional; parts that are set belong together.
+struct SelectedThing {
+    ParamId param = kNoParam;
+    std::string state; ///< "fp32", "exp_avg", …; empty: the unit's first
+    std::optional<uint32_t> rank; ///< dp rank
+    UnitId unit = kNoUnit;
+    std::optional<FlatBlock> block; ///< inside `unit`
+    FileId file = kNoFile;
+    std::optional<uint32_t> record; ///< index into the file's zip records
+    std::optional<uint64_t> byte; ///< from the start of the file
+    bool operator==(const SelectedThing&) const = default;
+
+    [[nodiscard]] bool isEmpty() const { return *this == SelectedThing{}; }
+};
+
+/// The one thing all views show. Views meet here and know nothing of each other.
+///
+/// Ids are positions in the current checkpoint; the window clears or translates the selection when another
+/// one is shown. GUI thread only.
+class Selection : public QObject
+{
+    Q_OBJECT
+public:
+    using QObject::QObject;
+
+    [[nodiscard]] const SelectedThing& current() const { return m_current; }
+    /// Selects; emits changed() only when it is something else.
+    void select(SelectedThing thing);
+    void selectParam(ParamId param);
+    void selectRank(uint32_t rank);
+    void selectFile(FileId file, std::optional<uint32_t> record = {}, std::optional<uint64_t> byte = {});
+    void clear() { select({}); }
+
+    /// What lies under the pointer, in one line for the status bar; empty when nothing does.
+    void setHoverText(const QString& text);
+    /// The sum of what is selected, in one line for the status bar.
+    void setSumText(const QString& text);
+
+Q_SIGNALS:
+    void changed(const shardscope::ui::SelectedThing& now);
+    void hoverTextChanged(const QString& text);
+    void sumTextChanged(const QString& text);
+    /// A view asks for another page to come to the front, by the page's object name ("mapPage", "filesPage",
+    /// …).
+    void pageRequested(const QString& pageName);
+
+private:
+    SelectedThing m_current;
+    QString m_hoverText;
+    QString m_sumText;
+};
+
+} // namespace shardscope::ui

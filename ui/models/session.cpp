@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/session.h"
+
+#include "ui/models/text.h"
+
+namespace shardscope::ui {
+
+namespace {
+
+FileId fileByName(const Checkpoint& checkpoint, const std::string& name)
+{
+    for (size_t i = 0; i < checkpoint.files.size(); ++i)
+        if (checkpoint.files[i].name == name)
+            return FileId{static_cast<uint32_t>(i)};
+    return kNoFile;
+}
+
+bool sameLayout(const FlatUnit& a, const FlatUnit& b)
+{
+    return a.kind == b.kind && a.group == b.group && a.subgroup == b.subgroup
+        && a.partition.partitionElements() == b.partition.partitionElements()
+        && a.partition.ranks() == b.partition.ranks();
+}
+
+} // namespace
+
+SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, const Checkpoint& to)
+{
+    SelectedThing result;
+    result.state = thing.state;
+    if (thing.rank && *thing.rank < to.parallel.dp)
+        result.rank = thing.rank;
+    if (thing.param != kNoParam && index(thing.param) < from.params.size())
+        result.param = to.findParam(from.params[index(thing.param)].name).value_or(kNoParam);
+    if (thing.unit != kNoUnit && index(thing.unit) < from.units.size() && index(thing.unit) < to.units.size()
+        && sameLayout(from.units[index(thing.unit)], to.units[index(thing.unit)])) {
+        result.unit = thing.unit;
+        result.block = thing.block;
+    }
+    if (thing.file != kNoFile && index(thing.file) < from.files.size()) {
+        result.file = fileByName(to, from.files[index(thing.file)].name);
+        if (result.file != kNoFile) {
+            result.record = thing.record;
+            result.byte = thing.byte;
+        }
+    }
+    return result;
+}
+
+Session::Session(io::FileSystem& files, QObject* parent)
+    : QObject(parent)
+    , m_files(files)
+{
+}
+
+Session::~Session() = default;
+
+void Session::open(const io::Path& path, const std::string& tag)
+{
+    const bool refining = m_checkpoint && path == m_path && tag == m_tag;
+    m_path = path;
+    m_tag = tag;
+    m_staged = false;
+    m_watcher.cancel();
+    m_opening = true;
+    Q_EMIT openingChanged(true);
+    m_opener.run<Stage>(
+        [&files = m_files, path, tag](
+            const std::stop_token& token, const std::function<void(Stage)>& deliver) {
+            JobContext job(token, [&deliver](const Progress& progress) {
+                Stage stage;
+                stage.progress = toText(progress.phase);
+                if (progress.bytesTotal > 0)
+                    stage.progress
+                        += u' ' % bytesText(progress.bytesDone) % u" / " % bytesText(progress.bytesTotal);
+                deliver(std::move(stage));
+            });
+            OpenOptions options;
+            options.tag = tag;
+            for (const OpenDepth depth : {OpenDepth::Structure, OpenDepth::Full}) {
+                options.depth = depth;
+                Stage stage;
+                stage.result = openCheckpoint(files, path, options, job);
+                stage.last = depth == OpenDepth::Full || !*stage.result;
+                if (job.cancelled())
+                    return;
+                const bool last = stage.last;
+                deliver(std::move(stage));
+                if (last)
+                    return;
+            }
+        },
+        [this, refining](Stage stage) { receive(std::move(stage), refining); });
+}
+
+void Session::receive(Stage stage, bool refining)
+{
+    if (!stage.result) {
+        Q_EMIT progressChanged(stage.progress);
+        return;
+    }
+    if (stage.last) {
+        m_opening = false;
+        Q_EMIT progressChanged({});
+        Q_EMIT openingChanged(false);
+    }
+    if (!*stage.result) {
+        Q_EMIT openFailed(stage.result->error());
+        return;
+    }
+    show(std::move(**stage.result), refining || m_staged);
+    m_staged = true;
+}
+
+void Session::show(OpenedCheckpoint opened, bool refined)
+{
+    const CheckpointPtr former = std::exchange(m_checkpoint, std::move(opened.checkpoint));
+    SelectedThing thing;
+    if (refined && former)
+        thing = translated(m_selection.current(), *former, *m_checkpoint);
+    else if (!opened.selectedFile.empty())
+        thing.file = fileByName(*m_checkpoint, opened.selectedFile);
+    // Views drop their old ids before they hear of the new snapshot, and take up the selection after it.
+    m_selection.clear();
+    Q_EMIT checkpointChanged(m_checkpoint, refined);
+    m_selection.select(std::move(thing));
+}
+
+void Session::reload()
+{
+    if (!m_path.empty())
+        open(io::Path(m_path), std::string(m_tag));
+}
+
+void Session::close()
+{
+    m_opener.cancel();
+    m_watcher.cancel();
+    m_path.clear();
+    m_tag.clear();
+    m_selection.clear();
+    m_checkpoint.reset();
+    if (std::exchange(m_opening, false))
+        Q_EMIT openingChanged(false);
+    Q_EMIT checkpointChanged(nullptr, false);
+}
+
+void Session::checkOnDisk()
+{
+    if (!m_checkpoint || m_opening)
+        return;
+    m_watcher.run<bool>(
+        [&files = m_files, checkpoint = m_checkpoint](
+            const std::stop_token& token, const std::function<void(bool)>& deliver) {
+            for (const CheckpointFile& file : checkpoint->files) {
+                if (token.stop_requested())
+                    return;
+                const auto info = files.stat(file.path);
+                const bool wasThere = file.status != FileStatus::Missing;
+                if (info.has_value() != wasThere || (info && info->identity != file.identity)) {
+                    deliver(true);
+                    return;
+                }
+            }
+        },
+        [this](bool) { Q_EMIT changedOnDisk(); });
+}
+
+} // namespace shardscope::ui

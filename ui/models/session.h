@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/open.h"
+#include "ui/jobs/latest_only.h"
+#include "ui/models/selection.h"
+
+#include <QObject>
+
+#include <optional>
+
+namespace shardscope::ui {
+
+/// The open checkpoint: one at a time, read in two stages on a worker thread.
+///
+/// The first snapshot is shown as soon as rank 0's files are understood, the second replaces it when every
+/// file was read. Snapshots are immutable; the selection is carried over by name. The latest open() wins.
+class Session : public QObject
+{
+    Q_OBJECT
+public:
+    explicit Session(io::FileSystem& files, QObject* parent = nullptr);
+    ~Session() override;
+
+    void open(const io::Path& path, const std::string& tag = {});
+    void reload();
+    void close();
+
+    [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
+    [[nodiscard]] const io::Path& path() const { return m_path; }
+    [[nodiscard]] bool isOpening() const { return m_opening; }
+    [[nodiscard]] Selection& selection() { return m_selection; }
+    [[nodiscard]] io::FileSystem& files() const { return m_files; }
+
+    /// Looks on a worker whether files are still those that were read; changedOnDisk() tells if not.
+    void checkOnDisk();
+
+Q_SIGNALS:
+    void openingChanged(bool opening);
+    /// A snapshot was swapped in; null after close(). `refined`: the same checkpoint, read more deeply.
+    void checkpointChanged(const shardscope::CheckpointPtr& checkpoint, bool refined);
+    void openFailed(const shardscope::Error& error);
+    void progressChanged(const QString& text);
+    void changedOnDisk();
+
+private:
+    struct Stage {
+        QString progress;
+        std::optional<Result<OpenedCheckpoint>> result;
+        bool last = false;
+    };
+    void receive(Stage stage, bool refining);
+    void show(OpenedCheckpoint opened, bool refined);
+
+    io::FileSystem& m_files;
+    Selection m_selection;
+    io::Path m_path;
+    std::string m_tag;
+    CheckpointPtr m_checkpoint;
+    bool m_opening = false;
+    bool m_staged = false; ///< a snapshot of the checkpoint being opened is already shown
+    LatestOnly m_opener;
+    LatestOnly m_watcher;
+};
+
+/// The same thing in another snapshot of the checkpoint, by names; what is gone is left out.
+SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, const Checkpoint& to);
+
+} // namespace shardscope::ui

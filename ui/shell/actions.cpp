@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/shell/actions.h"
+
+#include "ui/shell/icons.h"
+
+#include <QAction>
+#include <QActionGroup>
+#include <QCoreApplication>
+#include <QWidget>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Actions)
+};
+
+} // namespace
+
+Actions makeActions(const Theme& theme, QWidget* parent)
+{
+    const auto make = [&](const QString& name, const QString& text, const QList<QKeySequence>& keys,
+                          const QString& icon = {}) {
+        auto* action = new QAction(text, parent);
+        action->setObjectName(name);
+        action->setShortcuts(keys);
+        if (!icon.isEmpty())
+            action->setIcon(themedIcon(theme, icon));
+        QString tip = action->text().remove(u'&').remove(u"…"_s);
+        if (!keys.isEmpty())
+            tip += u" ("_s % keys.first().toString(QKeySequence::NativeText) % u')';
+        action->setToolTip(tip);
+        parent->addAction(action);
+        return action;
+    };
+    Actions actions;
+    actions.open = make(u"actionOpen"_s, Words::tr("&Open Folder…"), {QKeySequence::Open}, u"open"_s);
+    actions.openFile
+        = make(u"actionOpenFile"_s, Words::tr("Open &File…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_O}, u"file"_s);
+    actions.reload = make(u"actionReload"_s, Words::tr("&Reload"), {Qt::Key_F5}, u"reload"_s);
+    actions.close = make(u"actionClose"_s, Words::tr("&Close Checkpoint"), {Qt::CTRL | Qt::Key_W});
+    actions.quit = make(u"actionQuit"_s, Words::tr("&Quit"), {Qt::CTRL | Qt::Key_Q});
+    actions.back = make(u"actionBack"_s, Words::tr("&Back"), {Qt::ALT | Qt::Key_Left}, u"back"_s);
+    actions.forward
+        = make(u"actionForward"_s, Words::tr("&Forward"), {Qt::ALT | Qt::Key_Right}, u"forward"_s);
+    actions.find = make(u"actionFind"_s, Words::tr("F&ilter"), {QKeySequence::Find}, u"search"_s);
+    actions.goTo = make(u"actionGoTo"_s, Words::tr("&Go to Address…"), {Qt::CTRL | Qt::Key_G}, u"target"_s);
+    actions.reshard
+        = make(u"actionReshard"_s, Words::tr("&Reshard…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
+    const std::array names = {u"actionOverview"_s, u"actionMap"_s, u"actionParameters"_s, u"actionFiles"_s};
+    const std::array texts = {
+        Words::tr("&Overview"), Words::tr("Partition &Map"), Words::tr("&Parameters"), Words::tr("&Files")};
+    const std::array icons = {u"overview"_s, u"map"_s, u"table"_s, u"file"_s};
+    for (size_t i = 0; i < actions.pages.size(); ++i)
+        actions.pages[i] = make(names[i], texts[i],
+            {QKeySequence(QKeyCombination(Qt::CTRL, static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(i))))},
+            icons[i]);
+    actions.themeGroup = new QActionGroup(parent);
+    const std::array themeNames = {u"actionThemeSystem"_s, u"actionThemeLight"_s, u"actionThemeDark"_s};
+    const std::array themeTexts = {Words::tr("Like the &Desktop"), Words::tr("&Light"), Words::tr("&Dark")};
+    for (size_t i = 0; i < actions.themes.size(); ++i) {
+        actions.themes[i] = make(themeNames[i], themeTexts[i], {});
+        actions.themes[i]->setCheckable(true);
+        actions.themeGroup->addAction(actions.themes[i]);
+    }
+    actions.fullScreen = make(u"actionFullScreen"_s, Words::tr("F&ull Screen"), {Qt::Key_F11});
+    actions.fullScreen->setCheckable(true);
+    actions.resetLayout = make(u"actionResetLayout"_s, Words::tr("Reset &Layout"), {});
+    actions.shortcuts = make(u"actionShortcuts"_s, Words::tr("&Keyboard Shortcuts"),
+        {Qt::Key_F1, Qt::Key_Question}, u"keyboard"_s);
+    actions.about = make(u"actionAbout"_s, Words::tr("&About Shardscope"), {});
+    actions.reshard->setIconText(Words::tr("Reshard"));
+    actions.setOpen(false, false);
+    actions.back->setEnabled(false);
+    actions.forward->setEnabled(false);
+    return actions;
+}
+
+QList<QAction*> Actions::all() const
+{
+    QList<QAction*> list{open, openFile, reload, close, back, forward, find, goTo, reshard};
+    for (QAction* page : pages)
+        list.append(page);
+    list << fullScreen << shortcuts << quit;
+    return list;
+}
+
+void Actions::setOpen(bool isOpen, bool canReshard) const
+{
+    for (QAction* action : {reload, close, find, goTo})
+        action->setEnabled(isOpen);
+    for (QAction* page : pages)
+        page->setEnabled(isOpen);
+    reshard->setEnabled(canReshard);
+}
+
+} // namespace shardscope::ui

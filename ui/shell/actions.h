@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/shell/theme.h"
+
+#include <QList>
+
+#include <array>
+
+class QAction;
+class QActionGroup;
+class QMenuBar;
+class QWidget;
+
+namespace shardscope::ui {
+
+/// Every action of the window, made in one place: text, key, icon, object name. Who makes them connects them.
+struct Actions {
+    QAction* open = nullptr;
+    QAction* openFile = nullptr;
+    QAction* reload = nullptr;
+    QAction* close = nullptr;
+    QAction* quit = nullptr;
+    QAction* back = nullptr;
+    QAction* forward = nullptr;
+    QAction* find = nullptr;
+    QAction* goTo = nullptr;
+    QAction* reshard = nullptr;
+    std::array<QAction*, 4> pages{}; ///< Overview, map, Parameters, Files
+    std::array<QAction*, 3> themes{}; ///< by ThemeMode
+    QActionGroup* themeGroup = nullptr;
+    QAction* fullScreen = nullptr;
+    QAction* resetLayout = nullptr;
+    QAction* shortcuts = nullptr;
+    QAction* about = nullptr;
+
+    /// In the order of the shortcut sheet.
+    [[nodiscard]] QList<QAction*> all() const;
+    /// What needs an open checkpoint.
+    void setOpen(bool open, bool canReshard) const;
+};
+
+Actions makeActions(const Theme& theme, QWidget* parent);
+
+} // namespace shardscope::ui

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QProxyStyle>
+
+namespace shardscope::ui {
+
+/// Fusion with flat scroll bars, room in table headers, and frames that can be seen on a dark ground.
+class AppStyle : public QProxyStyle
+{
+    Q_OBJECT
+public:
+    AppStyle();
+
+    [[nodiscard]] int pixelMetric(
+        PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override;
+    [[nodiscard]] QRect subElementRect(
+        SubElement element, const QStyleOption* option, const QWidget* widget) const override;
+    void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+        const QWidget* widget) const override;
+    void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
+        const QWidget* widget) const override;
+    [[nodiscard]] QRect subControlRect(ComplexControl control, const QStyleOptionComplex* option,
+        SubControl part, const QWidget* widget) const override;
+};
+
+} // namespace shardscope::ui

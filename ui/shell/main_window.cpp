@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/shell/main_window.h"
+
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/text.h"
+#include "ui/views/details_panel.h"
+#include "ui/views/explorer_panel.h"
+#include "ui/views/files_page.h"
+#include "ui/views/map_page.h"
+#include "ui/views/overview_page.h"
+#include "ui/views/parameters_page.h"
+#include "ui/views/start_page.h"
+#include "ui/widgets/breadcrumb.h"
+#include "ui/widgets/filter_field.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QApplication>
+#include <QDockWidget>
+#include <QLabel>
+#include <QStackedWidget>
+#include <QTabWidget>
+#include <QToolBar>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, QWidget* parent)
+    : QMainWindow(parent)
+    , m_theme(theme)
+    , m_settings(settings)
+    , m_session(files)
+    , m_actions(makeActions(theme, this))
+{
+    setObjectName(u"mainWindow"_s);
+    setWindowTitle(tr("Shardscope"));
+    setAcceptDrops(true);
+    setDockNestingEnabled(true);
+    resize(1440, 900);
+    makePages();
+    makeDocks();
+    makeToolBar();
+    makeMenus();
+    makeStatusBar();
+    connectActions();
+    connectSession();
+    connectPages();
+    m_defaultDocks = saveState(Settings::kFormat);
+    restore();
+    showCheckpoint(nullptr, false);
+}
+
+MainWindow::~MainWindow() = default;
+
+void MainWindow::connectSession()
+{
+    connect(&m_session, &Session::checkpointChanged, this, &MainWindow::showCheckpoint);
+    connect(&m_session, &Session::openFailed, this, &MainWindow::showOpenError);
+    connect(&m_session, &Session::openingChanged, this, [this](bool opening) {
+        if (!opening)
+            rememberRecent();
+        updateStatus();
+    });
+    connect(&m_session, &Session::progressChanged, this, [this](const QString& text) {
+        if (!text.isEmpty())
+            m_statusTitle->setText(text);
+        else
+            updateStatus();
+    });
+    connect(&m_session, &Session::changedOnDisk, this, [this] {
+        m_messages->showMessage(
+            Severity::Info, tr("Files of this checkpoint changed on disk."), tr("Reload"));
+    });
+    connect(m_messages, &MessageBar::actionTriggered, &m_session, &Session::reload);
+    Selection& shared = m_session.selection();
+    connect(&shared, &Selection::changed, this, &MainWindow::rememberPlace);
+    connect(&shared, &Selection::hoverTextChanged, m_statusHover, &QLabel::setText);
+    connect(&shared, &Selection::sumTextChanged, m_statusSum, &QLabel::setText);
+    connect(&shared, &Selection::pageRequested, this,
+        [this](const QString& name) { showPage(name.chopped(4)); }); // "mapPage" → "map"
+    connect(&m_history, &SelectionHistory::revisit, this, &MainWindow::revisit);
+    connect(&m_history, &SelectionHistory::changed, this, [this] {
+        m_actions.back->setEnabled(m_history.canGoBack());
+        m_actions.forward->setEnabled(m_history.canGoForward());
+    });
+    connect(&m_jobs, &JobList::added, m_jobsDock, [this] {
+        m_jobsDock->show();
+        m_jobsDock->raise();
+    });
+    connect(&m_jobs, &JobList::activeCountChanged, this, &MainWindow::updateJobsLabel);
+    connect(&m_jobs, &JobList::ended, this, [this] { QApplication::alert(this); });
+}
+
+void MainWindow::openPath(const QString& path, const QString& tag)
+{
+    m_messages->hide();
+    m_start->showOpening(path);
+    m_session.open(toPath(path), tag.toStdString());
+}
+
+void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
+{
+    m_overview->setCheckpoint(checkpoint);
+    m_map->setCheckpoint(checkpoint);
+    m_parameters->setCheckpoint(checkpoint);
+    m_filesPage->setCheckpoint(checkpoint);
+    m_explorer->setCheckpoint(checkpoint);
+    m_details->setCheckpoint(checkpoint);
+    m_breadcrumb->setCheckpoint(checkpoint);
+    m_actions.setOpen(
+        checkpoint != nullptr, checkpoint && !checkpoint->units.empty() && !checkpoint->modelError);
+    m_stack->setCurrentIndex(checkpoint ? 1 : 0);
+    showDocks(checkpoint != nullptr);
+    m_filter->setEnabled(checkpoint != nullptr);
+    m_history.clear();
+    if (!refined) {
+        m_parameterFilter.clear();
+        m_fileFilter.clear();
+        m_filter->clear();
+        m_filterCount->clear();
+        m_parameters->setFilter({});
+        m_filesPage->setFilter({});
+        m_messages->hide();
+        m_tabs->setCurrentIndex(0);
+    }
+    if (!checkpoint) {
+        m_start->clearMessages();
+        setWindowTitle(tr("Shardscope"));
+    } else {
+        setWindowTitle(tr("%1 – %2 – Shardscope")
+                           .arg(toText(checkpoint->tag), pathText(checkpoint->runFolder.filename())));
+        rememberPlace();
+    }
+    updateStatus();
+}
+
+void MainWindow::showOpenError(const Error& error)
+{
+    if (m_session.checkpoint())
+        m_messages->showError(error);
+    else
+        m_start->showError(error);
+}
+
+bool MainWindow::isSettled() const
+{
+    return !m_session.isOpening() && !m_parameters->isBusy() && !m_filesPage->isBusy()
+        && !m_explorer->isBusy() && !m_details->isBusy()
+        && (!m_map->isVisible() || m_map->mapView()->canvas()->tilesUnderWay() == 0);
+}
+
+bool MainWindow::showPage(const QString& name)
+{
+    for (int i = 0; i < m_tabs->count(); ++i) {
+        if (m_tabs->widget(i)->objectName() != QString(name % u"Page"_s))
+            continue;
+        m_tabs->setCurrentIndex(i);
+        return true;
+    }
+    return false;
+}
+
+void MainWindow::onPageChanged()
+{
+    const bool files = m_tabs->currentWidget() == m_filesPage;
+    m_changingFilter = true;
+    m_filter->setText(files ? m_fileFilter : m_parameterFilter);
+    m_filter->setPlaceholderText(files ? tr("Filter files (Ctrl+F)") : tr("Filter parameters (Ctrl+F)"));
+    m_changingFilter = false;
+    m_filterCount->setVisible(!files);
+    rememberPlace();
+}
+
+void MainWindow::onFilterTyped(const QString& text)
+{
+    if (m_changingFilter)
+        return;
+    if (m_tabs->currentWidget() == m_filesPage) {
+        m_fileFilter = text;
+        m_filesPage->setFilter(text);
+    } else {
+        m_parameterFilter = text;
+        m_parameters->setFilter(text);
+    }
+}
+
+void MainWindow::onFiltered(qulonglong shown, qulonglong total, const QString& problem)
+{
+    m_filter->setProblem(problem);
+    m_filterCount->setText(m_parameterFilter.trimmed().isEmpty()
+            ? QString()
+            : tr("%1 of %2").arg(countText(shown), countText(total)));
+}
+
+void MainWindow::rememberPlace()
+{
+    if (!m_session.checkpoint() || m_tabs->currentWidget() == nullptr)
+        return;
+    m_history.visit(
+        {m_session.selection().current(), m_tabs->currentWidget()->objectName(), m_parameterFilter});
+}
+
+void MainWindow::revisit(const HistoryPlace& place)
+{
+    showPage(place.page.chopped(4));
+    if (m_tabs->currentWidget() != m_filesPage)
+        m_filter->setText(place.filter);
+    m_session.selection().select(place.thing);
+}
+
+void MainWindow::rememberRecent()
+{
+    const CheckpointPtr& checkpoint = m_session.checkpoint();
+    if (!checkpoint || m_session.path().empty())
+        return;
+    RecentEntry entry;
+    const io::Path& run = checkpoint->runFolder.empty() ? m_session.path() : checkpoint->runFolder;
+    entry.path = QString::fromStdString(run.native());
+    if (!checkpoint->latest || *checkpoint->latest != checkpoint->tag)
+        entry.tag = QString::fromStdString(checkpoint->tag);
+    entry.title = titleText(*checkpoint);
+    for (const CheckpointFile& file : checkpoint->files)
+        entry.bytes += file.identity.bytes;
+    entry.tags = static_cast<int>(checkpoint->tags.size());
+    entry.when = QDateTime::currentDateTime();
+    m_settings.remember(entry);
+}
+
+void MainWindow::updateStatus()
+{
+    const CheckpointPtr& checkpoint = m_session.checkpoint();
+    if (!checkpoint) {
+        m_statusTitle->setText(
+            m_session.isOpening() ? tr("Opening…") : tr("Read-only: nothing here changes files"));
+        return;
+    }
+    uint64_t bytes = 0;
+    for (const CheckpointFile& file : checkpoint->files)
+        bytes += file.identity.bytes;
+    QString text = titleText(*checkpoint);
+    if (!checkpoint->params.empty())
+        text += u" · "_s % tr("%1 parameters").arg(countText(checkpoint->params.size()));
+    text += u" · "_s % bytesText(bytes);
+    if (m_session.isOpening())
+        text += u" · "_s % tr("reading on…");
+    m_statusTitle->setText(text);
+}
+
+void MainWindow::updateJobsLabel(int active)
+{
+    m_statusJobs->setText(active == 0 ? QString()
+            : active == 1             ? tr("1 job runs")
+                                      : tr("%1 jobs run").arg(active));
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/job.h"
+#include "ui/models/selection_history.h"
+#include "ui/models/session.h"
+#include "ui/shell/actions.h"
+#include "ui/shell/settings.h"
+
+#include <QMainWindow>
+
+class QLabel;
+class QStackedWidget;
+class QTabWidget;
+
+namespace shardscope::ui {
+
+class Breadcrumb;
+class DetailsPanel;
+class ExplorerPanel;
+class FilesPage;
+class FilterField;
+class JobsPanel;
+class MapPage;
+class MessageBar;
+class OverviewPage;
+class ParametersPage;
+class ReshardDialog;
+class StartPage;
+
+/// The window: puts pages, docks and actions together and wires them to session, selection and jobs. What a
+/// page shows is the page's business.
+class MainWindow : public QMainWindow
+{
+    Q_OBJECT
+public:
+    MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, QWidget* parent = nullptr);
+    ~MainWindow() override;
+
+    void openPath(const QString& path, const QString& tag = {});
+    /// By object name without "Page": "overview", "map", "parameters", "files". False when there is none.
+    bool showPage(const QString& name);
+    /// The reshard dialog, or null when the checkpoint cannot be resharded.
+    ReshardDialog* showReshardDialog();
+    /// Nothing is being read, filtered or drawn in the background; jobs do not count.
+    [[nodiscard]] bool isSettled() const;
+
+    [[nodiscard]] Session& session() { return m_session; }
+    [[nodiscard]] Selection& selection() { return m_session.selection(); }
+    [[nodiscard]] JobList& jobs() { return m_jobs; }
+    [[nodiscard]] const Actions& actionSet() const { return m_actions; }
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dragLeaveEvent(QDragLeaveEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void changeEvent(QEvent* event) override;
+
+private:
+    void makePages();
+    void makeDocks();
+    void makeToolBar();
+    void makeMenus();
+    void makeStatusBar();
+    void connectActions();
+    void connectSession();
+    void connectPages();
+    void restore();
+    void resetLayout();
+    void showDocks(bool show);
+
+    void showCheckpoint(const CheckpointPtr& checkpoint, bool refined);
+    void showOpenError(const Error& error);
+    void updateStatus();
+    void updateJobsLabel(int active);
+    void onPageChanged();
+    void onFilterTyped(const QString& text);
+    void onFiltered(qulonglong shown, qulonglong total, const QString& problem);
+    void rememberPlace();
+    void revisit(const HistoryPlace& place);
+    void rememberRecent();
+    void goToPlace(const QString& where);
+    void askForFolder();
+    void askForFile();
+    void askAboutJobs();
+    void showAbout();
+
+    Theme& m_theme;
+    Settings& m_settings;
+    Session m_session;
+    SelectionHistory m_history;
+    JobList m_jobs;
+    Actions m_actions;
+
+    QStackedWidget* m_stack = nullptr;
+    StartPage* m_start = nullptr;
+    MessageBar* m_messages = nullptr;
+    QTabWidget* m_tabs = nullptr;
+    OverviewPage* m_overview = nullptr;
+    MapPage* m_map = nullptr;
+    ParametersPage* m_parameters = nullptr;
+    FilesPage* m_filesPage = nullptr;
+    ExplorerPanel* m_explorer = nullptr;
+    DetailsPanel* m_details = nullptr;
+    JobsPanel* m_jobsPanel = nullptr;
+    QDockWidget* m_explorerDock = nullptr;
+    QDockWidget* m_detailsDock = nullptr;
+    QDockWidget* m_jobsDock = nullptr;
+    QToolBar* m_toolBar = nullptr;
+    Breadcrumb* m_breadcrumb = nullptr;
+    FilterField* m_filter = nullptr;
+    QLabel* m_filterCount = nullptr;
+    QLabel* m_statusTitle = nullptr;
+    QLabel* m_statusHover = nullptr;
+    QLabel* m_statusSum = nullptr;
+    QLabel* m_statusJobs = nullptr;
+    QByteArray m_defaultDocks;
+    QByteArray m_openDocks; ///< as they were when the start page came; empty while a checkpoint is open
+    QString m_parameterFilter;
+    QString m_fileFilter;
+    bool m_changingFilter = false;
+    bool m_closing = false;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// What people do to the window: actions, keys, drops, closing.
+#include "ui/shell/main_window.h"
+
+#include "core/base/build_info.h"
+#include "ui/dialogs/go_to_dialog.h"
+#include "ui/dialogs/reshard_dialog.h"
+#include "ui/dialogs/shortcut_sheet.h"
+#include "ui/jobs/reshard_job.h"
+#include "ui/models/text.h"
+#include "ui/views/explorer_panel.h"
+#include "ui/views/jobs_panel.h"
+#include "ui/views/map_page.h"
+#include "ui/views/overview_page.h"
+#include "ui/views/parameters_page.h"
+#include "ui/views/start_page.h"
+#include "ui/widgets/breadcrumb.h"
+#include "ui/widgets/filter_field.h"
+
+#include <QActionGroup>
+#include <QCloseEvent>
+#include <QDockWidget>
+#include <QFileDialog>
+#include <QMessageBox>
+#include <QMimeData>
+#include <QPushButton>
+#include <QTabWidget>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+void MainWindow::connectActions()
+{
+    connect(m_actions.open, &QAction::triggered, this, &MainWindow::askForFolder);
+    connect(m_actions.openFile, &QAction::triggered, this, &MainWindow::askForFile);
+    connect(m_actions.reload, &QAction::triggered, &m_session, &Session::reload);
+    connect(m_actions.close, &QAction::triggered, &m_session, &Session::close);
+    connect(m_actions.quit, &QAction::triggered, this, &QWidget::close);
+    connect(m_actions.back, &QAction::triggered, &m_history, &SelectionHistory::back);
+    connect(m_actions.forward, &QAction::triggered, &m_history, &SelectionHistory::forward);
+    connect(m_actions.find, &QAction::triggered, this, [this] {
+        m_filter->setFocus(Qt::ShortcutFocusReason);
+        m_filter->selectAll();
+    });
+    connect(m_actions.goTo, &QAction::triggered, this, [this] {
+        auto* dialog = new GoToDialog(m_session.checkpoint(), m_session.selection(), this);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->open();
+    });
+    connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);
+    for (size_t i = 0; i < m_actions.pages.size(); ++i)
+        connect(m_actions.pages[i], &QAction::triggered, this, [this, i] {
+            m_tabs->setCurrentIndex(static_cast<int>(i));
+            m_tabs->currentWidget()->setFocus(Qt::ShortcutFocusReason);
+        });
+    for (size_t i = 0; i < m_actions.themes.size(); ++i)
+        connect(m_actions.themes[i], &QAction::triggered, this, [this, i] {
+            m_settings.setThemeMode(static_cast<ThemeMode>(i));
+            m_theme.setMode(static_cast<ThemeMode>(i));
+        });
+    m_actions.themes[static_cast<size_t>(m_theme.mode())]->setChecked(true);
+    connect(m_actions.fullScreen, &QAction::toggled, this,
+        [this](bool on) { on ? showFullScreen() : showNormal(); });
+    connect(m_actions.resetLayout, &QAction::triggered, this, &MainWindow::resetLayout);
+    connect(m_actions.shortcuts, &QAction::triggered, this, [this] {
+        auto* sheet = new ShortcutSheet(m_actions.all(), this);
+        sheet->setAttribute(Qt::WA_DeleteOnClose);
+        sheet->open();
+    });
+    connect(m_actions.about, &QAction::triggered, this, &MainWindow::showAbout);
+}
+
+void MainWindow::connectPages()
+{
+    connect(m_start, &StartPage::openRequested, this, &MainWindow::askForFolder);
+    connect(m_start, &StartPage::recentRequested, this, &MainWindow::openPath);
+    connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::onPageChanged);
+    connect(m_filter, &QLineEdit::textChanged, this, &MainWindow::onFilterTyped);
+    connect(m_filter, &FilterField::accepted, this, [this] {
+        if (m_tabs->currentWidget()->objectName() != "filesPage"_L1)
+            showPage(u"parameters"_s);
+        m_tabs->currentWidget()->setFocus(Qt::OtherFocusReason);
+    });
+    connect(m_parameters, &ParametersPage::filtered, this, &MainWindow::onFiltered);
+    connect(m_parameters, &ParametersPage::parameterActivated, this, [this] { showPage(u"map"_s); });
+    connect(m_map, &MapPage::parameterActivated, this, [this](ParamId param) {
+        m_session.selection().selectParam(param);
+        showPage(u"parameters"_s);
+    });
+    const auto openTag = [this](const QString& tag) {
+        const CheckpointPtr& checkpoint = m_session.checkpoint();
+        if (checkpoint && !checkpoint->runFolder.empty())
+            openPath(QString::fromStdString(checkpoint->runFolder.native()), tag);
+    };
+    connect(m_overview, &OverviewPage::tagRequested, this, openTag);
+    connect(m_breadcrumb, &Breadcrumb::tagRequested, this, openTag);
+    connect(m_overview, &OverviewPage::placeRequested, this, &MainWindow::goToPlace);
+    connect(m_explorer, &ExplorerPanel::filterRequested, this, [this](const QString& filter) {
+        showPage(u"parameters"_s);
+        m_filter->setText(filter);
+    });
+    connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
+}
+
+void MainWindow::goToPlace(const QString& where)
+{
+    const CheckpointPtr& checkpoint = m_session.checkpoint();
+    for (size_t i = 0; i < checkpoint->files.size(); ++i) {
+        if (toText(checkpoint->files[i].name) != where && pathText(checkpoint->files[i].path) != where)
+            continue;
+        m_session.selection().selectFile(FileId{static_cast<uint32_t>(i)});
+        showPage(u"files"_s);
+        return;
+    }
+    if (auto thing = selectionOf(*checkpoint, where)) {
+        m_session.selection().select(std::move(*thing));
+        showPage(u"map"_s);
+    }
+}
+
+ReshardDialog* MainWindow::showReshardDialog()
+{
+    if (!m_actions.reshard->isEnabled())
+        return nullptr;
+    auto* dialog = new ReshardDialog(
+        m_session.files(), m_session.checkpoint(), m_settings.lastTarget(), m_theme, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &ReshardDialog::startRequested, this,
+        [this, run = m_session.checkpoint()->runFolder](
+            const std::shared_ptr<const ReshardPlan>& plan, const ReshardWish& wish) {
+            ExecuteOptions options;
+            options.destination = wish.destination;
+            options.sourceRunFolder = run;
+            options.verify = wish.verify;
+            options.force = wish.force;
+            m_settings.setLastTarget(QString::fromStdString(wish.destination.parent_path().native()));
+            m_jobs.add(makeReshardJob(m_session.files(), plan, options));
+        });
+    dialog->open();
+    return dialog;
+}
+
+void MainWindow::askForFolder()
+{
+    auto* dialog = new QFileDialog(this, tr("Open a Checkpoint Folder"));
+    dialog->setObjectName(u"openFolderDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) { openPath(path); });
+    dialog->open();
+}
+
+void MainWindow::askForFile()
+{
+    auto* dialog
+        = new QFileDialog(this, tr("Open a Checkpoint File"), {}, tr("State files (*.pt);;All files (*)"));
+    dialog->setObjectName(u"openFileDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) { openPath(path); });
+    dialog->open();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event)
+{
+    const QList<QUrl> urls = event->mimeData()->urls();
+    if (urls.size() != 1 || !urls.first().isLocalFile())
+        return;
+    event->setDropAction(Qt::LinkAction);
+    event->accept();
+    m_start->setDropTarget(true);
+}
+
+void MainWindow::dragLeaveEvent(QDragLeaveEvent* /*event*/)
+{
+    m_start->setDropTarget(false);
+}
+
+void MainWindow::dropEvent(QDropEvent* event)
+{
+    m_start->setDropTarget(false);
+    const QList<QUrl> urls = event->mimeData()->urls();
+    if (!urls.isEmpty() && urls.first().isLocalFile())
+        openPath(urls.first().toLocalFile());
+}
+
+void MainWindow::keyPressEvent(QKeyEvent* event)
+{
+    if (event->key() != Qt::Key_Escape) {
+        QMainWindow::keyPressEvent(event);
+        return;
+    }
+    // One thing at a time: the filter, then the selection, then full screen.
+    if (!m_filter->text().isEmpty())
+        m_filter->clear();
+    else if (!m_session.selection().current().isEmpty())
+        m_session.selection().clear();
+    else
+        m_actions.fullScreen->setChecked(false);
+}
+
+void MainWindow::mousePressEvent(QMouseEvent* event)
+{
+    if (event->button() == Qt::BackButton)
+        m_history.back();
+    else if (event->button() == Qt::ForwardButton)
+        m_history.forward();
+    else
+        QMainWindow::mousePressEvent(event);
+}
+
+void MainWindow::changeEvent(QEvent* event)
+{
+    QMainWindow::changeEvent(event);
+    if (event->type() == QEvent::ActivationChange && isActiveWindow())
+        m_session.checkOnDisk();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event)
+{
+    if (m_jobs.activeCount() > 0) {
+        event->ignore();
+        askAboutJobs();
+        return;
+    }
+    if (!m_actions.fullScreen->isChecked())
+        m_settings.setWindow(
+            saveGeometry(), m_openDocks.isEmpty() ? saveState(Settings::kFormat) : m_openDocks);
+    QMainWindow::closeEvent(event);
+}
+
+void MainWindow::askAboutJobs()
+{
+    if (findChild<QMessageBox*>(u"closeQuestion"_s) != nullptr)
+        return;
+    auto* box = new QMessageBox(QMessageBox::Question, tr("Jobs are running"),
+        tr("A job is still writing. What is finished so far is kept, so that the same job can go on later."),
+        QMessageBox::NoButton, this);
+    box->setObjectName(u"closeQuestion"_s);
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    QPushButton* stop = box->addButton(tr("Cancel Jobs and Close"), QMessageBox::DestructiveRole);
+    QPushButton* wait = box->addButton(tr("Close When Done"), QMessageBox::AcceptRole);
+    box->addButton(tr("Stay Open"), QMessageBox::RejectRole);
+    const auto closeWhenIdle = [this] {
+        if (m_closing)
+            return;
+        m_closing = true;
+        connect(&m_jobs, &JobList::activeCountChanged, this, [this](int active) {
+            if (active == 0)
+                close();
+        });
+        if (m_jobs.activeCount() == 0)
+            close();
+    };
+    connect(stop, &QPushButton::clicked, this, [this, closeWhenIdle] {
+        m_jobs.cancelAll();
+        closeWhenIdle();
+    });
+    connect(wait, &QPushButton::clicked, this, closeWhenIdle);
+    box->open();
+}
+
+void MainWindow::restore()
+{
+    const QByteArray geometry = m_settings.geometry();
+    if (!geometry.isEmpty())
+        restoreGeometry(geometry);
+    const QByteArray docks = m_settings.docks();
+    if (!docks.isEmpty())
+        restoreState(docks, Settings::kFormat);
+    m_jobsDock->setVisible(m_jobs.activeCount() > 0);
+}
+
+void MainWindow::showDocks(bool show)
+{
+    if (show == m_openDocks.isEmpty())
+        return;
+    if (!show) {
+        m_openDocks = saveState(Settings::kFormat);
+        m_explorerDock->hide();
+        m_detailsDock->hide();
+        return;
+    }
+    const bool jobs = m_jobsDock->isVisible();
+    restoreState(std::exchange(m_openDocks, {}), Settings::kFormat);
+    m_jobsDock->setVisible(jobs);
+}
+
+void MainWindow::resetLayout()
+{
+    if (!m_openDocks.isEmpty()) {
+        m_openDocks = m_defaultDocks;
+        return;
+    }
+    restoreState(m_defaultDocks, Settings::kFormat);
+    m_jobsDock->setVisible(!m_jobs.jobs().isEmpty());
+}
+
+void MainWindow::showAbout()
+{
+    const BuildInfo info = buildInfo();
+    auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Shardscope"),
+        tr("Shardscope %1 (%2)\n\nInspects and reshards DeepSpeed checkpoints. It never runs what a "
+           "checkpoint "
+           "contains, never changes its input, and re-reads what it writes.\n\nQt %3 · Apache-2.0")
+            .arg(toText(info.version), toText(info.commit), QString::fromLatin1(qVersion())),
+        QMessageBox::Close, this);
+    box->setObjectName(u"aboutBox"_s);
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the window is put together: pages, docks, tool bar, menus, status bar.
+#include "ui/shell/main_window.h"
+
+#include "ui/shell/icons.h"
+#include "ui/views/details_panel.h"
+#include "ui/views/explorer_panel.h"
+#include "ui/views/files_page.h"
+#include "ui/views/jobs_panel.h"
+#include "ui/views/map_page.h"
+#include "ui/views/overview_page.h"
+#include "ui/views/parameters_page.h"
+#include "ui/views/start_page.h"
+#include "ui/widgets/breadcrumb.h"
+#include "ui/widgets/filter_field.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QActionGroup>
+#include <QDockWidget>
+#include <QLabel>
+#include <QMenuBar>
+#include <QStackedWidget>
+#include <QStatusBar>
+#include <QTabBar>
+#include <QTabWidget>
+#include <QToolBar>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+void MainWindow::makePages()
+{
+    Selection& shared = m_session.selection();
+    m_stack = new QStackedWidget(this);
+    m_stack->setObjectName(u"centre"_s);
+    m_start = new StartPage(m_theme, m_settings, m_stack);
+    auto* centre = new QWidget(m_stack);
+    centre->setObjectName(u"pages"_s);
+    m_messages = new MessageBar(m_theme, centre);
+    m_messages->setObjectName(u"windowMessages"_s);
+    m_tabs = new QTabWidget(centre);
+    m_tabs->setObjectName(u"pageTabs"_s);
+    m_tabs->setDocumentMode(true);
+    m_tabs->tabBar()->setAccessibleName(tr("Pages"));
+    m_overview = new OverviewPage(m_theme, m_tabs);
+    m_map = new MapPage(m_theme, shared, m_tabs);
+    m_parameters = new ParametersPage(m_theme, shared, m_tabs);
+    m_filesPage = new FilesPage(m_session.files(), m_theme, shared, m_tabs);
+    m_tabs->addTab(m_overview, themedIcon(m_theme, u"overview"_s, ThemeRole::MutedText), tr("Overview"));
+    m_tabs->addTab(m_map, themedIcon(m_theme, u"map"_s, ThemeRole::MutedText), tr("Partition map"));
+    m_tabs->addTab(m_parameters, themedIcon(m_theme, u"table"_s, ThemeRole::MutedText), tr("Parameters"));
+    m_tabs->addTab(m_filesPage, themedIcon(m_theme, u"file"_s, ThemeRole::MutedText), tr("Files"));
+    auto* rows = new QVBoxLayout(centre);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    rows->addWidget(m_messages);
+    rows->addWidget(m_tabs, 1);
+    m_stack->addWidget(m_start);
+    m_stack->addWidget(centre);
+    setCentralWidget(m_stack);
+}
+
+void MainWindow::makeDocks()
+{
+    const auto make
+        = [this](const QString& name, const QString& title, QWidget* content, Qt::DockWidgetArea area) {
+              auto* dock = new QDockWidget(title, this);
+              dock->setObjectName(name);
+              dock->setWidget(content);
+              addDockWidget(area, dock);
+              return dock;
+          };
+    m_explorer = new ExplorerPanel(m_theme, m_session.selection(), this);
+    m_details = new DetailsPanel(m_theme, m_session.selection(), this);
+    m_jobsPanel = new JobsPanel(m_theme, m_jobs, this);
+    m_explorerDock = make(u"explorerDock"_s, tr("Explorer"), m_explorer, Qt::LeftDockWidgetArea);
+    m_detailsDock = make(u"detailsDock"_s, tr("Details"), m_details, Qt::RightDockWidgetArea);
+    m_jobsDock = make(u"jobsDock"_s, tr("Jobs"), m_jobsPanel, Qt::BottomDockWidgetArea);
+    setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+    setCorner(Qt::BottomRightCorner, Qt::RightDockWidgetArea);
+    resizeDocks({m_explorerDock, m_detailsDock}, {290, 330}, Qt::Horizontal);
+    resizeDocks({m_jobsDock}, {150}, Qt::Vertical);
+    m_jobsDock->hide();
+}
+
+void MainWindow::makeToolBar()
+{
+    m_toolBar = addToolBar(tr("Main tool bar"));
+    m_toolBar->setObjectName(u"mainToolBar"_s);
+    m_toolBar->setMovable(false);
+    m_toolBar->setIconSize(QSize(20, 20));
+    m_toolBar->setContextMenuPolicy(Qt::PreventContextMenu);
+    m_toolBar->addAction(m_actions.open);
+    m_toolBar->addAction(m_actions.reload);
+    m_toolBar->addSeparator();
+    m_toolBar->addAction(m_actions.back);
+    m_toolBar->addAction(m_actions.forward);
+    m_breadcrumb = new Breadcrumb(m_theme, m_session.selection(), m_toolBar);
+    m_toolBar->addWidget(m_breadcrumb);
+    m_filterCount = new QLabel(m_toolBar);
+    m_filterCount->setObjectName(u"filterCount"_s);
+    m_filterCount->setContentsMargins(8, 0, 8, 0);
+    m_toolBar->addWidget(m_filterCount);
+    m_filter = new FilterField(m_theme, m_toolBar);
+    m_toolBar->addWidget(m_filter);
+    m_toolBar->addAction(m_actions.goTo);
+    m_toolBar->addSeparator();
+    m_toolBar->addAction(m_actions.reshard);
+    if (auto* button = qobject_cast<QToolButton*>(m_toolBar->widgetForAction(m_actions.reshard)))
+        button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    for (QAction* action : m_toolBar->actions())
+        if (QWidget* button = m_toolBar->widgetForAction(action);
+            button != nullptr && !action->objectName().isEmpty())
+            button->setObjectName(action->objectName() % u"Button"_s);
+}
+
+void MainWindow::makeMenus()
+{
+    const auto add = [this](const QString& name, const QString& title) {
+        QMenu* menu = menuBar()->addMenu(title);
+        menu->setObjectName(name);
+        return menu;
+    };
+    QMenu* file = add(u"fileMenu"_s, tr("&File"));
+    file->addActions({m_actions.open, m_actions.openFile, m_actions.reload, m_actions.close});
+    file->addSeparator();
+    file->addAction(m_actions.quit);
+    QMenu* go = add(u"goMenu"_s, tr("&Go"));
+    go->addActions({m_actions.back, m_actions.forward, m_actions.goTo, m_actions.find});
+    go->addSeparator();
+    for (QAction* page : m_actions.pages)
+        go->addAction(page);
+    QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
+    checkpoint->addAction(m_actions.reshard);
+    QMenu* view = add(u"viewMenu"_s, tr("&View"));
+    for (QDockWidget* dock : {m_explorerDock, m_detailsDock, m_jobsDock})
+        view->addAction(dock->toggleViewAction());
+    view->addSeparator();
+    QMenu* themes = view->addMenu(tr("&Theme"));
+    themes->setObjectName(u"themeMenu"_s);
+    themes->addActions(m_actions.themeGroup->actions());
+    view->addAction(m_actions.fullScreen);
+    view->addAction(m_actions.resetLayout);
+    QMenu* help = add(u"helpMenu"_s, tr("&Help"));
+    help->addActions({m_actions.shortcuts, m_actions.about});
+}
+
+void MainWindow::makeStatusBar()
+{
+    const auto make = [this](const QString& name, int stretch) {
+        auto* label = new QLabel(this);
+        label->setObjectName(name);
+        label->setTextFormat(Qt::PlainText);
+        label->setContentsMargins(6, 0, 6, 0);
+        label->setMinimumWidth(1);
+        statusBar()->addWidget(label, stretch);
+        return label;
+    };
+    statusBar()->setObjectName(u"statusBar"_s);
+    m_statusTitle = make(u"statusTitle"_s, 3);
+    m_statusHover = make(u"statusHover"_s, 4);
+    m_statusSum = make(u"statusSum"_s, 3);
+    m_statusJobs = make(u"statusJobs"_s, 0);
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/shell/screenshot.h"
+
+#include "ui/dialogs/reshard_dialog.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/text.h"
+#include "ui/shell/main_window.h"
+
+#include <QDeadlineTimer>
+#include <QEventLoop>
+#include <QTimer>
+
+#include <cstdio>
+#include <optional>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kPatienceMs = 60'000;
+
+/// Runs the event loop until `done` says so twice in a row; false when patience ends.
+template <class Done>
+bool waitUntil(Done done)
+{
+    const QDeadlineTimer deadline(kPatienceMs);
+    for (int calm = 0; calm < 3;) {
+        QEventLoop pause;
+        QTimer::singleShot(20, &pause, &QEventLoop::quit);
+        pause.exec();
+        calm = done() ? calm + 1 : 0;
+        if (deadline.hasExpired())
+            return false;
+    }
+    return true;
+}
+
+bool complain(const QString& text)
+{
+    std::fprintf(stderr, "shardscope-gui: %s\n", qUtf8Printable(text));
+    return false;
+}
+
+bool drawn(const QWidget& window)
+{
+    for (const LayoutMapView* map : window.findChildren<LayoutMapView*>())
+        if (map->isVisible() && map->canvas()->tilesUnderWay() > 0)
+            return false;
+    return true;
+}
+
+} // namespace
+
+bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
+{
+    window.resize(wish.size);
+    window.show();
+    std::optional<Error> error;
+    QObject::connect(
+        &window.session(), &Session::openFailed, &window, [&](const Error& why) { error = why; });
+    if (!wish.path.isEmpty()) {
+        window.openPath(wish.path);
+        waitUntil([&] { return window.isSettled(); });
+        if (error)
+            return complain(errorText(*error));
+    }
+    QWidget* shown = &window;
+    if (wish.page == "reshard"_L1) {
+        ReshardDialog* dialog = window.showReshardDialog();
+        if (dialog == nullptr)
+            return complain(u"this checkpoint cannot be resharded"_s);
+        waitUntil([&] { return dialog->preview().plan || dialog->preview().problem; });
+        shown = dialog;
+    } else if (!wish.page.isEmpty() && !window.showPage(wish.page)) {
+        return complain(
+            u"there is no page named “%1”; try overview, map, parameters, files, reshard"_s.arg(wish.page));
+    }
+    (void)shown->grab(); // the first picture asks the map for its tiles
+    if (!waitUntil([&] { return window.isSettled() && drawn(*shown); }))
+        return complain(u"the picture was not ready in time"_s);
+    if (!shown->grab().save(wish.file, "PNG"))
+        return complain(u"cannot write %1"_s.arg(wish.file));
+    return true;
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QSize>
+#include <QString>
+
+namespace shardscope::ui {
+
+class MainWindow;
+
+struct ScreenshotWish {
+    QString file; ///< PNG
+    QString page; ///< "overview", "map", "parameters", "files", "reshard"; empty: what is in front
+    QString path; ///< to open first; empty: the start page
+    QSize size{1440, 900};
+};
+
+/// Waits until everything that is read in the background is on screen, then saves a picture of the window.
+/// False, with the reason on stderr, when the path does not open or the file cannot be written.
+bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish);
+
+} // namespace shardscope::ui

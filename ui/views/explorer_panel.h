@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/latest_only.h"
+#include "ui/models/explorer_model.h"
+#include "ui/models/selection.h"
+#include "ui/shell/theme.h"
+
+#include <QWidget>
+
+class QTreeView;
+
+namespace shardscope::ui {
+
+/// The Explorer dock's content: modules, ranks, files and groups as one tree with size bars.
+class ExplorerPanel : public QWidget
+{
+    Q_OBJECT
+public:
+    ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+    [[nodiscard]] QSize sizeHint() const override { return {290, 500}; }
+    [[nodiscard]] QTreeView* tree() const { return m_tree; }
+    [[nodiscard]] ExplorerModel* model() const { return m_model; }
+    [[nodiscard]] bool isBusy() const { return m_builder.isRunning(); }
+
+Q_SIGNALS:
+    /// A module was activated: show what lies below it, by this filter.
+    void filterRequested(const QString& filter);
+    void ready();
+
+private:
+    void choose(const QModelIndex& at);
+    void activate(const QModelIndex& at);
+    void follow(const SelectedThing& thing);
+    void rememberExpanded();
+    void restoreExpanded();
+
+    Selection& m_selection;
+    QTreeView* m_tree;
+    ExplorerModel* m_model;
+    CheckpointPtr m_checkpoint;
+    QStringList m_expanded;
+    bool m_following = false;
+    LatestOnly m_builder;
+};
+
+} // namespace shardscope::ui

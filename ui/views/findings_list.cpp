@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/views/findings_list.h"
+
+#include "ui/models/text.h"
+#include "ui/shell/icons.h"
+
+#include <QGridLayout>
+#include <QLabel>
+#include <QStringList>
+#include <QToolButton>
+
+#include <algorithm>
+#include <map>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+FindingsList::FindingsList(Theme& theme, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_grid(new QGridLayout(this))
+{
+    setObjectName(u"findingsList"_s);
+    m_grid->setContentsMargins(0, 0, 0, 0);
+    m_grid->setHorizontalSpacing(8);
+    m_grid->setVerticalSpacing(3);
+    m_grid->setColumnStretch(1, 1);
+}
+
+void FindingsList::setFindings(const std::vector<Finding>& findings)
+{
+    while (m_grid->count() > 0) {
+        QLayoutItem* item = m_grid->takeAt(0);
+        delete item->widget();
+        delete item;
+    }
+    m_row = 0;
+    // The same thing said of many files is one line with many places.
+    std::vector<std::vector<const Finding*>> sorted;
+    std::map<std::pair<std::string_view, std::string_view>, size_t> known;
+    for (const Finding& finding : findings) {
+        const auto [entry, fresh] = known.try_emplace({finding.code, finding.message}, sorted.size());
+        if (fresh)
+            sorted.emplace_back();
+        sorted[entry->second].push_back(&finding);
+    }
+    std::stable_sort(sorted.begin(), sorted.end(),
+        [](const auto& a, const auto& b) { return a.front()->severity > b.front()->severity; });
+    for (size_t i = 0; i < sorted.size() && i < kMostRows; ++i)
+        addRow(sorted[i]);
+    if (sorted.size() > kMostRows)
+        m_grid->addWidget(
+            addLabel(u"findingsMore"_s,
+                tr("and %1 more; shardscope inspect lists them all").arg(sorted.size() - kMostRows)),
+            m_row++, 1);
+    if (sorted.empty())
+        m_grid->addWidget(addLabel(u"findingsNone"_s, tr("Nothing odd was seen.")), m_row++, 0, 1, 2);
+}
+
+QLabel* FindingsList::addLabel(const QString& name, const QString& text)
+{
+    auto* label = new QLabel(text, this);
+    label->setObjectName(name);
+    label->setTextFormat(Qt::PlainText);
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    return label;
+}
+
+void FindingsList::addRow(const std::vector<const Finding*>& alike)
+{
+    const Finding& finding = *alike.front();
+    const bool error = finding.severity == Severity::Error;
+    const bool warning = finding.severity == Severity::Warning;
+    auto* mark = new QToolButton(this);
+    mark->setObjectName(u"findingMark"_s);
+    mark->setAutoRaise(true);
+    mark->setIcon(themedIcon(m_theme,
+        error         ? u"error"_s
+            : warning ? u"warning"_s
+                      : u"info"_s,
+        error         ? ThemeRole::Error
+            : warning ? ThemeRole::Warning
+                      : ThemeRole::Info));
+    const QString where = toText(finding.where);
+    mark->setToolTip(where.isEmpty() ? severityText(finding.severity) : tr("Go to %1").arg(where));
+    mark->setAccessibleName(severityText(finding.severity) % u": "_s % toText(finding.message));
+    connect(mark, &QToolButton::clicked, this, [this, where] {
+        if (!where.isEmpty())
+            Q_EMIT placeRequested(where);
+    });
+
+    QStringList places;
+    for (size_t i = 0; i < alike.size() && i < kMostPlaces; ++i)
+        if (!alike[i]->where.empty())
+            places.append(toText(alike[i]->where));
+    if (alike.size() > kMostPlaces)
+        places.append(tr("and %1 more places").arg(alike.size() - kMostPlaces));
+    if (alike.size() == 1)
+        for (size_t i = 0; i < finding.evidence.size() && i < kMostPlaces; ++i)
+            places.append(toText(finding.evidence[i]));
+    places.append(toText(finding.code));
+    QLabel* text = addLabel(u"finding"_s, capitalised(toText(finding.message)));
+    QLabel* place = addLabel(u"findingPlace"_s, places.join(u'\n'));
+    place->setForegroundRole(QPalette::PlaceholderText);
+    m_grid->addWidget(mark, m_row, 0, Qt::AlignTop);
+    m_grid->addWidget(text, m_row, 1, Qt::AlignVCenter);
+    m_grid->addWidget(place, m_row + 1, 1);
+    m_grid->setRowMinimumHeight(m_row + 2, 6);
+    m_row += 3;
+}
+
+} // namespace shardscope::ui

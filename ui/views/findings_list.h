@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/finding.h"
+#include "ui/shell/theme.h"
+
+#include <QWidget>
+
+class QGridLayout;
+class QLabel;
+
+namespace shardscope::ui {
+
+/// Findings, worst first: a mark, what was seen, where, the evidence; each goes to its place.
+class FindingsList : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit FindingsList(Theme& theme, QWidget* parent = nullptr);
+
+    void setFindings(const std::vector<Finding>& findings);
+
+Q_SIGNALS:
+    /// `where` of a finding: an address or a path.
+    void placeRequested(const QString& where);
+
+private:
+    void addRow(const std::vector<const Finding*>& alike);
+    QLabel* addLabel(const QString& name, const QString& text);
+
+    static constexpr size_t kMostRows = 60;
+    static constexpr size_t kMostPlaces = 4;
+    Theme& m_theme;
+    QGridLayout* m_grid;
+    int m_row = 0;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/views/map_page.h"
+
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/text.h"
+
+#include <QLabel>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+MapPage::MapPage(Theme& theme, Selection& selection, QWidget* parent)
+    : QWidget(parent)
+    , m_map(new LayoutMapView(&theme, this))
+    , m_empty(new QLabel(this))
+{
+    setObjectName(u"mapPage"_s);
+    m_map->setObjectName(u"layoutMap"_s);
+    m_map->setSelection(&selection);
+    m_empty->setObjectName(u"mapEmpty"_s);
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_empty->setWordWrap(true);
+    m_empty->setMargin(40);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->addWidget(m_map, 1);
+    rows->addWidget(m_empty, 1);
+    setFocusProxy(m_map);
+    connect(m_map, &LayoutMapView::parameterActivated, this, &MapPage::parameterActivated);
+    setCheckpoint(nullptr);
+}
+
+void MapPage::setCheckpoint(const CheckpointPtr& checkpoint)
+{
+    const bool hasUnits = checkpoint && !checkpoint->units.empty();
+    m_map->setCheckpoint(hasUnits ? checkpoint : nullptr);
+    m_map->setVisible(hasUnits);
+    m_empty->setVisible(!hasUnits);
+    if (!checkpoint)
+        m_empty->setText(tr("Open a checkpoint to see where its elements live."));
+    else if (checkpoint->modelError)
+        m_empty->setText(tr("There is no layout to draw.\n%1").arg(errorText(*checkpoint->modelError)));
+    else
+        m_empty->setText(tr("Nothing in this checkpoint is partitioned."));
+}
+
+} // namespace shardscope::ui

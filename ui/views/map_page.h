@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+#include "ui/models/selection.h"
+#include "ui/shell/theme.h"
+
+#include <QWidget>
+
+class QLabel;
+
+namespace shardscope::ui {
+
+class LayoutMapView;
+
+/// The partition map, or why there is none.
+class MapPage : public QWidget
+{
+    Q_OBJECT
+public:
+    MapPage(Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+    [[nodiscard]] LayoutMapView* mapView() const { return m_map; }
+
+Q_SIGNALS:
+    void parameterActivated(shardscope::ParamId param);
+
+private:
+    LayoutMapView* m_map;
+    QLabel* m_empty;
+};
+
+} // namespace shardscope::ui

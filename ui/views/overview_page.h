@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+#include "ui/shell/theme.h"
+
+#include <QWidget>
+
+class QListWidget;
+class QScrollArea;
+
+namespace shardscope::ui {
+
+class Card;
+class FindingsList;
+class MessageBar;
+
+/// What the checkpoint is, at a glance: identity, sizes, parameters, steps, groups, tags, findings.
+class OverviewPage : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit OverviewPage(Theme& theme, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+    [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
+
+Q_SIGNALS:
+    void tagRequested(const QString& tag);
+    void placeRequested(const QString& where);
+
+private:
+    void fillTags(const Checkpoint& checkpoint);
+    void summarise(const Checkpoint& checkpoint);
+
+    Theme& m_theme;
+    MessageBar* m_messages;
+    QScrollArea* m_scroll;
+    Card* m_identity;
+    Card* m_sizes;
+    Card* m_states;
+    Card* m_parameters;
+    Card* m_steps;
+    Card* m_groups;
+    Card* m_tags;
+    Card* m_findings;
+    Card* m_evidence;
+    QListWidget* m_tagList;
+    FindingsList* m_findingsList;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/shell/theme.h"
+
+#include <QFrame>
+#include <QLayout>
+
+class QGridLayout;
+class QLabel;
+class QVBoxLayout;
+
+namespace shardscope::ui {
+
+/// A titled panel of the Overview page.
+class Card : public QFrame
+{
+    Q_OBJECT
+public:
+    Card(Theme& theme, const QString& title, QWidget* parent = nullptr);
+
+    void setTitle(const QString& title);
+    /// One large line, the card's main number.
+    QLabel* addHeadline(const QString& text);
+    /// A muted label with a selectable value beside it.
+    QLabel* addFact(const QString& name, const QString& value, const QString& toolTip = {});
+    /// A paragraph over the whole width; muted where it only explains.
+    QLabel* addText(const QString& text, bool muted = false);
+    void addWidget(QWidget* widget);
+    /// Takes everything out but the title.
+    void clear();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    void applyTheme();
+    void mute(QLabel* label);
+
+    Theme& m_theme;
+    QLabel* m_title;
+    QVBoxLayout* m_body;
+    QGridLayout* m_facts = nullptr; ///< open for more facts
+    QList<QLabel*> m_muted;
+};
+
+/// Lays cards out in as many equal columns as fit, each card under the shortest column so far.
+class CardGrid : public QLayout
+{
+    Q_OBJECT
+public:
+    explicit CardGrid(QWidget* parent = nullptr);
+    ~CardGrid() override;
+
+    void addItem(QLayoutItem* item) override { m_items.append(item); }
+    [[nodiscard]] int count() const override { return static_cast<int>(m_items.size()); }
+    [[nodiscard]] QLayoutItem* itemAt(int at) const override { return m_items.value(at); }
+    QLayoutItem* takeAt(int at) override;
+    [[nodiscard]] bool hasHeightForWidth() const override { return true; }
+    [[nodiscard]] int heightForWidth(int width) const override;
+    [[nodiscard]] QSize sizeHint() const override;
+    [[nodiscard]] QSize minimumSize() const override;
+    void setGeometry(const QRect& rect) override;
+
+private:
+    int arrange(const QRect& rect, bool apply) const;
+
+    static constexpr int kColumnWidth = 330;
+    static constexpr int kMostColumns = 4;
+    static constexpr int kGap = 14;
+    QList<QLayoutItem*> m_items;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/widgets/message_bar.h"
+
+#include "ui/models/text.h"
+#include "ui/shell/icons.h"
+
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QPainter>
+#include <QPushButton>
+#include <QToolButton>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+MessageBar::MessageBar(Theme& theme, QWidget* parent)
+    : QFrame(parent)
+    , m_theme(theme)
+    , m_icon(new QLabel(this))
+    , m_text(new QLabel(this))
+    , m_action(new QPushButton(this))
+    , m_close(new QToolButton(this))
+{
+    setObjectName(u"messageBar"_s);
+    m_icon->setObjectName(u"messageIcon"_s);
+    m_text->setObjectName(u"messageText"_s);
+    m_action->setObjectName(u"messageAction"_s);
+    m_close->setObjectName(u"messageClose"_s);
+    m_text->setWordWrap(true);
+    m_text->setTextFormat(Qt::PlainText);
+    m_text->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
+    m_text->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+    m_close->setAutoRaise(true);
+    m_close->setToolTip(tr("Dismiss"));
+    m_close->setAccessibleName(tr("Dismiss message"));
+    m_close->setIcon(themedIcon(theme, u"close"_s, ThemeRole::MutedText));
+
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(12, 8, 8, 8);
+    row->setSpacing(10);
+    row->addWidget(m_icon, 0, Qt::AlignTop);
+    row->addWidget(m_text, 1);
+    row->addWidget(m_action, 0, Qt::AlignVCenter);
+    row->addWidget(m_close, 0, Qt::AlignTop);
+    connect(m_close, &QToolButton::clicked, this, &QWidget::hide);
+    connect(m_action, &QPushButton::clicked, this, &MessageBar::actionTriggered);
+    connect(&theme, &Theme::changed, this, &MessageBar::applyTheme);
+    hide();
+}
+
+void MessageBar::showMessage(Severity severity, const QString& text, const QString& actionText)
+{
+    m_severity = severity;
+    m_text->setText(text);
+    m_action->setText(actionText);
+    m_action->setVisible(!actionText.isEmpty());
+    setAccessibleName(severityText(severity) % u": "_s % text);
+    applyTheme();
+    show();
+}
+
+void MessageBar::showError(const Error& error)
+{
+    showMessage(Severity::Error, errorText(error));
+}
+
+QString MessageBar::text() const
+{
+    return m_text->text();
+}
+
+void MessageBar::applyTheme()
+{
+    const bool error = m_severity == Severity::Error;
+    const bool warning = m_severity == Severity::Warning;
+    const QIcon icon = themedIcon(m_theme,
+        error         ? u"error"_s
+            : warning ? u"warning"_s
+                      : u"info"_s,
+        error         ? ThemeRole::Error
+            : warning ? ThemeRole::Warning
+                      : ThemeRole::Info);
+    m_icon->setPixmap(icon.pixmap(QSize(18, 18), devicePixelRatioF()));
+    update();
+}
+
+void MessageBar::paintEvent(QPaintEvent* /*event*/)
+{
+    const ThemeRole tint = m_severity == Severity::Error ? ThemeRole::ErrorTint
+        : m_severity == Severity::Warning                ? ThemeRole::WarningTint
+                                                         : ThemeRole::InfoTint;
+    const ThemeRole edge = m_severity == Severity::Error ? ThemeRole::Error
+        : m_severity == Severity::Warning                ? ThemeRole::Warning
+                                                         : ThemeRole::Info;
+    QPainter painter(this);
+    painter.fillRect(rect(), m_theme.colour(tint));
+    painter.fillRect(QRect(0, 0, 3, height()), m_theme.colour(edge));
+}
+
+} // namespace shardscope::ui

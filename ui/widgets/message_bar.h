@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/error.h"
+#include "core/base/finding.h"
+#include "ui/shell/theme.h"
+
+#include <QFrame>
+
+class QLabel;
+class QToolButton;
+class QPushButton;
+
+namespace shardscope::ui {
+
+/// A line at the top of what it concerns: an error, a warning or a note, with at most one action. Never
+/// modal.
+class MessageBar : public QFrame
+{
+    Q_OBJECT
+public:
+    explicit MessageBar(Theme& theme, QWidget* parent = nullptr);
+
+    void showMessage(Severity severity, const QString& text, const QString& actionText = {});
+    void showError(const Error& error);
+    [[nodiscard]] QString text() const;
+
+Q_SIGNALS:
+    void actionTriggered();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    void applyTheme();
+
+    Theme& m_theme;
+    Severity m_severity = Severity::Info;
+    QLabel* m_icon;
+    QLabel* m_text;
+    QPushButton* m_action;
+    QToolButton* m_close;
+};
+
+} // namespace shardscope::ui
