@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The verbs that write: what they promise of the target, the source and the plan in between.
+#include "tests/cli/cli_fixture.h"
+#include "tests/support/json_schema.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+TEST_CASE("reshard writes what its plan says, and verify agrees")
+{
+    const TemporaryFolder folder;
+    for (const std::string& name : kSampleNames) {
+        for (const std::string ranks : {"1", "3"}) {
+            CAPTURE(name);
+            CAPTURE(ranks);
+            const fs::path target = folder / (name + "-" + ranks);
+            const auto before = contentOf(samplePath(name));
+            const Json answer = answerOf({"reshard", samplePath(name), target, "--world-size", ranks});
+            CHECK(contentOf(samplePath(name)) == before);
+            const Json& plan = answer.at("plan");
+            const fs::path output = answer.at("result").at("output").get<std::string>();
+            CHECK(output == target / plan.at("target").get<std::string>());
+            CHECK(answer.at("result").at("verified") == true);
+            uint64_t bytes = 0;
+            for (const Json& file : plan.at("files")) {
+                CHECK(fs::file_size(output / file.at("path").get<std::string>())
+                    == file.at("bytes").get<uint64_t>());
+                bytes += file.at("bytes").get<uint64_t>();
+            }
+            CHECK(bytes == plan.at("writes_bytes"));
+            CHECK(slurp(target / "latest") == plan.at("target"));
+            const Json verified = answerOf({"verify", target, "--against", samplePath(name)});
+            CHECK(verified.at("manifest") == true);
+            CHECK(verified.at("fingerprint") == answer.at("result").at("fingerprint"));
+            CHECK(answerOf({"inspect", target}).at("parallel").at("dp") == std::stoi(ranks));
+        }
+    }
+}
+
+TEST_CASE("options of reshard do what they say")
+{
+    const TemporaryFolder folder;
+    const std::string source = samplePath("zero3-w4");
+    const Json answer = answerOf({"reshard", source, folder / "a", "-w", "2", "--tag-out", "other",
+        "--no-latest", "--sub-group-size", "100000", "--no-verify", "--jobs", "1", "--memory-limit", "64M"});
+    CHECK(answer.at("plan").at("sub_group_size") == 100000);
+    CHECK(answer.at("plan").at("memory_bytes") == 64 << 20);
+    CHECK(answer.at("result").at("verified") == false);
+    CHECK(fs::exists(folder / "a/other/shardscope.json"));
+    CHECK(!fs::exists(folder / "a/latest"));
+    answerOf({"reshard", source, folder / "b", "-w", "2", "--tag-out", "other", "--no-latest",
+        "--sub-group-size", "100000", "--jobs", "4"});
+    CHECK(contentOf(folder / "a") == contentOf(folder / "b")); // whatever the jobs and the checking
+
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "2"}, 4, "unsupported");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--tp", "2"}, 4, "unsupported");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--pp", "2"}, 4, "unsupported");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--ep", "2"}, 4, "unsupported");
+    errorOf({"reshard", source, folder / "c", "-w", "0"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c", "-w", "two"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--jobs", "0"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--memory-limit", "lots"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--allow", "no-such-finding"}, 2, "usage");
+    CHECK(!fs::exists(folder / "c"));
+    CHECK(answerOf({"reshard", source, folder / "c", "-w", "2", "--stage", "3", "--tp", "1", "-n"})
+              .contains("plan"));
+}
+
+TEST_CASE("a dry run tells everything and writes nothing")
+{
+    const TemporaryFolder folder;
+    const std::string source = samplePath("zero2-w2");
+    const Json dry = answerOf({"reshard", source, folder / "out", "-w", "3", "--dry-run"});
+    CHECK(!dry.contains("result"));
+    CHECK(fs::is_empty(folder.path()));
+    const Json real = answerOf({"reshard", source, folder / "out", "-w", "3"});
+    CHECK(real.at("plan").at("files") == dry.at("plan").at("files"));
+    CHECK(real.at("plan").at("id") == dry.at("plan").at("id"));
+    // It also tells what would stop the run.
+    errorOf({"reshard", source, folder / "out", "-w", "3", "--dry-run"}, 5, "target-exists");
+    errorOf({"reshard", source, samplePath("zero2-w2") / "inside", "-w", "3", "--dry-run"}, 2, "usage");
+}
+
+TEST_CASE("a target that exists stays, unless --force")
+{
+    const TemporaryFolder folder;
+    const std::string source = samplePath("zero2-w2");
+    answerOf({"reshard", source, folder / "out", "-w", "3"});
+    answerOf({"reshard", source, folder / "out", "-w", "1", "--tag", "global_step3"});
+    const auto before = contentOf(folder / "out");
+    errorOf({"reshard", source, folder / "out", "-w", "5"}, 5, "target-exists");
+    CHECK(contentOf(folder / "out") == before);
+    answerOf({"reshard", source, folder / "out", "-w", "5", "--force"});
+    CHECK(answerOf({"inspect", folder / "out"}).at("parallel").at("dp") == 5);
+    CHECK(answerOf({"inspect", folder / "out", "--tag", "global_step3"}).at("parallel").at("dp") == 1);
+}
+
+TEST_CASE("the target must lie outside the source's run folder")
+{
+    const TemporaryFolder folder;
+    const fs::path source = copySample("zero2-w2", folder);
+    const auto before = contentOf(folder.path());
+    errorOf({"reshard", source, source, "-w", "3"}, 2, "usage");
+    errorOf({"reshard", source, source / "inside", "-w", "3"}, 2, "usage");
+    errorOf({"reshard", source, folder.path(), "-w", "3"}, 2, "usage");
+    CHECK(contentOf(folder.path()) == before);
+}
+
+TEST_CASE("a saved plan runs to the same bytes, and only on the source it was made for")
+{
+    const TemporaryFolder folder;
+    const fs::path source = copySample("zero3-w4", folder);
+    const fs::path file = folder / "plan.json";
+    const Json planned = answerOf({"plan", "reshard", source, folder / "out", "-w", "3", "-o", file});
+    CHECK(planned.at("file") == file.string());
+    CHECK(!fs::exists(folder / "out"));
+    const Json saved = Json::parse(slurp(file));
+    CHECK(schemaErrors(readSchema("saved-plan"), saved, true).empty());
+    CHECK(saved.at("id") == planned.at("plan").at("id"));
+    errorOf({"plan", "reshard", source, folder / "out", "-w", "3", "-o", file}, 5, "target-exists");
+
+    const Json dry = answerOf({"run", file, "--dry-run"});
+    CHECK(dry.at("plan").at("files") == planned.at("plan").at("files"));
+    const Json ran = answerOf({"run", file});
+    CHECK(ran.at("result").at("verified") == true);
+    answerOf({"run", file, folder / "elsewhere"});
+    answerOf({"reshard", source, folder / "direct", "-w", "3"});
+    CHECK(contentOf(folder / "out") == contentOf(folder / "direct"));
+    CHECK(contentOf(folder / "elsewhere") == contentOf(folder / "direct"));
+
+    const fs::path touched = source / "global_step5/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+    const std::string bytes = slurp(touched);
+    fs::remove(touched);
+    spill(touched, bytes);
+    const Json error = errorOf({"run", file, folder / "late"}, 6, "source-changed");
+    CHECK(error.at("message").get<std::string>().find("bf16_zero_pp_rank_1") != std::string::npos);
+    CHECK(!fs::exists(folder / "late"));
+}
+
+TEST_CASE("what is no plan is not run")
+{
+    const TemporaryFolder folder;
+    const fs::path file = folder / "plan.json";
+    errorOf({"run", file}, 3, "not-found");
+    for (const std::string text : {"", "[]", "{\"schema\": 3}", "{\"schema\": \"shardscope/inspect/1\"}",
+             "{\"schema\": \"shardscope/saved-plan/1\", \"verb\": \"reshard\"}"}) {
+        CAPTURE(text);
+        spill(file, text);
+        errorOf({"run", file}, 2, "usage");
+    }
+    spill(file, "{\"schema\": \"shardscope/saved-plan/9\"}");
+    errorOf({"run", file}, 4, "unsupported");
+}
+
+TEST_CASE("an interrupted reshard says how to go on, and going on gives the same bytes")
+{
+    const TemporaryFolder folder;
+    const Words command{"reshard", samplePath("zero3-w4"), folder / "out", "--world-size", "2"};
+    Words whole = command;
+    whole[2] = folder / "uninterrupted";
+    REQUIRE(runShardscope(whole).exitCode == 0);
+    for (const int number : {SIGINT, SIGTERM}) {
+        CAPTURE(number);
+        Words words{SHARDSCOPE_PROGRAM};
+        words.insert(words.end(), command.begin(), command.end());
+        words.emplace_back("-v");
+        // The plan does not fit into the full pipe, so the run stands between planning and writing.
+        Process process(words, {.blockedOutput = true});
+        REQUIRE(process.waitForError("running plan"));
+        process.signal(number);
+        REQUIRE(process.waitForError("stopping"));
+        const ProcessResult result = process.wait();
+        CHECK(result.exitCode == 130);
+        CHECK(result.err.find("--restart") != std::string::npos);
+        CHECK(result.err.find("same command") != std::string::npos);
+        CHECK(!fs::exists(folder / "out/global_step5"));
+        CHECK(!fs::exists(folder / "out/latest"));
+    }
+    CHECK(runShardscope(command).exitCode == 0);
+    CHECK(contentOf(folder / "out") == contentOf(folder / "uninterrupted"));
+}

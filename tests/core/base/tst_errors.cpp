@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/error.h"
+#include "core/base/finding_codes.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+using namespace shardscope;
+
+TEST_CASE("every error code has a name of its own and one of the documented exit codes")
+{
+    const std::set<int> documented{1, 2, 3, 4, 5, 6, 70, 130};
+    std::set<std::string_view> names;
+    for (int i = 0; i <= static_cast<int>(ErrorCode::Internal); ++i) {
+        const auto code = static_cast<ErrorCode>(i);
+        CHECK(names.insert(errorCodeName(code)).second);
+        CHECK(documented.contains(exitCode(code)));
+    }
+    CHECK(exitCode(ErrorCode::Cancelled) == 130);
+    CHECK(exitCode(ErrorCode::Unsupported) == 4);
+    CHECK(exitCode(ErrorCode::Refused) == 6);
+}
+
+TEST_CASE("finding codes are unique kebab-case names")
+{
+    std::set<std::string_view> names;
+    for (const std::string_view name : code::all()) {
+        CHECK(names.insert(name).second);
+        CHECK(name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") == std::string_view::npos);
+    }
+    CHECK(names.size() > 20);
+}
+
+TEST_CASE("an error reads as one line that names its path and its remedy")
+{
+    CHECK(describe({ErrorCode::NotFound, "no such tag", "/run", "use --tag"})
+        == "no such tag: /run (use --tag)");
+    CHECK(describe({ErrorCode::NotFound, "no such tag", {}, {}}) == "no such tag");
+}

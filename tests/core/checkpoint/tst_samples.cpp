@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The readers against what stock DeepSpeed's live engine held when it saved the samples
+// (tests/data/samples/*.json).
+#include "core/checkpoint/open.h"
+#include "core/io/sha256.h"
+#include "core/layout/fragments.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+
+using namespace shardscope;
+
+namespace {
+
+const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
+
+CheckpointPtr openSample(const std::string& name, const std::string& tag)
+{
+    JobContext job;
+    OpenOptions options;
+    options.tag = tag;
+    auto opened = openCheckpoint(io::realFileSystem(), kSamples / name, options, job);
+    REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : describe(opened.error())));
+    return opened->checkpoint;
+}
+
+nlohmann::json factsOf(const std::string& name)
+{
+    std::ifstream stream(kSamples / (name + ".json"));
+    REQUIRE(stream.good());
+    return nlohmann::json::parse(stream);
+}
+
+std::string sha256Of(const Checkpoint& checkpoint, ParamId param, const std::string& state, DType dtype)
+{
+    const uint64_t elements = checkpoint.params[index(param)].elements;
+    std::vector<uint8_t> bytes(elements * itemSize(dtype));
+    const auto read = readElements(io::realFileSystem(), checkpoint, param, state, 0, elements, bytes);
+    REQUIRE_MESSAGE(read.has_value(), (read ? "" : describe(read.error())));
+    io::Sha256 sha;
+    sha.update(bytes);
+    return sha.finishHex();
+}
+
+void compareParameters(const Checkpoint& checkpoint, const nlohmann::json& parameters)
+{
+    size_t trainable = 0;
+    for (const Parameter& param : checkpoint.params)
+        trainable += param.role == ParamRole::Trainable && param.sharedWith == kNoParam ? 1 : 0;
+    CHECK(trainable == parameters.size());
+    for (const auto& [name, facts] : parameters.items()) {
+        CAPTURE(name);
+        const auto id = checkpoint.findParam(name);
+        REQUIRE(id);
+        const Parameter& param = checkpoint.params[index(*id)];
+        CHECK(param.elements == facts["elements"].get<uint64_t>());
+        CHECK(param.group == facts["group"].get<int>());
+        const FlatUnit& unit = *checkpoint.unitOf(*id);
+        CHECK(unit.states.size() == facts["states"].size());
+        for (const UnitState& state : unit.states) {
+            CAPTURE(state.name);
+            REQUIRE(facts["states"].contains(state.name));
+            const auto& expected = facts["states"][state.name];
+            CHECK(dtypeName(state.dtype) == expected["dtype"].get<std::string>());
+            CHECK(
+                sha256Of(checkpoint, *id, state.name, state.dtype) == expected["sha256"].get<std::string>());
+        }
+    }
+}
+
+} // namespace
+
+TEST_CASE("every parameter and state of every sample is what the live engine held")
+{
+    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4"}) {
+        CAPTURE(name);
+        const auto facts = factsOf(name);
+        for (const auto& [tag, tagFacts] : facts["tags"].items()) {
+            CAPTURE(tag);
+            const CheckpointPtr checkpoint = openSample(name, tag);
+            for (const Finding& finding : checkpoint->findings)
+                CHECK_MESSAGE(finding.severity == Severity::Info, finding.message);
+            REQUIRE(!checkpoint->modelError);
+            CHECK(checkpoint->supported);
+            CHECK(checkpoint->complete);
+            CHECK(checkpoint->parallel.dp == facts["world"].get<uint32_t>());
+            compareParameters(*checkpoint, tagFacts["parameters"]);
+        }
+    }
+}
+
+TEST_CASE("weights, frozen parameters and buffers of the samples are what the live engine held")
+{
+    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4"}) {
+        CAPTURE(name);
+        const auto facts = factsOf(name);
+        for (const auto& [tag, tagFacts] : facts["tags"].items()) {
+            const CheckpointPtr checkpoint = openSample(name, tag);
+            size_t compared = 0;
+            for (const auto& [weight, expected] : tagFacts["weights"].items()) {
+                CAPTURE(weight);
+                const auto id = checkpoint->findParam(weight);
+                REQUIRE(id);
+                const auto states = statesOf(*checkpoint, *id);
+                if (std::find(states.begin(), states.end(), "weight") == states.end())
+                    continue; // ZeRO-3 keeps no 16-bit copy of what it trains
+                const auto dtype = dtypeFromName(expected["dtype"].get<std::string>());
+                REQUIRE(dtype);
+                CHECK(sha256Of(*checkpoint, *id, "weight", *dtype) == expected["sha256"].get<std::string>());
+                ++compared;
+            }
+            CHECK(compared > 0);
+        }
+    }
+}
+
+TEST_CASE("the samples are recognised for what they are")
+{
+    struct Row {
+        const char* name;
+        CheckpointKind kind;
+        int stage;
+        const char* precision;
+        const char* tag;
+    };
+    for (const Row& row : {Row{"zero1-w2", CheckpointKind::Zero1, 1, "fp16", "global_step7"},
+             Row{"zero2-w2", CheckpointKind::Zero2, 2, "bf16", "global_step6"},
+             Row{"bf16opt-w2", CheckpointKind::Bf16, 1, "bf16", "global_step4"},
+             Row{"zero3-w4", CheckpointKind::Zero3, 3, "bf16", "global_step5"}}) {
+        CAPTURE(row.name);
+        const CheckpointPtr checkpoint = openSample(row.name, {});
+        CHECK(checkpoint->kind == row.kind);
+        CHECK(checkpoint->zeroStage == row.stage);
+        CHECK(checkpoint->precision == row.precision);
+        CHECK(checkpoint->tag == row.tag);
+        CHECK(checkpoint->latest == row.tag);
+        CHECK(checkpoint->optimizer == "exp_avg+exp_avg_sq");
+        CHECK(checkpoint->deepspeedVersion == "0.19.8");
+    }
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/core/engine/execute_fixture.h"
+
+#include <nlohmann/json.hpp>
+
+#include <sys/stat.h>
+
+using namespace shardscope;
+using namespace shardscope::test;
+
+TEST_CASE("the output is the plan's, byte by byte, whatever the number of jobs and the memory")
+{
+    std::string manifest;
+    for (const unsigned jobs : {1u, 2u, 5u}) {
+        for (const uint64_t memory : {uint64_t{64} << 10, uint64_t{200} << 10, uint64_t{256} << 20}) {
+            CAPTURE(jobs);
+            CAPTURE(memory);
+            Bench bench({}, TemporaryFolder::Where::Disk);
+            ExecuteOptions options = bench.options(jobs);
+            options.memoryLimitBytes = memory;
+            const auto report = run(bench, options);
+            REQUIRE_MESSAGE(report, describe(report.error()));
+            checkComplete(bench);
+            CHECK(report->output == bench.target());
+            CHECK(report->bytesWritten == bench.plan.writesBytes());
+            CHECK(report->bytesReused == 0);
+            CHECK(report->verified);
+            CHECK(report->peakBufferBytes <= memory);
+            CHECK(report->fingerprint == expectedFingerprint(bench.plan));
+            const std::string text = slurp(bench.target() / "shardscope.json");
+            CHECK((manifest.empty() || manifest == text));
+            manifest = text;
+        }
+    }
+}
+
+TEST_CASE("files larger than all buffers, many small segments, more targets than elements")
+{
+    for (const SyntheticPlan::Shape& shape :
+        {SyntheticPlan::Shape{2, 1, 3, 300'000, 3}, SyntheticPlan::Shape{1, 5, 400, 3, 4},
+            SyntheticPlan::Shape{4, 40, 2, 2, 5}, SyntheticPlan::Shape{5, 3, 60, 4000, 6}}) {
+        for (const unsigned jobs : {1u, 3u}) {
+            Bench bench(shape);
+            ExecuteOptions options = bench.options(jobs);
+            options.memoryLimitBytes = 100'000;
+            const auto report = run(bench, options);
+            REQUIRE_MESSAGE(report, describe(report.error()));
+            checkComplete(bench);
+            CHECK(report->fingerprint == expectedFingerprint(bench.plan));
+        }
+    }
+}
+
+TEST_CASE("the manifest says what lies beside it and nothing of where and when")
+{
+    Bench bench;
+    REQUIRE(run(bench, bench.options()));
+    const std::string text = slurp(bench.target() / "shardscope.json");
+    CHECK(text.find(bench.folder.path().string()) == std::string::npos);
+    const auto json = nlohmann::json::parse(text);
+    CHECK(json["fingerprint"] == expectedFingerprint(bench.plan));
+    CHECK(json["plan"]["world_size"] == 4);
+    REQUIRE(json["files"].size() == bench.plan.expected().size());
+    for (const auto& file : json["files"]) {
+        const std::string& bytes = bench.plan.expected().at(file["path"].get<std::string>());
+        CHECK(file["bytes"] == bytes.size());
+        const bool archive = file["path"] != "notes.txt";
+        CHECK(file["records"].size() == (archive ? 6 : 0)); // data/3 has no bytes
+        CHECK(file["empty_records"] == (archive ? 1 : 0));
+    }
+}
+
+TEST_CASE("without a pointer, and with things in the way of nothing")
+{
+    Bench bench;
+    bench.plan.setPointer("");
+    spill(bench.destination() / "other_tag/file", "other");
+    spill(bench.destination() / "latest", "other_tag");
+    spill(bench.destination() / "zero_to_fp32.py", "mine");
+    REQUIRE(run(bench, bench.options()));
+    CHECK(slurp(bench.destination() / "latest") == "other_tag");
+    CHECK(slurp(bench.destination() / "zero_to_fp32.py") == "mine"); // only where absent
+    CHECK(slurp(bench.destination() / "other_tag/file") == "other");
+    CHECK(std::filesystem::exists(bench.target()));
+}
+
+TEST_CASE("the pointer moves to the new tag, scripts get their mode, other tags stay")
+{
+    Bench bench;
+    spill(bench.destination() / "other_tag/file", "other");
+    spill(bench.destination() / "latest", "other_tag");
+    REQUIRE(run(bench, bench.options()));
+    checkComplete(bench);
+    CHECK(slurp(bench.destination() / "other_tag/file") == "other");
+    struct stat status {
+    };
+    REQUIRE(::stat((bench.destination() / "zero_to_fp32.py").c_str(), &status) == 0);
+    CHECK((status.st_mode & 0100) != 0);
+}
+
+TEST_CASE("an existing target is kept unless force is given")
+{
+    Bench bench;
+    spill(bench.target() / "mine", "precious");
+    const auto refused = run(bench, bench.options());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::TargetExists);
+    CHECK(treeOf(bench.destination()).size() == 2);
+    CHECK(slurp(bench.target() / "mine") == "precious");
+
+    ExecuteOptions options = bench.options();
+    options.force = true;
+    REQUIRE(run(bench, options));
+    checkComplete(bench);
+    REQUIRE(run(bench, options)); // over itself
+    checkComplete(bench);
+}
+
+TEST_CASE("targets inside, equal to and around the source are refused, through links as well")
+{
+    Bench bench;
+    const auto before = treeOf(bench.plan.sourceRun());
+    std::filesystem::create_directory_symlink(bench.plan.sourceRun(), bench.folder / "link");
+    for (const io::Path& destination :
+        {bench.folder / "source", bench.folder / "source/", bench.folder / "source/deep/er",
+            bench.folder.path(), bench.folder / "link", bench.folder / "link/deep",
+            bench.folder / "source/../source/x", bench.plan.sourceRun() / bench.plan.targetName()}) {
+        CAPTURE(destination.string());
+        ExecuteOptions options = bench.options();
+        options.destination = destination;
+        const auto report = run(bench, options);
+        REQUIRE_FALSE(report);
+        CHECK(report.error().code == ErrorCode::Usage);
+        CHECK(treeOf(bench.plan.sourceRun()) == before);
+    }
+    ExecuteOptions options = bench.options();
+    spill(bench.folder / "file", "x");
+    options.destination = bench.folder / "file";
+    CHECK(run(bench, options).error().code == ErrorCode::Usage);
+    options.destination = bench.folder / "sourceful"; // only looks alike
+    CHECK(run(bench, options));
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/core/layout/map_grid.h"
+
+#include "core/layout/address.h"
+#include "tests/support/synthetic_checkpoint.h"
+
+#include <algorithm>
+
+namespace shardscope::oracle {
+
+uint64_t pick(Random& random, uint64_t low, uint64_t high)
+{
+    return std::uniform_int_distribution<uint64_t>(low, high)(random);
+}
+
+namespace {
+
+/// The slots, straight from where each element is said to lie; padding is what remains.
+Grid spellOut(const Checkpoint& checkpoint, const FlatUnit& unit, const UnitState& state, uint32_t missing,
+    uint32_t pending)
+{
+    Grid grid;
+    grid.itemBytes = itemSize(state.dtype);
+    grid.rows.assign(unit.partition.ranks(), std::vector<Slot>(unit.partition.partitionElements()));
+    for (uint32_t i = 0; i < unit.params.size(); ++i) {
+        const bool shared = std::any_of(checkpoint.params.begin(), checkpoint.params.end(),
+            [&](const Parameter& param) { return param.sharedWith == unit.params[i]; });
+        for (uint64_t element = 0; element < unit.partition.paramElements(i); ++element) {
+            const auto at = unit.partition.positionOf(i, element);
+            grid.rows[at.rank][at.flatOffset] = {CellKind::Param, unit.params[i], element, shared, false, -1};
+        }
+    }
+    for (uint32_t rank = 0; rank < grid.rows.size(); ++rank) {
+        for (uint64_t x = 0; x < grid.rows[rank].size(); ++x) {
+            Slot& slot = grid.rows[rank][x];
+            const bool absent = rank == missing || rank == pending;
+            slot.stored = !absent && x < state.perRank[rank].elements;
+            if (absent)
+                slot.kind = rank == pending ? CellKind::NotYetRead : CellKind::Missing;
+            else if (!slot.stored)
+                slot.kind = slot.param == kNoParam ? CellKind::PaddingImplied : CellKind::Missing;
+        }
+    }
+    return grid;
+}
+
+std::string shardName(const FlatUnit& unit, uint32_t rank)
+{
+    return unit.kind == UnitKind::Frozen
+        ? "zero_pp_rank_" + std::to_string(rank) + "_mp_rank_00_model_states.pt"
+        : "bf16_zero_pp_rank_" + std::to_string(rank) + "_mp_rank_00_optim_states.pt";
+}
+
+/// Adds findings of every kind and marks the slots that each one means.
+void addFindings(Random& random, Trial& trial)
+{
+    const FlatUnit& unit = trial.checkpoint.units[index(trial.unit)];
+    const UnitState& state = unit.states[trial.state];
+    const auto ranks = static_cast<uint32_t>(trial.grid.rows.size());
+    const auto other = [&] { // a state of this unit that is not the one shown, or none
+        for (const UnitState& candidate : unit.states) {
+            if (candidate.name != state.name)
+                return candidate.name;
+        }
+        return std::string();
+    }();
+    for (uint64_t count = pick(random, 0, 5); count > 0; --count) {
+        Finding finding;
+        finding.severity = static_cast<Severity>(pick(random, 0, 2));
+        const auto level = static_cast<int8_t>(finding.severity);
+        const auto mark = [&](uint32_t rank, uint64_t x) {
+            trial.grid.rows[rank][x].severity = std::max(trial.grid.rows[rank][x].severity, level);
+        };
+        const auto markParam = [&](ParamId param, uint64_t begin, uint64_t end) {
+            for (uint32_t rank = 0; rank < ranks; ++rank) {
+                for (uint64_t x = 0; x < trial.grid.rows[rank].size(); ++x) {
+                    const Slot& slot = trial.grid.rows[rank][x];
+                    if (slot.param == param && slot.element >= begin && slot.element < end)
+                        mark(rank, x);
+                }
+            }
+        };
+        const auto markRank = [&](uint32_t rank) {
+            for (uint64_t x = 0; x < trial.grid.rows[rank].size(); ++x)
+                mark(rank, x);
+        };
+        const auto rank = static_cast<uint32_t>(pick(random, 0, ranks - 1));
+        const std::string file = shardName(unit, rank);
+        const ParamId param{static_cast<uint32_t>(pick(random, 0, trial.checkpoint.params.size() - 1))};
+        const Parameter& described = trial.checkpoint.params[index(param)];
+        const ParamId owner = described.sharedWith == kNoParam ? param : described.sharedWith;
+        const uint64_t length = trial.grid.rows[0].size();
+        switch (pick(random, 0, 8)) {
+        case 0: // a parameter's name: all of it, whatever the state
+            finding.where = described.name;
+            markParam(owner, 0, described.elements);
+            break;
+        case 1:
+        case 2: { // some elements of one state
+            if (described.elements == 0)
+                continue;
+            const uint64_t begin = pick(random, 0, described.elements - 1);
+            const uint64_t end = pick(random, begin + 1, described.elements);
+            const bool shown = pick(random, 0, 2) > 0 || other.empty();
+            finding.where = formatAddress(
+                ParamAddress{described.name, shown ? state.name : other, std::pair(begin, end)});
+            if (shown)
+                markParam(owner, begin, end);
+            break;
+        }
+        case 3: // a state that the unit does not keep
+            finding.where = formatAddress(ParamAddress{described.name, "elsewhere", std::nullopt});
+            markParam(owner, 0, described.elements);
+            break;
+        case 4:
+            finding.where = file;
+            markRank(rank);
+            break;
+        case 5: // a record of a file whose records are not known: the whole rank
+            finding.where = formatAddress(FileAddress{file, "data/0", 0});
+            markRank(rank);
+            break;
+        case 6: {
+            if (length == 0 || unit.kind == UnitKind::Frozen)
+                continue;
+            const uint64_t x = pick(random, 0, length - 1);
+            const bool subgroup = unit.kind == UnitKind::SubGroup;
+            const uint32_t number = subgroup ? *unit.subgroup : static_cast<uint32_t>(unit.group);
+            const bool here = pick(random, 0, 2) > 0;
+            finding.where = formatAddress(
+                FlatAddress{{rank, 0, 0}, subgroup, here ? number : number + 1, x, state.name});
+            if (here)
+                mark(rank, x);
+            break;
+        }
+        case 7: { // a byte of the shard
+            const StoredRun& run = state.perRank[rank];
+            if (length == 0 || !trial.grid.rows[rank][0].stored)
+                continue;
+            const uint64_t x = pick(random, 0, std::min(run.elements, length) - 1);
+            finding.where
+                = formatAddress(FileAddress{file, "", run.byteOffset + x * trial.grid.itemBytes + 1});
+            mark(rank, x);
+            break;
+        }
+        default: // nothing of this unit
+            finding.where = pick(random, 0, 1) == 0 ? "" : "mp_rank_00_model_states.pt";
+        }
+        trial.checkpoint.findings.push_back(finding);
+    }
+}
+
+} // namespace
+
+Trial randomTrial(Random& random)
+{
+    test::SyntheticOptions options;
+    options.stage = static_cast<int>(pick(random, 2, 3));
+    options.ranks = static_cast<uint32_t>(pick(random, 1, 9));
+    options.groups = static_cast<uint32_t>(pick(random, 1, 2));
+    options.hidden = pick(random, 1, 4);
+    options.frozen = static_cast<uint32_t>(pick(random, 0, 1));
+    options.aliases = static_cast<uint32_t>(pick(random, 0, 2));
+    options.subGroupSize = pick(random, 1, 60);
+    for (const char* name : {"a.weight", "a.bias", "b[0].weight", "c", "ln.weight", "e"})
+        options.shapes.emplace_back(name, Shape{pick(random, 0, 8), pick(random, 1, 6)});
+    constexpr uint32_t kNone = 99;
+    uint32_t missing = kNone;
+    uint32_t pending = kNone;
+    if (options.ranks > 2) {
+        missing = pick(random, 0, 1) == 0 ? 1 : kNone;
+        pending = pick(random, 0, 2) == 0 ? 2 : kNone;
+    }
+    if (missing != kNone)
+        options.missingRanks = {missing};
+    if (pending != kNone)
+        options.notYetReadRanks = {pending};
+
+    Trial trial;
+    trial.checkpoint = test::buildSyntheticCheckpoint(options);
+    trial.checkpoint.findings.clear();
+    trial.unit = UnitId{static_cast<uint32_t>(pick(random, 0, trial.checkpoint.units.size() - 1))};
+    FlatUnit& unit = trial.checkpoint.units[index(trial.unit)];
+    trial.state = static_cast<uint32_t>(pick(random, 0, unit.states.size() - 1));
+    UnitState& state = unit.states[trial.state];
+    if (unit.kind == UnitKind::Frozen)
+        missing = pending = kNone;
+    if (pick(random, 0, 2) == 0) { // one shard is shorter than it should be
+        uint64_t& stored = state.perRank[0].elements;
+        stored = pick(random, 0, stored);
+    }
+    trial.grid = spellOut(trial.checkpoint, unit, state, missing, pending);
+    addFindings(random, trial);
+    return trial;
+}
+
+} // namespace shardscope::oracle

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements read back from files whose every byte was put there by the test.
+#include "core/layout/fragments.h"
+#include "tests/support/synthetic_checkpoint.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <random>
+
+using namespace shardscope;
+
+namespace {
+
+/// A value that no other (state, parameter, element) has.
+uint32_t valueOf(std::string_view state, ParamId param, uint64_t element)
+{
+    return static_cast<uint32_t>(state.size() * 10'000'000 + index(param) * 10'000 + element);
+}
+
+class Files
+{
+public:
+    explicit Files(const Checkpoint& checkpoint)
+    {
+        for (const CheckpointFile& file : checkpoint.files)
+            m_bytes.emplace_back(file.identity.bytes, '\xEE'); // garbage where nothing is
+    }
+
+    void put(FileId file, uint64_t byte, uint32_t value, uint32_t itemBytes)
+    {
+        std::memcpy(m_bytes[index(file)].data() + byte, &value, itemBytes);
+    }
+
+    void write(Checkpoint& checkpoint, const std::filesystem::path& folder) const
+    {
+        for (size_t i = 0; i < checkpoint.files.size(); ++i) {
+            CheckpointFile& file = checkpoint.files[i];
+            if (file.status == FileStatus::Missing)
+                continue;
+            file.path = folder / file.name;
+            test::spill(file.path, m_bytes[i]);
+            file.identity = io::realFileSystem().stat(file.path).value().identity;
+        }
+    }
+
+private:
+    std::vector<std::string> m_bytes;
+};
+
+/// The way DeepSpeed puts elements into flat buffers and whole tensors, element by element.
+void fill(Checkpoint& checkpoint, const std::filesystem::path& folder)
+{
+    Files files(checkpoint);
+    for (const FlatUnit& unit : checkpoint.units) {
+        for (const UnitState& state : unit.states) {
+            for (uint32_t i = 0; i < unit.params.size(); ++i) {
+                for (uint64_t element = 0; element < unit.partition.paramElements(i); ++element) {
+                    const auto at = unit.partition.positionOf(i, element);
+                    const StoredRun& run = state.perRank[at.rank];
+                    if (run.isPresent())
+                        files.put(run.file, run.byteOffset + at.flatOffset * itemSize(state.dtype),
+                            valueOf(state.name, unit.params[i], element), itemSize(state.dtype));
+                }
+            }
+        }
+    }
+    for (const WholeTensor& whole : checkpoint.whole) {
+        const Parameter& param = checkpoint.params[index(whole.param)];
+        for (uint64_t element = 0; element < param.elements; ++element) {
+            const uint64_t columns = param.shape.size() == 2 ? param.shape[1] : 1;
+            const uint64_t offset = whole.contiguous
+                ? element
+                : element / columns * whole.strides[0] + element % columns * whole.strides[1];
+            files.put(whole.run.file, whole.run.byteOffset + offset * itemSize(whole.dtype),
+                valueOf("weight", whole.param, element), itemSize(whole.dtype));
+        }
+    }
+    files.write(checkpoint, folder);
+}
+
+test::SyntheticOptions model(int stage, uint32_t ranks)
+{
+    test::SyntheticOptions options;
+    options.stage = stage;
+    options.ranks = ranks;
+    options.groups = 2;
+    options.shapes = {{"a", {7, 5}}, {"b", {3}}, {"c", {16, 9}}, {"one", {1}}, {"d", {11, 2}}};
+    options.frozen = 1;
+    options.buffers = 1;
+    options.aliases = 1;
+    options.subGroupSize = 20;
+    return options;
+}
+
+} // namespace
+
+TEST_CASE("random ranges of every state come back as they were written")
+{
+    std::mt19937_64 random(3);
+    const auto pick = [&](uint64_t high) { return std::uniform_int_distribution<uint64_t>(0, high)(random); };
+    for (const int stage : {2, 3}) {
+        for (const uint32_t ranks : {1u, 3u, 8u}) {
+            CAPTURE(stage);
+            CAPTURE(ranks);
+            const test::TemporaryFolder folder;
+            Checkpoint checkpoint = test::buildSyntheticCheckpoint(model(stage, ranks));
+            if (stage == 2) { // one tensor is stored transposed
+                checkpoint.whole[2].contiguous = false;
+                checkpoint.whole[2].strides = {1, 16};
+            }
+            fill(checkpoint, folder.path());
+            for (uint32_t i = 0; i < checkpoint.params.size(); ++i) {
+                const ParamId owner = checkpoint.params[i].sharedWith == kNoParam
+                    ? ParamId{i}
+                    : checkpoint.params[i].sharedWith;
+                for (const std::string& state : statesOf(checkpoint, ParamId{i})) {
+                    const uint32_t itemBytes = itemSize(findState(checkpoint, ParamId{i}, state)->dtype);
+                    for (int repeat = 0; repeat < 8; ++repeat) {
+                        uint64_t begin = pick(checkpoint.params[i].elements);
+                        uint64_t end = repeat == 0 ? checkpoint.params[i].elements
+                                                   : pick(checkpoint.params[i].elements);
+                        if (repeat == 0)
+                            begin = 0;
+                        if (begin > end)
+                            std::swap(begin, end);
+                        std::vector<uint8_t> out((end - begin) * itemBytes);
+                        REQUIRE(readElements(
+                            io::realFileSystem(), checkpoint, ParamId{i}, state, begin, end, out));
+                        for (uint64_t element = begin; element < end; ++element) {
+                            const uint32_t expected = valueOf(state, owner, element);
+                            REQUIRE(
+                                std::memcmp(out.data() + (element - begin) * itemBytes, &expected, itemBytes)
+                                == 0);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a transposed tensor larger than the window")
+{
+    const test::TemporaryFolder folder;
+    test::SyntheticOptions options;
+    options.stage = 2;
+    options.ranks = 1;
+    options.shapes = {{"wide", {1'500, 6'000}}}; // 18 MB of bfloat16
+    Checkpoint checkpoint = test::buildSyntheticCheckpoint(options);
+    checkpoint.whole[0].contiguous = false;
+    checkpoint.whole[0].strides = {1, 1'500};
+    fill(checkpoint, folder.path());
+    std::vector<uint8_t> out(checkpoint.params[0].elements * 2);
+    REQUIRE(readElements(
+        io::realFileSystem(), checkpoint, ParamId{0}, "weight", 0, checkpoint.params[0].elements, out));
+    uint64_t wrong = 0;
+    for (uint64_t element = 0; element < checkpoint.params[0].elements; ++element) {
+        const uint32_t expected = valueOf("weight", ParamId{0}, element);
+        wrong += std::memcmp(out.data() + element * 2, &expected, 2) == 0 ? 0 : 1;
+    }
+    CHECK(wrong == 0);
+    const auto list = fragmentsOf(checkpoint, ParamId{0}, "weight", 0, checkpoint.params[0].elements);
+    CHECK(list.error().code == ErrorCode::LimitExceeded);
+}
+
+TEST_CASE("what cannot be read is refused and says what is missing")
+{
+    const test::TemporaryFolder folder;
+    test::SyntheticOptions options = model(3, 3);
+    options.missingRanks = {1};
+    Checkpoint checkpoint = test::buildSyntheticCheckpoint(options);
+    fill(checkpoint, folder.path());
+    auto& files = io::realFileSystem();
+    std::vector<uint8_t> out(35 * 4);
+    const std::span<uint8_t> all(out);
+    // 35 elements, 12 on each rank: those of rank 1 are not there
+    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 0, 12, all.first(48)));
+    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 24, 35, all.first(44)));
+    const auto refused = readElements(files, checkpoint, ParamId{0}, "fp32", 0, 35, all);
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::Refused);
+    CHECK(refused.error().message.find("dp1.tp0.pp0") != std::string::npos);
+
+    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 0, 12, all.first(47)).error().code
+        == ErrorCode::Usage);
+    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 30, 36, all.first(24)).error().code
+        == ErrorCode::Usage);
+    CHECK(readElements(files, checkpoint, ParamId{0}, "sum", 0, 1, all.first(4)).error().code
+        == ErrorCode::NotFound);
+
+    // A file that is another one than before is not read.
+    const auto path = checkpoint.file(checkpoint.optimFiles[0]).path;
+    test::spill(path, test::slurp(path) + "x");
+    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 0, 12, all.first(48)).error().code
+        == ErrorCode::SourceChanged);
+    std::filesystem::remove(path);
+    CHECK(readElements(files, checkpoint, ParamId{0}, "fp32", 0, 12, all.first(48)).error().code
+        == ErrorCode::NotFound);
+
+    Checkpoint odd = test::buildSyntheticCheckpoint(model(2, 1));
+    odd.whole[0].contiguous = false; // strides for another number of dimensions
+    odd.whole[0].strides = {1};
+    CHECK(readElements(files, odd, ParamId{0}, "weight", 0, 3, all.first(6)).error().code
+        == ErrorCode::Damaged);
+}

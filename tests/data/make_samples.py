@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Writes tests/data/samples: small real checkpoints, trained and saved by stock DeepSpeed on CPU.
+
+    tests/data/make_samples.py [NAME...]
+    tests/data/make_samples.py --deepspeed 0.14.4 [NAME...]     those of an older one, which needs numactl
+
+Beside each run folder NAME lies NAME.json: what the live engine held when it saved, as digests. The padding of ZeRO-3 partitions is uninitialised memory, so a second run gives other bytes there.
+"""
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "interop"))
+
+import environment  # noqa: E402
+import ranks  # noqa: E402
+from golden import OWN, SAMPLES  # noqa: E402
+
+def write_sample(rank, world, setup, tag_steps, folder):
+    from training import build_engine, train
+    engine = build_engine(setup, world)
+    done, states = 0, []
+    for step in tag_steps:
+        # fp16: the two poisoned steps are skipped, so scale, counters and hysteresis are not the initial ones.
+        train(engine, rank, world, done, step - done, poisoned=(1, 3) if setup.precision == "fp16" else (),
+              shape=setup.shape)
+        done = step
+        engine.save_checkpoint(folder, client_state={
+            "iteration": step,
+            "consumed_samples": step * 60,
+            "args": argparse.Namespace(model="tiny", learning_rate=3e-3, note="größe"),
+        })
+        states.append(live_state.local_state(engine, rank))
+    return states
+
+
+def main(samples, names):
+    for name in names or samples:
+        world, setup, tag_steps = samples[name]
+        folder = HERE / "samples" / name
+        shutil.rmtree(folder, ignore_errors=True)
+        parts = ranks.run_ranks(world, write_sample, setup, tag_steps, str(folder))
+        tags = {f"global_step{step}": describe(live_state.join([states[index] for states in parts]))
+                for index, step in enumerate(tag_steps)}
+        text = json.dumps({"world": world, "tags": tags}, indent=1, ensure_ascii=False, sort_keys=True)
+        folder.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
+        for script in ("zero_to_fp32.py", "zero_to_torch.py"):
+            # DeepSpeed copies its own scripts there; they are not part of the checkpoint's state.
+            (folder / script).unlink(missing_ok=True)
+        size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+        print(f"{name}: {size} bytes")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--deepspeed", metavar="VERSION", choices=SAMPLES, default=OWN)
+    parser.add_argument("names", metavar="NAME", nargs="*")
+    asked = parser.parse_args()
+    environment.enter()
+    if asked.deepspeed != OWN:
+        environment.use_deepspeed(asked.deepspeed)
+    environment.import_judges()
+    import live_state
+    from golden import describe
+    main(SAMPLES[asked.deepspeed], asked.names)

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every call to the file system that a real reshard makes, from opening the source to the last sync, fails
+// once.
+#include "tests/hostile/hostile_fixture.h"
+
+#include "core/engine/execute.h"
+#include "core/io/faulting_file_system.h"
+#include "core/plan/reshard.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <iterator>
+#include <string_view>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct Job {
+    fs::path source;
+    fs::path destination;
+    uint32_t ranks = 0;
+};
+
+Result<ExecuteReport> reshard(io::FileSystem& files, const Job& wanted)
+{
+    JobContext job;
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, wanted.source, {}, job));
+    SHARDSCOPE_TRY(const auto plan, planReshard(files, opened.checkpoint, {.worldSize = wanted.ranks}, job));
+    ExecuteOptions options;
+    options.destination = wanted.destination;
+    options.sourceRunFolder = opened.checkpoint->runFolder;
+    options.jobs = 1; // the same calls in the same order every time
+    return execute(files, *plan, options, job);
+}
+
+/// Path below `folder` → bytes.
+std::map<std::string, std::string> contentOf(const fs::path& folder)
+{
+    std::map<std::string, std::string> out;
+    if (!fs::exists(folder))
+        return out;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+        if (entry.is_regular_file())
+            out[fs::relative(entry.path(), folder).string()] = slurp(entry.path());
+    }
+    return out;
+}
+
+bool isWorkFile(const std::string& path)
+{
+    return path.starts_with(".") && path.find(".partial-") != std::string::npos;
+}
+
+class Bench
+{
+public:
+    Bench(const std::string& sample, uint32_t ranks)
+        : m_source(copySample(sample, m_folder))
+        , m_ranks(ranks)
+        , m_before(traceOf(m_source))
+    {
+        const auto report = reshard(io::realFileSystem(), job("clean"));
+        REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
+        m_wanted = contentOf(m_folder / "clean");
+        io::FaultingFileSystem counting(io::realFileSystem());
+        REQUIRE(reshard(counting, job("counted")).has_value());
+        m_calls = counting.callsSoFar();
+        CHECK(contentOf(m_folder / "counted") == m_wanted);
+    }
+
+    [[nodiscard]] uint64_t calls() const { return m_calls; }
+
+    void failAt(uint64_t call, int errorNumber, bool repeat)
+    {
+        CAPTURE(call);
+        CAPTURE(errorNumber);
+        CAPTURE(repeat);
+        fs::remove_all(m_folder / "out");
+        io::FaultingFileSystem files(io::realFileSystem(),
+            {.callNumber = call, .errnoValue = errorNumber, .repeat = repeat, .tornWrites = true});
+        const auto report = reshard(files, job("out"));
+        CHECK(files.faultWasHit());
+        if (!report)
+            checkError(report.error());
+        checkPromise(report.has_value());
+        auto before = contentOf(m_folder / "out");
+        std::erase_if(before, [](const auto& file) { return isWorkFile(file.first); });
+        const auto again = reshard(io::realFileSystem(), job("out"));
+        // A run that got past the commit and all but its own tidying up leaves nothing to do: all was there before.
+        if (!again && again.error().code == ErrorCode::TargetExists)
+            CHECK(before == m_wanted);
+        else
+            REQUIRE_MESSAGE(again.has_value(), (again ? "" : describe(again.error())));
+        CHECK(contentOf(m_folder / "out") == m_wanted);
+    }
+
+private:
+    [[nodiscard]] Job job(const std::string& destination) const
+    {
+        return {m_source, m_folder / destination, m_ranks};
+    }
+
+    static void checkError(const Error& error)
+    {
+        CAPTURE(describe(error));
+        const int exit = exitCode(error.code);
+        CHECK((exit == 3 || exit == 5 || exit == 6));
+        CHECK(error.message.size() > 10);
+        CHECK(!error.path.empty());
+    }
+
+    /// The source is what it was; under the final name lies the whole result or nothing; `latest` names no
+    /// other.
+    void checkPromise(bool succeeded)
+    {
+        CHECK(traceOf(m_source) == m_before);
+        auto found = contentOf(m_folder / "out");
+        std::erase_if(found, [](const auto& file) { return isWorkFile(file.first); });
+        if (succeeded) {
+            CHECK(found == m_wanted);
+            return;
+        }
+        const bool committed = std::any_of(found.begin(), found.end(),
+            [](const auto& file) { return file.first.find('/') != std::string::npos; });
+        for (const auto& [path, bytes] : found) {
+            CAPTURE(path);
+            REQUIRE(m_wanted.contains(path));
+            CHECK(bytes == m_wanted.at(path));
+        }
+        if (!committed) {
+            CHECK(!found.contains("latest"));
+            return;
+        }
+        for (const auto& [path, bytes] : m_wanted) {
+            CAPTURE(path);
+            CHECK((found.contains(path) || path.find('/') == std::string::npos));
+        }
+    }
+
+    TemporaryFolder m_folder;
+    fs::path m_source;
+    uint32_t m_ranks = 0;
+    std::map<std::string, std::string> m_before;
+    std::map<std::string, std::string> m_wanted;
+    uint64_t m_calls = 0;
+};
+
+void failEveryCall(const std::string& sample, uint32_t ranks)
+{
+    Bench bench(sample, ranks);
+    REQUIRE(bench.calls() > 100);
+    constexpr int kErrors[] = {EIO, ENOSPC, EACCES};
+    // Every call fails once, the errors in turn; SHARDSCOPE_FAULTS=all gives every call every error, and lasting ones.
+    const char* const wanted = std::getenv("SHARDSCOPE_FAULTS");
+    const bool all = wanted != nullptr && std::string_view(wanted) == "all";
+    for (uint64_t call = 1; call <= bench.calls(); ++call) {
+        for (size_t i = 0; i < std::size(kErrors); ++i) {
+            if (all || i == call % std::size(kErrors))
+                bench.failAt(call, kErrors[i], false);
+        }
+        if (all || call % 8 == 0)
+            bench.failAt(call, kErrors[call / 8 % 3], true);
+    }
+}
+
+} // namespace
+
+TEST_CASE("any failing call keeps the promise: ZeRO-2, two ranks to three")
+{
+    failEveryCall("zero2-w2", 3);
+}
+
+TEST_CASE("any failing call keeps the promise: ZeRO-3, four ranks to two")
+{
+    failEveryCall("zero3-w4", 2);
+}

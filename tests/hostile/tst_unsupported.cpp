@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kinds that are recognised and not interpreted: the reason is given, and no verb guesses.
+#include "tests/hostile/hostile_fixture.h"
+
+#include <doctest/doctest.h>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kTag2 = "global_step6/";
+const std::string kOptim = "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt";
+const std::string kModel = "mp_rank_00_model_states.pt";
+
+void checkUnsupported(const fs::path& path, const std::string& reason, const TemporaryFolder& folder)
+{
+    checkRow(path, kUnsupported, reason, folder);
+    for (const char* const verb : {"inspect", "files"}) {
+        const Json answer = runVerb({verb, path}, 0);
+        CHECK(answer.at("supported") == false);
+        CHECK(answer.at("why_not").get<std::string>().find(reason) != std::string::npos);
+    }
+    CHECK(runVerb({"params", path}, 4).at("code") == "unsupported");
+}
+
+/// A copy of a sample, changed into what this build does not interpret.
+struct Case {
+    const char* name;
+    const char* sample;
+    void (*change)(const fs::path& run);
+    const char* reason;
+};
+
+void copyFile(const fs::path& from, const fs::path& to)
+{
+    fs::copy_file(from, to);
+}
+
+NodeId dictOf(PickleBuilder& builder, const char* key, NodeId value)
+{
+    const NodeId dict = builder.dict();
+    builder.setItem(dict, builder.string(key), value);
+    return dict;
+}
+
+} // namespace
+
+TEST_CASE("checkpoints that stock DeepSpeed wrote in a form of a later issue")
+{
+    for (const auto& [name, reason] :
+        std::vector<std::pair<std::string, std::string>>{{"round-robin", "round_robin_gradients"},
+            {"parameter-alignment", "parameter_alignment"}, {"elastic", "elastic"},
+            {"stage0-fp32", "stage 0"}, {"stage0-fp16", "stage 0"}, {"universal", "universal"}}) {
+        CAPTURE(name);
+        const TemporaryFolder folder;
+        fs::copy(fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/unsupported" / name, folder / name,
+            fs::copy_options::recursive);
+        checkUnsupported(folder / name, reason, folder);
+    }
+}
+
+TEST_CASE("a universal folder at every level, and beside native tags")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::copy(fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/unsupported/universal", run,
+        fs::copy_options::recursive);
+    CHECK(runVerb({"inspect", run}, 0).at("supported") == true); // `latest` names a native tag
+    checkUnsupported(run / "global_step2_universal", "universal", folder);
+    const Json tagged = runVerb({"inspect", run, "--tag", "global_step2_universal"}, 0);
+    CHECK(tagged.at("supported") == false);
+    CHECK(tagged.at("kind") == "universal");
+    runVerb({"params", run, "--tag", "global_step2_universal"}, 4);
+}
+
+TEST_CASE("samples changed into forms of later issues")
+{
+    const Case cases[] = {
+        {"tensor parallel ranks", "zero2-w2",
+            [](const fs::path& run) {
+                copyFile(run / kTag2 / kModel, run / kTag2 / "mp_rank_01_model_states.pt");
+            },
+            "parallelism"},
+        {"mp_world_size alone", "zero2-w2",
+            [](const fs::path& run) {
+                replaceAt(
+                    run / kTag2 / kModel, {"mp_world_size"}, [](PickleBuilder& b) { return b.integer(2); });
+            },
+            "parallelism"},
+        {"pipeline layers", "zero1-w2",
+            [](const fs::path& run) {
+                copyFile(
+                    run / "global_step7" / kModel, run / "global_step7/layer_00-model_00-model_states.pt");
+            },
+            "pipeline"},
+        {"experts", "zero2-w2",
+            [](const fs::path& run) {
+                copyFile(run / kTag2 / kModel, run / kTag2 / "layer_0_expert_0_mp_rank_00_model_states.pt");
+            },
+            "mixture-of-experts"},
+        {"expert optimizer files", "zero2-w2",
+            [](const fs::path& run) {
+                copyFile(run / kTag2 / kOptim, run / kTag2 / "expp_rank_0_mp_rank_00_optim_states.pt");
+            },
+            "mixture-of-experts"},
+        {"num_experts alone", "zero2-w2",
+            [](const fs::path& run) {
+                replaceAt(run / kTag2 / kModel, {"num_experts"}, [](PickleBuilder& b) {
+                    const NodeId count[] = {b.integer(4)};
+                    return b.list(count);
+                });
+            },
+            "mixture-of-experts"},
+        {"optimizer state on NVMe", "zero3-w4",
+            [](const fs::path& run) {
+                spill(run / "global_step5/offloaded_tensors/rank0/optimizer_0.tensor.swp", "x");
+            },
+            "NVMe"},
+        {"ZenFlow", "zero2-w2",
+            [](const fs::path& run) {
+                replaceAt(run / kTag2 / kModel, {"ds_config", "zero_optimization", "zenflow"},
+                    [](PickleBuilder& b) { return dictOf(b, "topk_ratio", b.real(0.1)); });
+            },
+            "ZenFlow"},
+        {"a release that is too old", "zero2-w2",
+            [](const fs::path& run) {
+                replaceAt(run / kTag2 / kModel, {"ds_version"},
+                    [](PickleBuilder& b) { return b.string("0.13.5"); });
+            },
+            "0.13.5"},
+        {"parts of the fast writer", "zero2-w2",
+            [](const fs::path& run) {
+                fs::rename(run / kTag2 / kModel, run / kTag2 / (kModel + "-0.2"));
+                copyFile(run / kTag2 / (kModel + "-0.2"), run / kTag2 / (kModel + "-1.2"));
+            },
+            "fast checkpoint writer"},
+        {"MiCS", "zero3-w4",
+            [](const fs::path& run) {
+                for (const char rank : {'0', '1', '2', '3'})
+                    replaceAt(run / "global_step5"
+                            / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt"),
+                        {"ds_config", "zero_optimization", "mics_shard_size"},
+                        [](PickleBuilder& b) { return b.integer(2); });
+            },
+            "MiCS"},
+        {"a legacy torch file", "zero2-w2",
+            [](const fs::path& run) {
+                // torch.save(..., _use_new_zipfile_serialization=False): a stack of pickles, first this
+                // number.
+                spill(run / kTag2 / kModel,
+                    "\x80\x02\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03."
+                    "\x80\x02}q\x00."s);
+            },
+            "legacy"},
+    };
+    for (const Case& one : cases) {
+        CAPTURE(std::string(one.name));
+        const TemporaryFolder folder;
+        const fs::path run = copySample(one.sample, folder);
+        one.change(run);
+        checkUnsupported(run, one.reason, folder);
+    }
+}
+
+TEST_CASE("a swap folder")
+{
+    const TemporaryFolder folder;
+    spill(folder / "nvme/zero_stage_3/float32params/rank0/0_param.tensor.swp", std::string(4096, '\0'));
+    checkUnsupported(folder / "nvme", "swap", folder);
+}

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The long run: train, save in the middle, reshard, resume, and draw both losses into one picture."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import checks
+import ranks
+import sources
+from setups import Setup
+
+# The first loss after the load comes from the loaded state alone; it is held to the bound of the short runs.
+HALF, WHOLE = 100, 200
+RUNS = [(Setup(1, "bf16"), 4, 2), (Setup(3, "bf16", sub_group_size=200), 2, 4)]
+
+
+def _train_through(rank, world, setup, folder):
+    from training import build_engine, train
+    engine = build_engine(setup, world)
+    first = train(engine, rank, world, 0, HALF, shape=setup.shape)
+    engine.save_checkpoint(folder)
+    return first + train(engine, rank, world, HALF, WHOLE - HALF, shape=setup.shape)
+
+
+def _train_on(rank, world, setup, folder):
+    from training import build_engine, train
+    engine = build_engine(setup, world, seed=99)
+    engine.load_checkpoint(folder)
+    return train(engine, rank, world, HALF, WHOLE - HALF, shape=setup.shape)
+
+
+@dataclass(frozen=True)
+class LongRun:
+    picture: Path
+
+    name = f"long run of {WHOLE} steps, resharded at {HALF}"
+
+    def run(self, context):
+        panels, notes = [], []
+        for setup, before, after in RUNS:
+            folder, target = context.target(f"long {setup.name}"), context.target(f"long {setup.name} resharded")
+            whole = sources.mean_losses(ranks.run_ranks(before, _train_through, setup, str(folder),
+                                                        log_path=context.sources.log, limit_seconds=600))
+            context.tool.reshard(folder, target, after)
+            resumed = sources.mean_losses(ranks.run_ranks(after, _train_on, setup, str(target),
+                                                          log_path=context.sources.log, limit_seconds=600))
+            near = checks.losses_track(whole[HALF:HALF + 1], resumed[:1], checks.TOLERANCE[setup.precision])
+            far = max(abs(a - e) / e for e, a in zip(whole[HALF:], resumed))
+            # Rounding grows step by step in any run; twenty times the first step's bound still tells a lost moment.
+            if far > 20 * checks.TOLERANCE[setup.precision]:
+                raise checks.Failure(f"{setup.name}: deviation {far:.2e} within {WHOLE - HALF} steps")
+            notes.append(f"{setup.name} {before}->{after}: {near:.1e} in the first step, {far:.1e} in {WHOLE - HALF}")
+            panels.append((f"ZeRO-{setup.stage}, {before} → {after} ranks", whole, resumed))
+        draw(panels, self.picture)
+        return "; ".join(notes)
+
+
+def draw(panels, picture):
+    import matplotlib
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(10, 3.6), sharey=True, layout="constrained")
+    for axis, (title, whole, resumed) in zip(axes, panels):
+        axis.plot(range(1, WHOLE + 1), whole, color="#9aa5b1", linewidth=4, label="never resharded")
+        axis.plot(range(HALF + 1, WHOLE + 1), resumed, color="#c2410c", linewidth=1.4, label="resharded and resumed")
+        axis.axvline(HALF, color="#6b7280", linewidth=0.8, linestyle=":")
+        axis.set_title(title)
+        axis.set_xlabel("optimizer step")
+        axis.spines[["top", "right"]].set_visible(False)
+        axis.legend(frameon=False)
+    axes[0].set_ylabel("training loss")
+    picture.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(picture, dpi=120, metadata={"Software": None})
+    pyplot.close(figure)

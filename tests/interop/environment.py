@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A Python with the judges in it: a virtual environment in the user's cache, made once per requirements.txt."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REQUIREMENTS = HERE / "requirements.txt"
+
+
+def cache_folder():
+    base = os.environ.get("SHARDSCOPE_CACHE")
+    if base:
+        return Path(base)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "shardscope"
+
+
+def _environment_folder():
+    digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:12]
+    return cache_folder() / f"interop-{digest}"
+
+
+def _ensure_python():
+    """The interpreter of the environment; installs it where it is absent or was left half made."""
+    chosen = os.environ.get("SHARDSCOPE_INTEROP_PYTHON")
+    if chosen:
+        return Path(chosen)
+    folder = _environment_folder()
+    python = folder / "bin" / "python"
+    complete = folder / "complete"
+    if not complete.exists():
+        print(f"Setting up PyTorch and DeepSpeed in {folder} (about 3 GB are downloaded, once)", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        venv.create(folder, with_pip=True)
+        pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r"]
+        subprocess.run([*pip, str(REQUIREMENTS)], check=True)
+        complete.touch()
+    return python
+
+
+def enter():
+    """Runs this program again in the environment, unless it is there already; sets what DeepSpeed needs on CPU."""
+    if os.environ.get("SHARDSCOPE_INTEROP_ENTERED") != "1":
+        python = _ensure_python()
+        os.environ["PATH"] = f"{python.parent}{os.pathsep}{os.environ.get('PATH', '')}"
+        os.environ["SHARDSCOPE_INTEROP_ENTERED"] = "1"
+        os.execv(python, [str(python), *sys.argv])
+    os.environ.update(DS_ACCELERATOR="cpu", OMP_NUM_THREADS="1", MKL_NUM_THREADS="1")
+    os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(cache_folder() / "torch-extensions"))
+    # Set by the deepspeed launcher; with it, each run would leave shared memory behind for ever.
+    os.environ.pop("LOCAL_SIZE", None)
+
+
+def use_deepspeed(version):
+    """Puts another version of DeepSpeed before the judges' own; it runs with the same PyTorch."""
+    folder = cache_folder() / f"deepspeed-{version}"
+    complete = folder / "complete"
+    if not complete.exists():
+        print(f"Setting up DeepSpeed {version} in {folder}", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        subprocess.run([*pip, "--no-build-isolation", "--target", str(folder), f"deepspeed=={version}"], check=True)
+        complete.touch()
+    os.environ["TORCH_EXTENSIONS_DIR"] += f"-{version}"
+    sys.path.insert(0, str(folder))
+
+
+def import_judges(ops=()):
+    """Imports torch and DeepSpeed before any rank is forked, and builds the ops that ranks would wait for."""
+    import deepspeed  # noqa: F401
+    import torch
+    from deepspeed.accelerator import get_accelerator
+    torch.set_num_threads(1)
+    for builder in ("ShareMemCommBuilder", *ops):
+        get_accelerator().create_op_builder(builder).load()

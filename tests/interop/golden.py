@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sample checkpoints of tests/data/samples: how each was trained, and what is noted of the engine that saved it."""
+
+import hashlib
+
+from setups import Setup
+
+TRANSFORMER = (("vocabulary", 96), ("width", 32), ("heads", 4), ("layers", 2), ("positions", 16))
+
+OWN = "0.19.8"
+SAMPLES = {
+    OWN: {
+        "zero3-w4": (4, Setup(3, "bf16", shape=TRANSFORMER, groups=2, scheduler="steps", sub_group_size=3000), [5]),
+        "zero2-w2": (2, Setup(2, "bf16", shape=(("empty_parameter", True),)), [3, 6]),
+        "zero1-w2": (2, Setup(1, "fp16", scheduler="steps"), [7]),
+        "bf16opt-w2": (2, Setup(1, "bf16", bf16_optimizer=True), [4]),
+    },
+    "0.14.4": {
+        "ds0144-zero3-w3": (3, Setup(3, "fp16", sub_group_size=300), [7]),
+        "ds0144-zero2-w2": (2, Setup(2, "fp16"), [7]),
+        "ds0144-bf16opt-w2": (2, Setup(1, "bf16", bf16_optimizer=True), [4]),
+    },
+}
+
+
+def _tensor(dtype, data):
+    return {"dtype": dtype.removeprefix("torch."), "sha256": hashlib.sha256(data).hexdigest()}
+
+
+def describe(whole):
+    """What a reader must find: every tensor's digest and every scalar, as the live engine held them."""
+    parameters, weights, scalars = {}, {}, {}
+    for label, value in whole.items():
+        if isinstance(value, bytes):
+            name, _, state = label.rpartition("#")
+            entry = parameters.setdefault(name, {"group": whole[f"group of {name}"],
+                                                 "elements": whole[f"elements of {name}"], "states": {}})
+            entry["states"][state] = _tensor(whole[f"dtype of {label}"], value)
+        elif label.startswith("weight "):
+            dtype, shape, data = value
+            weights[label.removeprefix("weight ")] = {"shape": list(shape), **_tensor(dtype, data)}
+        elif label.startswith("scalar "):
+            scalars[label.removeprefix("scalar ")] = repr(value)
+    return {"parameters": parameters, "weights": weights, "scalars": scalars}

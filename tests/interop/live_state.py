@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the whole training state out of live DeepSpeed engines, in a form that does not depend on the world size.
+
+Each rank cuts its own flat partitions into fragments of parameters by the layout that its own engine built; the
+fragments of all ranks are joined here. DeepSpeed's accessors (safe_get_full_fp32_param and kin) are not used: they
+take the layout from mappings that are wrong for some configurations.
+"""
+
+import numpy
+import torch
+
+
+def _raw(tensor):
+    """Dtype, shape and bytes: nothing that compares equal while its bits differ."""
+    tensor = tensor.detach().cpu().contiguous()
+    data = tensor.reshape(-1).view(torch.uint8) if tensor.numel() else tensor.new_empty(0, dtype=torch.uint8)
+    return (str(tensor.dtype), tuple(tensor.shape), data.numpy().tobytes())
+
+
+def plain(value):
+    """A value as nested tuples with its type beside it; floats by their bits."""
+    if torch.is_tensor(value):
+        return ("tensor", *_raw(value))
+    if isinstance(value, float):
+        return ("float", value.hex())
+    if isinstance(value, dict):
+        return ("dict", tuple(sorted((str(key), plain(item)) for key, item in value.items())))
+    if isinstance(value, (list, tuple)):
+        return (type(value).__name__, tuple(plain(item) for item in value))
+    if isinstance(value, numpy.generic):
+        return ("numpy", str(value.dtype), value.tobytes())
+    return (type(value).__name__, repr(value))
+
+
+def _flat_groups(engine, rank):
+    """Yields (param group, flat partition, fragments); a fragment is (name, numel, start in parameter, start in
+    partition, elements)."""
+    optimizer = engine.optimizer
+    names = engine.param_names  # parameter -> name; not every version's optimizer keeps it
+    if hasattr(optimizer, "fp16_partitioned_groups_flat"):
+        for index, parameters in enumerate(optimizer.fp16_groups):
+            fragments, offset = [], 0
+            for parameter in parameters:
+                share = parameter.partition_numel()
+                start = min(rank * share, parameter.ds_numel)
+                end = min((rank + 1) * share, parameter.ds_numel)
+                fragments.append((names[parameter], parameter.ds_numel, start, offset, end - start))
+                offset += share
+            yield optimizer.sub_group_to_group_id[index], optimizer.fp32_partitioned_groups_flat[index], fragments
+        return
+    bf16 = hasattr(optimizer, "fp32_groups_flat_partition")
+    partitions = optimizer.fp32_groups_flat_partition if bf16 else optimizer.single_partition_of_fp32_groups
+    # Absent before parameters could be aligned one by one: they lay back to back.
+    offsets = getattr(optimizer, "round_robin_bit16_offsets", None)
+    for index, partition in enumerate(partitions):
+        parameters = optimizer.bf16_groups[index] if bf16 else optimizer.round_robin_bit16_groups[index]
+        low = rank * partition.numel()
+        high = low + partition.numel()
+        fragments, offset = [], 0
+        for position, parameter in enumerate(parameters):
+            if offsets:
+                offset = offsets[index][position]
+            start, end = max(low, offset), min(high, offset + parameter.numel())
+            fragments.append((names[parameter], parameter.numel(), start - offset, start - low, max(0, end - start)))
+            offset += parameter.numel()
+        yield index, partition, fragments
+
+
+def _module_weights(engine):
+    weights = {}
+    if engine.zero_optimization_stage() == 3:
+        from deepspeed.runtime.zero import GatheredParameters
+        for name, parameter in engine.module.named_parameters():
+            with GatheredParameters([parameter]):
+                weights[name] = _raw(parameter)
+    else:
+        weights.update((name, _raw(parameter)) for name, parameter in engine.module.named_parameters())
+    weights.update((name, _raw(buffer)) for name, buffer in engine.module.named_buffers())
+    return weights
+
+
+def _scalars(engine):
+    optimizer = engine.optimizer
+    scaler = getattr(optimizer, "loss_scaler", None)
+    schedule = engine.lr_scheduler.state_dict() if engine.lr_scheduler else None
+    return {
+        "loss_scaler": None if scaler is None else (type(scaler).__name__, plain(vars(scaler))),
+        "dynamic_loss_scale": plain(getattr(optimizer, "dynamic_loss_scale", None)),
+        "overflow": plain(getattr(optimizer, "overflow", None)),
+        "clip_grad": plain(getattr(optimizer, "clip_grad", None)),
+        "lr_scheduler": plain(schedule),
+        "global_steps": plain(engine.global_steps),
+        "global_samples": plain(engine.global_samples),
+        "skipped_steps": plain(engine.skipped_steps),
+        **{f"group {index} {key}": plain(value)
+           for index, group in enumerate(optimizer.optimizer.param_groups)
+           for key, value in group.items() if key != "params"},
+    }
+
+
+def local_state(engine, rank):
+    """This rank's part: runs on every rank together, because ZeRO-3 gathers its weights."""
+    fragments, scalars = [], _scalars(engine)
+    for group, partition, cuts in _flat_groups(engine, rank):
+        states = {"fp32": partition}
+        for key, value in engine.optimizer.optimizer.state.get(partition, {}).items():
+            if torch.is_tensor(value) and value.dim() == 1 and value.numel() == partition.numel():
+                states[key] = value
+            else:
+                # One flat tensor has one step; every parameter in it shares the value.
+                for name, *_ in cuts:
+                    scalars[f"{name} {key}"] = plain(value)
+        for name, numel, start, offset, count in cuts:
+            for key, tensor in states.items():
+                fragments.append((name, key, numel, start, group, _raw(tensor.narrow(0, offset, count))
+                                  if count else (str(tensor.dtype), (0,), b"")))
+    return {"fragments": fragments, "scalars": scalars, "weights": _module_weights(engine)}
+
+
+class Disagreement(RuntimeError):
+    """Ranks of one run hold different values of what must be one value, or leave a gap."""
+
+
+def join(parts):
+    """One flat dictionary of everything: 'NAME#STATE' tensors, weights and scalars."""
+    whole = {}
+    for rank, part in enumerate(parts):
+        for kind in ("scalars", "weights"):
+            for key, value in part[kind].items():
+                label = f"{kind[:-1]} {key}"
+                if whole.setdefault(label, value) != value:
+                    raise Disagreement(f"rank {rank} holds another value of {label} than rank 0")
+    pieces = {}
+    for part in parts:
+        for name, state, numel, start, group, (dtype, _, data) in part["fragments"]:
+            entry = pieces.setdefault(f"{name}#{state}", [])
+            if data:
+                entry.append((start, data))
+            whole[f"group of {name}"] = group
+            whole[f"dtype of {name}#{state}"] = dtype
+            whole[f"elements of {name}"] = numel
+    for address, entry in pieces.items():
+        width = torch.empty(0, dtype=getattr(torch, whole[f"dtype of {address}"].removeprefix("torch."))).element_size()
+        data, expected = bytearray(), 0
+        for start, piece in sorted(entry):
+            if start != expected:
+                raise Disagreement(f"{address}: element {expected} is on no rank")
+            data += piece
+            expected += len(piece) // width
+        if expected != whole[f"elements of {address.rpartition('#')[0]}"]:
+            raise Disagreement(f"{address}: elements from {expected} on are on no rank")
+        whole[address] = bytes(data)
+    return whole
+
+
+def differences(left, right, ignore=()):
+    """Labels of everything that is not the same bit for bit, with a short reason."""
+    found = []
+    for label in sorted(left.keys() | right.keys()):
+        if label in ignore:
+            continue
+        if label not in left or label not in right:
+            found.append(f"{label}: only {'before' if label in left else 'after'}")
+        elif left[label] != right[label]:
+            found.append(f"{label}: {_reason(left[label], right[label])}")
+    return found
+
+
+def _reason(left, right):
+    if isinstance(left, bytes) and isinstance(right, bytes):
+        count = sum(a != b for a, b in zip(left, right))
+        return f"{count} of {len(left)} bytes differ"
+    return f"{str(left)[:80]} became {str(right)[:80]}"

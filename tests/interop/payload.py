@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares two checkpoints of one world size through torch.load: everything but undefined padding."""
+
+import torch
+
+
+class PayloadDiffers(RuntimeError):
+    """Two checkpoints that must hold the same do not."""
+
+
+def _load(path):
+    return torch.load(path, weights_only=False, map_location="cpu")
+
+
+def _masks(model, world, rank):
+    """ZeRO-3: per sub-group, which elements of this rank's flat partition belong to a parameter."""
+    masks = []
+    for shapes in model["param_shapes"]:
+        mask = []
+        for shape in shapes.values():
+            numel = shape.numel()
+            share = -(-numel // world)
+            real = max(0, min(numel - rank * share, share))
+            mask += [True] * real + [False] * (share - real)
+        masks.append(torch.tensor(mask, dtype=torch.bool))
+    return masks
+
+
+def _compare(left, right, where, mask):
+    """Counts equal tensors; mask is what of a flat tensor of the mask's length is defined."""
+    if type(left) is not type(right):
+        raise PayloadDiffers(f"{where}: {type(left).__name__} became {type(right).__name__}")
+    if torch.is_tensor(left):
+        if left.dtype != right.dtype or left.shape != right.shape or left.stride() != right.stride():
+            raise PayloadDiffers(f"{where}: {left.dtype} {tuple(left.shape)} became {right.dtype} {tuple(right.shape)}")
+        if mask is not None and left.shape == mask.shape:
+            left, right = left[mask], right[mask]
+        if left.detach().contiguous().reshape(-1).view(torch.uint8).ne(
+                right.detach().contiguous().reshape(-1).view(torch.uint8)).any():
+            raise PayloadDiffers(f"{where}: values differ")
+        return 1
+    if isinstance(left, dict):
+        if list(left) != list(right):
+            raise PayloadDiffers(f"{where}: keys {list(left)} became {list(right)}")
+        return sum(_compare(left[key], right[key], f"{where}/{key}", mask) for key in left)
+    if isinstance(left, (list, tuple)) and not isinstance(left, torch.Size):
+        if len(left) != len(right):
+            raise PayloadDiffers(f"{where}: {len(left)} items became {len(right)}")
+        return sum(_compare(a, b, f"{where}[{index}]", mask) for index, (a, b) in enumerate(zip(left, right)))
+    if hasattr(left, "__dict__") and not isinstance(left, type):
+        return _compare(vars(left), vars(right), f"{where}.__dict__", mask)
+    if repr(left) != repr(right):
+        raise PayloadDiffers(f"{where}: {left!r} became {right!r}")
+    return 0
+
+
+def compare(left, right):
+    """Every file of the tags that `latest` names; returns how many tensors are equal."""
+    tag = (left / "latest").read_text()
+    left, right = left / tag, right / tag
+    count, masks = 0, {}
+    for path in sorted(left.glob("*model_states.pt")):
+        ours, theirs = _load(path), _load(right / path.name)
+        if path.name.startswith("zero_pp_rank_"):
+            rank = int(path.name.split("_")[3])
+            masks[rank] = _masks(ours, ours["dp_world_size"], rank)
+            fragments = ours.get("frozen_param_fragments") or {}
+            for name, fragment in fragments.items():
+                numel = ours["frozen_param_shapes"][name].numel()
+                real = max(0, min(numel - rank * fragment.numel(), fragment.numel()))
+                count += _compare(fragment[:real], theirs["frozen_param_fragments"][name][:real], name, None)
+            ours["frozen_param_fragments"] = theirs["frozen_param_fragments"] = None
+        count += _compare(ours, theirs, path.name, None)
+    for path in sorted(left.glob("*optim_states.pt")):
+        ours, theirs = (_load(folder / path.name)["optimizer_state_dict"] for folder in (left, right))
+        rank = int(path.name.removeprefix("bf16_").split("_")[3])
+        if rank not in masks:
+            count += _compare(ours, theirs, path.name, None)
+            continue
+        nested = [sd.pop("optimizer_state_dict") for sd in (ours, theirs)]
+        flat = [sd.pop("fp32_flat_groups") for sd in (ours, theirs)]
+        count += _compare(ours, theirs, path.name, None)
+        count += _compare(nested[0]["param_groups"], nested[1]["param_groups"], f"{path.name}/param_groups", None)
+        states = [[*sd["state"].items()] for sd in nested]
+        for index, mask in enumerate(masks[rank]):
+            count += _compare(flat[0][index], flat[1][index], f"{path.name}/fp32[{index}]", mask)
+        for (key, state), (other, theirs_state) in zip(states[0], states[1], strict=True):
+            if key != other:
+                raise PayloadDiffers(f"{path.name}: state {key} became {other}")
+            count += _compare(state, theirs_state, f"{path.name}/state[{key}]", masks[rank][key])
+    return count

@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Stock DeepSpeed as the judge of what shardscope writes.
+
+    tests/interop/run.py --shardscope build/dev/bin/shardscope            the short run
+    tests/interop/run.py --shardscope … --subset full                     every case
+    tests/interop/run.py --shardscope … --only 'zero3-bf16*4->2'          cases whose name matches
+    tests/interop/run.py --list
+
+The first call sets up a Python environment with PyTorch and DeepSpeed in the user's cache folder.
+"""
+
+import argparse
+import fnmatch
+import shutil
+import sys
+import tempfile
+import time
+import traceback
+from pathlib import Path
+
+import environment
+
+
+def _arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shardscope", type=Path, help="the built command-line program")
+    parser.add_argument("--subset", choices=("ci", "full"), default="ci")
+    parser.add_argument("--only", metavar="PATTERN", help="run cases of the full run whose name contains this pattern")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work in this folder and leave everything there")
+    parser.add_argument("--curves", type=Path, metavar="PNG", help="also run the long training and draw its losses")
+    parser.add_argument("--only-curves", type=Path, metavar="PNG", help="run the long training alone")
+    parser.add_argument("--list", action="store_true", help="name the cases and end")
+    return parser.parse_args()
+
+
+def _selected(arguments):
+    import matrix
+    if arguments.only:
+        pattern = f"*{arguments.only.replace('[', '[[]')}*"
+        return [case for case in matrix.RUNS["full"]() if fnmatch.fnmatchcase(case.name, pattern)]
+    return matrix.RUNS[arguments.subset]()
+
+
+def _run_case(case, context):
+    began = time.monotonic()
+    try:
+        note, passed = case.run(context), True
+    except Exception as error:
+        known = type(error).__module__ in ("checks", "payload", "tool", "live_state", "ranks")
+        note, passed = str(error) if known else traceback.format_exc(), False
+    print(f"{'pass' if passed else 'FAIL'}  {time.monotonic() - began:5.1f} s  {case.name}: {note}", flush=True)
+    return passed
+
+
+def _run_all(cases, arguments, work):
+    from cases import Context
+    from sources import Sources
+    from tool import Tool
+    samples = Path(__file__).resolve().parents[1] / "data" / "samples"
+    context = Context(Tool(arguments.shardscope.resolve()), Sources(work), work, samples)
+    results = [(case.name, _run_case(case, context)) for case in cases]
+    failed = [name for name, passed in results if not passed]
+    if failed:
+        print("\nFailed:\n  " + "\n  ".join(failed))
+        if arguments.keep:
+            print(f"What the ranks said: {work / 'ranks.log'}")
+    print(f"\n{len(results) - len(failed)} passed, {len(failed)} failed")
+    return 1 if failed else 0
+
+
+def main():
+    arguments = _arguments()
+    environment.enter()
+    cases = _selected(arguments)
+    picture = arguments.curves or arguments.only_curves
+    if picture:
+        from curves import LongRun
+        cases = [*(cases if arguments.curves else []), LongRun(picture.resolve())]
+    if arguments.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    if not cases:
+        sys.exit("no case matches")
+    if not arguments.shardscope or not arguments.shardscope.is_file():
+        sys.exit("--shardscope must name the built program")
+    ops = {"CPUAdamBuilder"} if any("cpuadam" in case.name for case in cases) else set()
+    environment.import_judges(sorted(ops))
+    if arguments.keep:
+        arguments.keep.mkdir(parents=True, exist_ok=True)
+        return _run_all(cases, arguments, arguments.keep.resolve())
+    work = Path(tempfile.mkdtemp(prefix="shardscope-interop-"))
+    try:
+        return _run_all(cases, arguments, work)
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

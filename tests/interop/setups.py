@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is trained: ZeRO stage, precision, optimizer, and the DeepSpeed configuration for them."""
+
+from dataclasses import dataclass
+
+# Divides by every world size of the matrix, so every rank's mean weighs the same in the mean of all.
+GLOBAL_BATCH = 60
+
+
+@dataclass(frozen=True)
+class Setup:
+    stage: int
+    precision: str  # bf16, fp16 or fp32
+    optimizer: str = "adamw"
+    bf16_optimizer: bool = False  # DeepSpeed's BF16_Optimizer in place of the ZeRO-1 one
+    offload: bool = False
+    sub_group_size: int = 0  # ZeRO-3; 0 leaves DeepSpeed's default, which keeps each group whole
+    round_robin: bool = False
+    shape: tuple = ()  # of (name, value), for TinyLanguageModel
+    groups: int = 3
+    scheduler: str = "cosine"
+
+    @property
+    def name(self):
+        stage = "bf16opt" if self.bf16_optimizer else f"zero{self.stage}"
+        parts = [stage, self.precision]
+        parts += [self.optimizer] if self.optimizer != "adamw" else []
+        parts += ["offload"] if self.offload else []
+        parts += [f"sub{self.sub_group_size}"] if self.sub_group_size else []
+        return "-".join(parts)
+
+    @property
+    def prefix(self):
+        return "bf16_" if self.precision == "bf16" else ""
+
+
+def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
+    micro_batch, rest = divmod(global_batch, world * accumulation)
+    if rest:
+        raise ValueError(f"global batch {global_batch} does not divide by {world} ranks x {accumulation}")
+    zero = {
+        "stage": setup.stage,
+        "reduce_bucket_size": 100000,
+        "allgather_bucket_size": 100000,
+        "round_robin_gradients": setup.round_robin,
+    }
+    if setup.offload:
+        zero["offload_optimizer"] = {"device": "cpu"}
+    if setup.stage == 3:
+        zero["stage3_param_persistence_threshold"] = 100
+        zero["stage3_prefetch_bucket_size"] = 100000
+        if setup.sub_group_size:
+            zero["sub_group_size"] = setup.sub_group_size
+    config = {
+        "train_micro_batch_size_per_gpu": micro_batch,
+        "gradient_accumulation_steps": accumulation,
+        "steps_per_print": 1000000,
+        "gradient_clipping": 1.0,
+        "zero_allow_untested_optimizer": True,
+        "zero_force_ds_cpu_optimizer": False,
+        "zero_optimization": zero,
+    }
+    if setup.precision == "bf16":
+        config["bf16"] = {"enabled": True}
+    if setup.precision == "fp16":
+        config["fp16"] = {"enabled": True, "initial_scale_power": 10, "loss_scale_window": 5, "hysteresis": 2,
+                          "min_loss_scale": 1}
+    if setup.bf16_optimizer:
+        config["data_types"] = {"grad_accum_dtype": "fp32"}
+    return config
+
+
+def optimizer_groups(setup, matrices, embeddings, small):
+    """Options differ in every group, so that a reader which mixes groups up is seen."""
+    if setup.groups < 3:
+        matrices, embeddings = matrices + embeddings, []
+    if setup.groups < 2:
+        # DeepSpeed rebuilds torch's Adagrad for ZeRO-1/2 with one group, whatever it was given.
+        matrices, small = matrices + small, []
+    rates = {"sgd": 20.0, "lion": 0.03, "adagrad": 5.0}
+    factor = rates.get(setup.optimizer, 1.0)
+    groups = [
+        {"params": matrices, "lr": 3e-3 * factor, "weight_decay": 0.1},
+        {"params": embeddings, "lr": 2e-3 * factor, "weight_decay": 0.01},
+        {"params": small, "lr": 1e-3 * factor, "weight_decay": 0.0},
+    ]
+    extra = {
+        "adamw": [{"betas": (0.9, 0.95), "eps": 1e-8}, {"betas": (0.85, 0.99), "eps": 1e-7}, {"betas": (0.8, 0.9)}],
+        "sgd": [{"momentum": 0.9}, {"momentum": 0.8, "nesterov": True}, {"momentum": 0.7}],
+        "lion": [{"betas": (0.9, 0.99)}, {"betas": (0.85, 0.98)}, {"betas": (0.8, 0.97)}],
+        "adagrad": [{"eps": 1e-8}, {"eps": 1e-7}, {"lr_decay": 0.01}],
+    }
+    key = "adamw" if setup.optimizer == "cpuadam" else "lion" if setup.optimizer == "cpulion" else setup.optimizer
+    for group, options in zip(groups, extra[key]):
+        group.update(options)
+    return [group for group in groups if group["params"]]

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs that are never resharded: each is trained once, saved, and trained on, and then serves every case."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import live_state
+import ranks
+
+STEPS_BEFORE = 5
+STEPS_AFTER = 4
+POISONED = (1, 3)
+CLIENT_STATE = {"iteration": STEPS_BEFORE, "note": "größe", "nested": {"seed": 17, "rate": 0.1}}
+
+
+@dataclass
+class Source:
+    folder: Path
+    state: dict  # everything at the moment of the save
+    losses: list  # of the steps after it
+
+
+def mean_losses(per_rank):
+    return [sum(step) / len(step) for step in zip(*per_rank)]
+
+
+def train_and_save(rank, world, setup, folder, before, after):
+    from training import build_engine, train
+    engine = build_engine(setup, world)
+    train(engine, rank, world, 0, before, poisoned=POISONED if setup.precision == "fp16" else (), shape=setup.shape)
+    engine.save_checkpoint(folder, client_state=dict(CLIENT_STATE))
+    state = live_state.local_state(engine, rank)
+    return state, train(engine, rank, world, before, after, shape=setup.shape)
+
+
+def load_and_train(rank, world, setup, folder, accumulation, before, after):
+    from training import build_engine, train
+    # Another seed: whatever the load leaves out shows.
+    engine = build_engine(setup, world, accumulation, seed=99)
+    path, client_state = engine.load_checkpoint(folder)
+    if path is None:
+        raise RuntimeError(f"DeepSpeed found no checkpoint in {folder}")
+    state = live_state.local_state(engine, rank)
+    losses = train(engine, rank, world, before, after, accumulation, shape=setup.shape)
+    return state, losses, {key: client_state.get(key) for key in CLIENT_STATE}
+
+
+class Sources:
+
+    def __init__(self, work):
+        self.work = work
+        self.log = work / "ranks.log"
+        self._made = {}
+
+    def get(self, setup, world):
+        key = (setup, world)
+        if key not in self._made:
+            folder = self.work / "sources" / f"{setup.name}-w{world}"
+            parts = ranks.run_ranks(world, train_and_save, setup, str(folder), STEPS_BEFORE, STEPS_AFTER,
+                                    log_path=self.log)
+            states, losses = zip(*parts)
+            self._made[key] = Source(folder, live_state.join(states), mean_losses(losses))
+        return self._made[key]
+
+    def resume(self, setup, world, folder, accumulation=1):
+        """Loads a checkpoint in unmodified DeepSpeed: the state right after, the losses of the steps that follow."""
+        parts = ranks.run_ranks(world, load_and_train, setup, str(folder), accumulation, STEPS_BEFORE, STEPS_AFTER,
+                                log_path=self.log)
+        states, losses, clients = zip(*parts)
+        return live_state.join(states), mean_losses(losses), clients[0]

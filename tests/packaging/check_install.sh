@@ -1,0 +1,21 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# `cmake --install` puts every part in its place, and the installed program runs.
+set -eu
+cmake=$1
+build=$2
+window=$3
+target=$(mktemp -d)
+trap 'rm -rf "$target"' EXIT
+"$cmake" --install "$build" --prefix "$target" >/dev/null
+parts="bin/shardscope share/man/man1/shardscope.1 share/bash-completion/completions/shardscope
+  share/zsh/site-functions/_shardscope share/fish/vendor_completions.d/shardscope.fish share/doc/shardscope/LICENSE"
+if [ "$window" = window ]; then
+    id=org.shardscope.Shardscope
+    parts="$parts bin/shardscope-gui share/man/man1/shardscope-gui.1 share/applications/$id.desktop
+      share/metainfo/$id.metainfo.xml share/mime/packages/$id.xml share/icons/hicolor/scalable/apps/$id.svg"
+fi
+for part in $parts; do
+    [ -s "$target/$part" ] || { echo "not installed: $part"; exit 1; }
+done
+"$target/bin/shardscope" --version

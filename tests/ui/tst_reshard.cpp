@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/ui/window_fixture.h"
+#include "ui/dialogs/reshard_dialog.h"
+#include "ui/dialogs/reshard_form.h"
+#include "ui/views/jobs_panel.h"
+#include "ui/widgets/job_card.h"
+
+#include <QLabel>
+#include <QLineEdit>
+#include <QMessageBox>
+#include <QPlainTextEdit>
+#include <QPushButton>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTableWidget>
+#include <QTest>
+
+#include <thread>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+namespace {
+
+/// Waits for the plan of what the form now says.
+bool waitForPlan(ReshardDialog* dialog)
+{
+    QSignalSpy shown(dialog, &ReshardDialog::previewShown);
+    return shown.wait(30'000);
+}
+
+Job* makeEndlessJob()
+{
+    return new Job(u"Endless"_s, u"until cancelled"_s, [](JobContext& context) -> Result<JobOutcome> {
+        context.beginPhase("waiting", 1000);
+        context.advance(250);
+        context.log("a line of log");
+        while (!context.cancelled())
+            std::this_thread::yield();
+        return fail(ErrorCode::Cancelled, "cancelled");
+    });
+}
+
+} // namespace
+
+class TestReshard : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void fromButtonToOpenedResult_data()
+    {
+        QTest::addColumn<QString>("sample");
+        QTest::addColumn<int>("ranks");
+        QTest::newRow("zero1 2 to 3") << u"zero1-w2"_s << 3;
+        QTest::newRow("zero2 2 to 1") << u"zero2-w2"_s << 1;
+        QTest::newRow("zero3 4 to 6") << u"zero3-w4"_s << 6;
+        QTest::newRow("bf16 2 to 4") << u"bf16opt-w2"_s << 4;
+    }
+
+    void fromButtonToOpenedResult()
+    {
+        QFETCH(QString, sample);
+        QFETCH(int, ranks);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        QVERIFY(dialog != nullptr);
+        dialog->findChild<QSpinBox*>(u"reshardRanks"_s)->setValue(ranks);
+        dialog->form()->setDestination(ui.folder(u"out"_s));
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY2(!dialog->preview().problem,
+            dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
+        QCOMPARE(dialog->preview().plan->worldSize(), static_cast<uint32_t>(ranks));
+        QCOMPARE(dialog->findChild<QTableWidget*>(u"reshardFiles"_s)->rowCount(),
+            static_cast<int>(dialog->preview().plan->files().size()));
+        QCOMPARE(dialog->preview().target->units.front().partition.ranks(), static_cast<uint32_t>(ranks));
+        const QString command = dialog->findChild<QLineEdit*>(u"reshardCommand"_s)->text();
+        QVERIFY(command.contains(u"--world-size %1"_s.arg(ranks)));
+        QVERIFY(dialog->startButton()->isEnabled());
+        dialog->startButton()->click();
+
+        QCOMPARE(ui.window().jobs().jobs().size(), 1);
+        Job* job = ui.window().jobs().jobs().first();
+        auto* card = ui.window().findChild<JobCard*>();
+        QVERIFY(card != nullptr && card->isVisible());
+        QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 60'000);
+        QVERIFY2(job->state() == JobState::Succeeded, describe(job->error()).c_str());
+        QVERIFY(job->outcome().summary.contains(u"verified"_s));
+        auto* open = card->findChild<QPushButton*>(u"jobOpen"_s);
+        QVERIFY(open->isVisible());
+        open->click();
+        QVERIFY(ui.settle());
+        QCOMPARE(ui.checkpoint()->parallel.dp, static_cast<uint32_t>(ranks));
+        QVERIFY(ui.checkpoint()->complete);
+        QCOMPARE(QString::fromStdString(ui.checkpoint()->runFolder.native()), ui.folder(u"out"_s));
+    }
+
+    void saysWhyItCannotStart()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        dialog->form()->setDestination(samplePath("zero3-w4") + u"/inside"_s);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::Usage);
+        QVERIFY(!dialog->startButton()->isEnabled());
+        dialog->form()->setDestination(ui.folder(u"taken"_s));
+        QVERIFY(QDir().mkpath(ui.folder(u"taken/global_step5"_s)));
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::TargetExists);
+        dialog->form()->setDestination(ui.folder(u"fresh"_s));
+        dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->setText(u"a lot"_s);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(!dialog->startButton()->isEnabled());
+        dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->setText(u"1e9"_s);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().plan->subGroupSize() == uint64_t{1'000'000'000});
+        QVERIFY(dialog->startButton()->isEnabled());
+    }
+
+    void refusesAnIncompleteCheckpoint()
+    {
+        WindowFixture ui;
+        const QString copy = copiedSample("zero2-w2", ui.folder(u"broken"_s));
+        QVERIFY(QFile::remove(copy + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
+        QVERIFY(ui.open(copy));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        if (dialog == nullptr)
+            return; // no model to plan on: the action is off
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::Refused);
+        QVERIFY(!dialog->startButton()->isEnabled());
+        QVERIFY(!QFileInfo::exists(ui.folder(u"broken-dp4"_s)));
+    }
+
+    void cancelReactsAtOnce()
+    {
+        WindowFixture ui;
+        Job* job = makeEndlessJob();
+        ui.window().jobs().add(job);
+        auto* card = ui.window().findChild<JobCard*>();
+        QVERIFY(card != nullptr);
+        QTRY_COMPARE(job->progress().phase, std::string("waiting"));
+        QVERIFY(ui.window().findChild<QLabel*>(u"statusJobs"_s)->text().contains(u"1"_s));
+        auto* cancel = card->findChild<QPushButton*>(u"jobCancel"_s);
+        QTest::mouseClick(cancel, Qt::LeftButton);
+        QVERIFY(!cancel->isEnabled());
+        QTRY_VERIFY(job->state() == JobState::Cancelled);
+        QVERIFY(job->logLines().filter(u"a line of log"_s).size() == 1);
+        QVERIFY(card->findChild<QPlainTextEdit*>(u"jobLog"_s)->toPlainText().contains(u"a line of log"_s));
+        QTest::mouseClick(card->findChild<QAbstractButton*>(u"jobDismiss"_s), Qt::LeftButton);
+        QTRY_VERIFY(ui.window().findChild<JobCard*>() == nullptr);
+    }
+
+    void closingAsksWhileAJobRuns()
+    {
+        WindowFixture ui;
+        ui.window().jobs().add(makeEndlessJob());
+        QVERIFY(!ui.window().close());
+        QTRY_VERIFY(ui.find<QMessageBox>("closeQuestion") != nullptr);
+        QVERIFY(!ui.window().close());
+        QCOMPARE(ui.window().findChildren<QMessageBox*>(u"closeQuestion"_s).size(), 1);
+        auto* box = ui.find<QMessageBox>("closeQuestion");
+        for (QAbstractButton* button : box->buttons())
+            if (box->buttonRole(button) == QMessageBox::DestructiveRole)
+                button->click();
+        QTRY_VERIFY(!ui.window().isVisible());
+        QCOMPARE(ui.window().jobs().activeCount(), 0);
+    }
+};
+
+QTEST_MAIN(TestReshard)
+#include "tst_reshard.moc"

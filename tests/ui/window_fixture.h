@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/shell/main_window.h"
+
+#include <QApplication>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <filesystem>
+#include <memory>
+
+namespace shardscope::ui {
+
+/// A window with settings of its own, driven as a person would.
+class WindowFixture
+{
+public:
+    explicit WindowFixture(ThemeMode mode = ThemeMode::Light)
+    {
+        m_theme.setMode(mode);
+        m_settings = std::make_unique<Settings>(m_folder.path());
+        m_window = std::make_unique<MainWindow>(io::realFileSystem(), m_theme, *m_settings);
+        m_window->resize(1440, 900);
+        m_window->show();
+        m_window->activateWindow();
+        QApplication::setActiveWindow(m_window.get());
+    }
+
+    [[nodiscard]] MainWindow& window() { return *m_window; }
+    [[nodiscard]] Settings& settings() { return *m_settings; }
+    [[nodiscard]] Theme& theme() { return m_theme; }
+    [[nodiscard]] const CheckpointPtr& checkpoint() { return m_window->session().checkpoint(); }
+    [[nodiscard]] QString folder(const QString& name) const { return m_folder.filePath(name); }
+
+    template <class Widget>
+    [[nodiscard]] Widget* find(const char* name)
+    {
+        return m_window->findChild<Widget*>(QString::fromLatin1(name));
+    }
+
+    /// Everything that runs in the background has arrived.
+    bool settle()
+    {
+        // Twice, because what arrives may start the next piece of work.
+        for (int calm = 0; calm < 2; ++calm) {
+            if (!QTest::qWaitFor([this] { return m_window->isSettled(); }, 30'000))
+                return false;
+            QCoreApplication::processEvents();
+        }
+        return m_window->isSettled();
+    }
+
+    bool open(const QString& path)
+    {
+        m_window->openPath(path);
+        return settle();
+    }
+
+private:
+    QTemporaryDir m_folder;
+    Theme m_theme;
+    std::unique_ptr<Settings> m_settings;
+    std::unique_ptr<MainWindow> m_window;
+};
+
+inline QString samplePath(const char* name)
+{
+    return QStringLiteral(SHARDSCOPE_SOURCE_DIR "/tests/data/samples/") + QString::fromLatin1(name);
+}
+
+/// A copy of a sample that may be broken.
+inline QString copiedSample(const char* name, const QString& to)
+{
+    std::filesystem::copy(
+        samplePath(name).toStdString(), to.toStdString(), std::filesystem::copy_options::recursive);
+    return to;
+}
+
+} // namespace shardscope::ui
