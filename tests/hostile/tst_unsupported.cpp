@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 using namespace shardscope;
+using namespace std::string_literals;
 using namespace shardscope::test;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
