@@ -4,18 +4,19 @@
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
 
+#include <utility>
+
 namespace shardscope {
 
 namespace {
 
-struct Loaded {
-    std::shared_ptr<const TorchFile> content;
-    std::optional<Error> error;
-};
+using Loaded = Reading::Loaded;
 
-Loaded openOne(const Reading& reading, const io::Path& path)
+Loaded openOne(const Reading& reading, const CheckpointFile& file)
 {
-    auto opened = TorchFile::open(reading.files, path, ReadMode::Tolerant, reading.job);
+    const bool isTemplate = !file.rank || file.rank->dp == 0; // of what a plan writes: kept whole
+    const auto reduce = file.role == FileRole::OptimStates && !isTemplate ? withoutZeroPaddings : nullptr;
+    auto opened = TorchFile::open(reading.files, file.path, ReadMode::Tolerant, reading.job, reduce);
     if (!opened)
         return {nullptr, std::move(opened).error()};
     return {std::move(*opened), std::nullopt};
@@ -63,27 +64,46 @@ bool settle(const Reading& reading, FileId id, Loaded loaded)
     return true;
 }
 
+/// What was read ahead for a file; nothing when it was not, or is used already.
+Loaded takePrefetched(Reading& reading, FileId id)
+{
+    return index(id) < reading.prefetched.size() ? std::exchange(reading.prefetched[index(id)], {})
+                                                 : Loaded();
+}
+
 } // namespace
 
-bool loadFile(const Reading& reading, FileId id)
+Status prefetchFiles(Reading& reading, const std::vector<FileId>& ids)
+{
+    reading.prefetched.resize(reading.out.files.size());
+    return parallelFor(ids.size(), defaultJobs(), reading.job, [&](size_t i) -> Status {
+        reading.prefetched[index(ids[i])] = openOne(reading, reading.out.file(ids[i]));
+        return {};
+    });
+}
+
+bool loadFile(Reading& reading, FileId id)
 {
     const CheckpointFile& file = reading.out.file(id);
     if (file.status == FileStatus::Missing || file.content)
         return file.content != nullptr;
-    return settle(reading, id, openOne(reading, file.path));
+    Loaded loaded = takePrefetched(reading, id);
+    return settle(reading, id, loaded.isThere() ? std::move(loaded) : openOne(reading, file));
 }
 
-Status loadFiles(const Reading& reading, const std::vector<FileId>& ids)
+Status loadFiles(Reading& reading, const std::vector<FileId>& ids)
 {
     std::vector<Loaded> loaded(ids.size());
+    for (size_t i = 0; i < ids.size(); ++i)
+        loaded[i] = takePrefetched(reading, ids[i]);
     SHARDSCOPE_CHECK(parallelFor(ids.size(), defaultJobs(), reading.job, [&](size_t i) -> Status {
         const CheckpointFile& file = reading.out.file(ids[i]);
-        if (file.status != FileStatus::Missing && !file.content)
-            loaded[i] = openOne(reading, file.path);
+        if (!loaded[i].isThere() && file.status != FileStatus::Missing && !file.content)
+            loaded[i] = openOne(reading, file);
         return {};
     }));
     for (size_t i = 0; i < ids.size(); ++i) {
-        if (loaded[i].content || loaded[i].error)
+        if (loaded[i].isThere())
             settle(reading, ids[i], std::move(loaded[i]));
     }
     return {};

@@ -32,6 +32,8 @@ public:
             return {};
         }
         choosePrefix();
+        if (m_options.depth == OpenDepth::Full)
+            SHARDSCOPE_CHECK(readAhead());
         SHARDSCOPE_TRY(const bool zero3, decideStage());
         if (m_out.kind == CheckpointKind::Torch)
             return readStage0();
@@ -67,6 +69,23 @@ private:
         }
         m_reading.bf16Prefix = count[1] > count[0] || (count[1] == count[0] && newest[1] > newest[0]);
         m_optimCount = std::max(count[0], count[1]);
+    }
+
+    /// Rank 0's model file takes longest by far, so that it comes first and the optimizer files go on beside
+    /// it.
+    Status readAhead()
+    {
+        std::vector<FileId> wanted;
+        for (uint32_t i = 0; i < m_out.files.size(); ++i) {
+            const auto parsed = parseCheckpointFileName(m_out.files[i].name);
+            if (!parsed || parsed->mp != 0 || parsed->fastWriterPart)
+                continue;
+            if (parsed->role == FileRole::ModelStates && parsed->dp == 0)
+                wanted.insert(wanted.begin(), FileId{i});
+            else if (parsed->role == FileRole::OptimStates && parsed->bf16Prefix == m_reading.bf16Prefix)
+                wanted.push_back(FileId{i});
+        }
+        return prefetchFiles(m_reading, wanted);
     }
 
     /// The readable file of the lowest rank with this role, or kNoFile.

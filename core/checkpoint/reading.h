@@ -18,6 +18,13 @@ struct Reading {
     uint32_t worldSize = 0; ///< ranks that must be there
     NodeId modelRoot = kNoNode; ///< root mapping of the rank-0 (or first readable) model file
 
+    struct Loaded {
+        std::shared_ptr<const TorchFile> content;
+        std::optional<Error> error;
+        [[nodiscard]] bool isThere() const { return content != nullptr || error.has_value(); }
+    };
+    std::vector<Loaded> prefetched{}; ///< by file: read ahead, and not yet part of the checkpoint
+
     void add(std::string_view code, Severity severity, std::string message, std::string where,
         std::vector<std::string> evidence = {}) const
     {
@@ -41,11 +48,17 @@ Status buildFileTable(const Reading& reading, const std::vector<io::Path>& roots
 /// findings.
 void markExpectedFiles(Reading& reading, bool zero3);
 
+/// An optimizer file's pickle without the list of alignment paddings, where that is long and all zero: one
+/// number per parameter in every rank's file, so that keeping them would cost parameters × ranks.
+PickleGraph withoutZeroPaddings(PickleGraph graph);
+
 /// Opens one torch file; on failure its status and a finding tell why. True when it is readable.
-bool loadFile(const Reading& reading, FileId id);
-/// Opens many at once. `keep` false drops what is not needed by the caller's `visit`, which runs once per
-/// file, serialised.
-Status loadFiles(const Reading& reading, const std::vector<FileId>& ids);
+bool loadFile(Reading& reading, FileId id);
+/// Opens many at once.
+Status loadFiles(Reading& reading, const std::vector<FileId>& ids);
+/// Reads files of which most will be asked for, in this order, on all cores. Nothing of them shows before one
+/// of the two above is called for it.
+Status prefetchFiles(Reading& reading, const std::vector<FileId>& ids);
 
 /// Facts of the model-states file: steps, versions, client state, precision, wrapper. Needs modelRoot.
 void readModelHeader(Reading& reading);
@@ -97,11 +110,11 @@ void refuseUnsupported(const Reading& reading);
 void markForeignRanks(const Reading& reading);
 /// Ranks that disagree with rank 0 about step, options or scaler; after the model is read.
 void checkRanksAgree(const Reading& reading);
-/// ZeRO-1/2: a few masters of every rank against the model file's copies of them, which a rank or a model file
-/// of another run or step does not match even where all its counters do.
+/// ZeRO-1/2: a few masters of every rank against the model file's copies of them, which a rank or a model
+/// file of another run or step does not match even where all its counters do.
 void checkWeightsAgree(const Reading& reading);
-/// torch names the archive inside a file after the file. A name with another rank in it: the file was renamed,
-/// and holds that rank's part. It becomes Foreign, with a finding; whether it did.
+/// torch names the archive inside a file after the file. A name with another rank in it: the file was
+/// renamed, and holds that rank's part. It becomes Foreign, with a finding; whether it did.
 bool markRenamed(const Reading& reading, FileId file);
 /// One more ZeRO-3 model file against the first: steps, world size, version.
 void checkModelFile(const Reading& reading, FileId file);

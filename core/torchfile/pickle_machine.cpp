@@ -13,6 +13,8 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kChecksEvery = 4096;
+constexpr uint64_t kBytesPerNode = 12; ///< of a stream, about, as torch writes them
+constexpr uint64_t kBytesPerLink = 2; ///< at the densest: a list of small integers
 constexpr uint64_t kLargestStream = 0xFFFFFFFFu; ///< nodes keep 32-bit source offsets
 
 } // namespace
@@ -33,6 +35,10 @@ Result<PickleParse> PickleMachine::run()
 {
     if (m_size > std::min(m_limits.streamBytes, kLargestStream))
         failLimit("bytes of a pickle", std::min(m_limits.streamBytes, kLargestStream));
+    if (!m_error) { // room as torch's files need it; what stays unused costs addresses only
+        m_graph.m_nodes.reserve(m_size / kBytesPerNode);
+        m_graph.m_links.reserve(m_size / kBytesPerLink);
+    }
     if (m_error || !execute()) {
         if (const std::string names = dangerousNames();
             !names.empty() && m_error->code != ErrorCode::Cancelled)
@@ -50,7 +56,7 @@ bool PickleMachine::execute()
             m_opcodeBegin = m_position;
             return fail("the stream ends without STOP");
         }
-        if (m_opcodes % kChecksEvery == 0 && !periodicChecks())
+        if (m_opcodes >= m_nextChecks && !periodicChecks())
             return false;
         m_opcodeBegin = m_position;
         ++m_opcodes;
@@ -62,6 +68,7 @@ bool PickleMachine::execute()
 
 bool PickleMachine::periodicChecks()
 {
+    m_nextChecks = m_opcodes + kChecksEvery;
     if (m_opcodes >= m_limits.opcodes)
         return failLimit("opcodes", m_limits.opcodes);
     const uint64_t owned = m_owned ? m_owned->size() : 0;

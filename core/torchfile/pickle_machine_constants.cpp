@@ -7,6 +7,8 @@ namespace shardscope {
 
 namespace {
 
+constexpr uint64_t kLongRow = 16; ///< equal integers that follow one another
+
 /// UTF-8 in which surrogates may stand, as CPython's "surrogatepass" reads it.
 bool isPermissiveUtf8(std::string_view text)
 {
@@ -39,6 +41,21 @@ bool isPermissiveUtf8(std::string_view text)
     return true;
 }
 
+/// How many times BININT1 of this value stands at the front.
+uint64_t countRow(std::string_view stream, uint8_t value)
+{
+    const char pair[] = {static_cast<char>(Opcode::BinInt1), static_cast<char>(value)};
+    char block[32];
+    for (size_t i = 0; i < sizeof block; ++i)
+        block[i] = pair[i % 2];
+    size_t at = 0;
+    while (stream.size() - at >= sizeof block && std::memcmp(stream.data() + at, block, sizeof block) == 0)
+        at += sizeof block;
+    while (stream.size() - at >= 2 && std::memcmp(stream.data() + at, pair, 2) == 0)
+        at += 2;
+    return at / 2;
+}
+
 } // namespace
 
 bool PickleMachine::constant(Opcode code)
@@ -58,7 +75,7 @@ bool PickleMachine::constant(Opcode code)
         return pushNode(node);
     case Opcode::BinInt1:
         node.kind = NodeKind::Int;
-        return operand(byte) && (node.value = byte, pushNode(node));
+        return operand(byte) && (node.value = byte, pushNode(node)) && repeatInteger(byte);
     case Opcode::BinInt2:
         node.kind = NodeKind::Int;
         return operand(half) && (node.value = half, pushNode(node));
@@ -107,6 +124,24 @@ bool PickleMachine::constant(Opcode code)
     default:
         return object(code);
     }
+}
+
+/// The rest of a row of equal small integers, one node for all of them when the row is long.
+///
+/// DeepSpeed writes one zero per parameter into every rank's file (param_alignment_paddings): a node each
+/// would cost more than everything else in the checkpoint. Short rows keep their own nodes, because edits go
+/// by node.
+bool PickleMachine::repeatInteger(uint8_t value)
+{
+    const uint64_t repeats = countRow({m_data + m_position, m_size - m_position}, value);
+    if (repeats < kLongRow)
+        return true;
+    if (repeats > m_limits.stackDepth - m_stack.size())
+        return failLimit("items on the stack", m_limits.stackDepth);
+    m_stack.insert(m_stack.end(), repeats, NodeId{m_stack.back()});
+    m_position += 2 * repeats;
+    m_opcodes += repeats;
+    return true;
 }
 
 bool PickleMachine::longInteger(uint64_t length)

@@ -49,6 +49,7 @@ private:
 
     // pickle_machine_constants.cpp
     bool constant(Opcode code);
+    bool repeatInteger(uint8_t value);
     bool longInteger(uint64_t length);
     bool bytes(NodeKind kind, uint64_t length, uint8_t flags = 0);
     bool unicode(uint64_t length);
@@ -93,6 +94,7 @@ private:
     uint64_t m_position = 0;
     uint64_t m_opcodeBegin = 0;
     uint64_t m_opcodes = 0;
+    uint64_t m_nextChecks = 0; ///< in opcodes
     bool m_stopped = false;
 
     PickleGraph m_graph;

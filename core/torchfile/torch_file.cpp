@@ -77,7 +77,7 @@ tl::unexpected<Error> inFile(Error error, const io::Path& path)
 } // namespace
 
 Result<std::shared_ptr<const TorchFile>> TorchFile::open(
-    io::FileSystem& files, const io::Path& path, ReadMode mode, JobContext& job)
+    io::FileSystem& files, const io::Path& path, ReadMode mode, JobContext& job, Reduce reduce)
 {
     SHARDSCOPE_CHECK(job.poll());
     SHARDSCOPE_TRY(const std::unique_ptr<io::ReadFile> file, files.openRead(path));
@@ -105,6 +105,8 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(
     for (Finding& finding : records.takeFindings())
         result->m_findings.push_back(std::move(finding));
     SHARDSCOPE_CHECK(file->checkUnchanged());
+    if (reduce != nullptr)
+        result->m_pickle = reduce(std::move(result->m_pickle));
     return std::shared_ptr<const TorchFile>(std::move(result));
 }
 

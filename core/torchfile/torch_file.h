@@ -24,8 +24,11 @@ struct TensorExtent {
 class TorchFile
 {
 public:
+    /// What to keep of a parsed pickle: for readers of many files that need little of each.
+    using Reduce = PickleGraph (*)(PickleGraph);
+
     static Result<std::shared_ptr<const TorchFile>> open(
-        io::FileSystem& files, const io::Path& path, ReadMode mode, JobContext& job);
+        io::FileSystem& files, const io::Path& path, ReadMode mode, JobContext& job, Reduce reduce = nullptr);
 
     [[nodiscard]] const io::Path& path() const { return m_path; }
     [[nodiscard]] const io::FileIdentity& identity() const { return m_identity; }
