@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/file_names.h"
 
+#include "core/base/text_cursor.h"
+
 #include <charconv>
 #include <cstdio>
 #include <tuple>
@@ -9,48 +11,17 @@ namespace shardscope {
 
 namespace {
 
-/// Takes literals and numbers off the front of a name.
-class NameCursor
-{
-public:
-    explicit NameCursor(std::string_view text)
-        : m_rest(text)
-    {
-    }
-
-    bool literal(std::string_view text)
-    {
-        if (!m_rest.starts_with(text))
-            return false;
-        m_rest.remove_prefix(text.size());
-        return true;
-    }
-
-    bool number(uint32_t& out)
-    {
-        const auto [end, error] = std::from_chars(m_rest.data(), m_rest.data() + m_rest.size(), out);
-        if (error != std::errc())
-            return false;
-        m_rest.remove_prefix(static_cast<size_t>(end - m_rest.data()));
-        return true;
-    }
-
-    [[nodiscard]] std::string_view rest() const { return m_rest; }
-
-private:
-    std::string_view m_rest;
-};
-
 /// "-0.8": part 0 of 8, as the fast writer appends it to a whole file name.
 bool stripFastWriterSuffix(std::string_view& name)
 {
     const size_t at = name.rfind(".pt-");
     if (at == std::string_view::npos)
         return false;
-    NameCursor cursor(name.substr(at + 4));
+    TextCursor cursor(name.substr(at + 4));
     uint32_t part = 0;
     uint32_t count = 0;
-    if (!cursor.number(part) || !cursor.literal(".") || !cursor.number(count) || !cursor.rest().empty())
+    if (!cursor.takeNumber(part) || !cursor.takeText(".") || !cursor.takeNumber(count)
+        || !cursor.rest().empty())
         return false;
     name = name.substr(0, at + 3);
     return true;
@@ -58,10 +29,10 @@ bool stripFastWriterSuffix(std::string_view& name)
 
 bool parseZeroName(std::string_view name, CheckpointFileName& out)
 {
-    NameCursor cursor(name);
-    out.bf16Prefix = cursor.literal("bf16_");
-    if (!cursor.literal("zero_pp_rank_") || !cursor.number(out.dp) || !cursor.literal("_mp_rank_")
-        || !cursor.number(out.mp))
+    TextCursor cursor(name);
+    out.bf16Prefix = cursor.takeText("bf16_");
+    if (!cursor.takeText("zero_pp_rank_") || !cursor.takeNumber(out.dp) || !cursor.takeText("_mp_rank_")
+        || !cursor.takeNumber(out.mp))
         return false;
     if (cursor.rest() == "_model_states.pt" && !out.bf16Prefix) {
         out.role = FileRole::ModelStates;
@@ -75,28 +46,28 @@ bool parseZeroName(std::string_view name, CheckpointFileName& out)
 
 bool parseModelName(std::string_view name, CheckpointFileName& out)
 {
-    NameCursor cursor(name);
+    TextCursor cursor(name);
     out.role = FileRole::ModelStates;
-    return cursor.literal("mp_rank_") && cursor.number(out.mp) && cursor.rest() == "_model_states.pt";
+    return cursor.takeText("mp_rank_") && cursor.takeNumber(out.mp) && cursor.rest() == "_model_states.pt";
 }
 
 bool parseExpertOrLayerName(std::string_view name, CheckpointFileName& out)
 {
     uint32_t ignored = 0;
-    NameCursor expertGroup(name);
-    if (expertGroup.literal("expp_rank_") && expertGroup.number(ignored)) {
+    TextCursor expertGroup(name);
+    if (expertGroup.takeText("expp_rank_") && expertGroup.takeNumber(ignored)) {
         out.role = FileRole::ExpertStates;
         return name.ends_with("_optim_states.pt");
     }
-    NameCursor oldExpert(name);
-    if (oldExpert.literal("expert_") && oldExpert.number(ignored)) {
+    TextCursor oldExpert(name);
+    if (oldExpert.takeText("expert_") && oldExpert.takeNumber(ignored)) {
         out.role = FileRole::ExpertStates;
         return name.ends_with("_model_states.pt");
     }
-    NameCursor layer(name);
-    if (!layer.literal("layer_") || !layer.number(ignored))
+    TextCursor layer(name);
+    if (!layer.takeText("layer_") || !layer.takeNumber(ignored))
         return false;
-    out.role = layer.literal("_expert_") ? FileRole::ExpertStates : FileRole::LayerStates;
+    out.role = layer.takeText("_expert_") ? FileRole::ExpertStates : FileRole::LayerStates;
     return name.ends_with("model_states.pt");
 }
 

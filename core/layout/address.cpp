@@ -2,12 +2,12 @@
 #include "core/layout/address.h"
 
 #include "core/base/text.h"
+#include "core/base/text_cursor.h"
 #include "core/layout/fragments.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 
 namespace shardscope {
 
@@ -21,44 +21,10 @@ tl::unexpected<Error> noAddress(std::string_view text, std::string_view why)
         "+ @ inside a name are written %HH");
 }
 
-/// A cursor over the text; each take… removes what it recognised, or nothing.
-class Scanner
-{
-public:
-    explicit Scanner(std::string_view text)
-        : m_rest(text)
-    {
-    }
-
-    bool takeText(std::string_view expected)
-    {
-        if (!m_rest.starts_with(expected))
-            return false;
-        m_rest.remove_prefix(expected.size());
-        return true;
-    }
-
-    template <class Number>
-    bool takeNumber(Number& out)
-    {
-        const auto [end, error] = std::from_chars(m_rest.data(), m_rest.data() + m_rest.size(), out);
-        if (error != std::errc())
-            return false;
-        m_rest.remove_prefix(static_cast<size_t>(end - m_rest.data()));
-        return true;
-    }
-
-    [[nodiscard]] std::string_view rest() const { return m_rest; }
-    [[nodiscard]] bool atEnd() const { return m_rest.empty(); }
-
-private:
-    std::string_view m_rest;
-};
-
 std::optional<FlatAddress> parseFlat(std::string_view text)
 {
     FlatAddress out;
-    Scanner scanner(text);
+    TextCursor scanner(text);
     if (!scanner.takeText("dp") || !scanner.takeNumber(out.rank.dp) || !scanner.takeText(".tp")
         || !scanner.takeNumber(out.rank.tp) || !scanner.takeText(".pp") || !scanner.takeNumber(out.rank.pp)
         || !scanner.takeText("/"))
@@ -83,7 +49,7 @@ Result<Address> parseParam(std::string_view text, size_t hash)
     if (const size_t bracket = state.find('['); bracket != std::string_view::npos) {
         uint64_t begin = 0;
         uint64_t end = 0;
-        Scanner scanner(state.substr(bracket));
+        TextCursor scanner(state.substr(bracket));
         if (!scanner.takeText("[") || !scanner.takeNumber(begin) || !scanner.takeText(":")
             || !scanner.takeNumber(end) || !scanner.takeText("]") || !scanner.atEnd())
             return noAddress(text, "the range is not [BEGIN:END]");
@@ -109,7 +75,7 @@ Result<Address> parseFile(std::string_view text, size_t bang)
     if (plus == std::string_view::npos || (bang != std::string_view::npos && plus < bang))
         return noAddress(text, "it has neither # nor ! nor +");
     FileAddress out;
-    Scanner scanner(text.substr(plus + 1));
+    TextCursor scanner(text.substr(plus + 1));
     if (!scanner.takeNumber(out.byte) || !scanner.atEnd())
         return noAddress(text, "no byte number follows the +");
     const bool hasRecord = bang != std::string_view::npos;

@@ -195,23 +195,31 @@ private:
         m_composer.substitute(old, list);
     }
 
+    /// Parameter name → unit of the target.
+    [[nodiscard]] std::unordered_map<std::string_view, uint32_t> frozenUnits() const
+    {
+        std::unordered_map<std::string_view, uint32_t> out;
+        const auto& units = m_context->target.units;
+        for (uint32_t i = 0; i < units.size(); ++i) {
+            if (units[i]->kind == UnitKind::Frozen)
+                out.emplace(m_source.params[index(units[i]->params.front())].name, i);
+        }
+        return out;
+    }
+
     void replaceFragments()
     {
         const NodeId old = lookup(m_graph, m_graph.root(), "frozen_param_fragments");
         const auto items = mappingItems(m_graph, old);
+        const auto units = frozenUnits();
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto name = asString(m_graph, items[i]);
-            const auto unit = std::find_if(
-                m_context->target.units.begin(), m_context->target.units.end(), [&](const auto& candidate) {
-                    return candidate->kind == UnitKind::Frozen && name
-                        && m_source.params[index(candidate->params.front())].name == *name;
-                });
-            if (unit == m_context->target.units.end())
+            const auto unit = name ? units.find(*name) : units.end();
+            if (unit == units.end())
                 continue; // an empty parameter: nothing is partitioned
-            const auto number = static_cast<uint32_t>(unit - m_context->target.units.begin());
             const auto tensor = asTensor(m_graph, items[i + 1]);
             m_composer.substitute(items[i + 1],
-                flatTensor(m_composer, m_context, number, 0, m_rank, tensor && tensor->requiresGrad));
+                flatTensor(m_composer, m_context, unit->second, 0, m_rank, tensor && tensor->requiresGrad));
         }
     }
 
