@@ -91,7 +91,8 @@ public:
         auto before = contentOf(m_folder / "out");
         std::erase_if(before, [](const auto& file) { return isWorkFile(file.first); });
         const auto again = reshard(io::realFileSystem(), job("out"));
-        // A run that got past the commit and all but its own tidying up leaves nothing to do: all was there before.
+        // A run that got past the commit and all but its own tidying up leaves nothing to do: all was there
+        // before.
         if (!again && again.error().code == ErrorCode::TargetExists)
             CHECK(before == m_wanted);
         else
@@ -155,7 +156,8 @@ void failEveryCall(const std::string& sample, uint32_t ranks)
     Bench bench(sample, ranks);
     REQUIRE(bench.calls() > 100);
     constexpr int kErrors[] = {EIO, ENOSPC, EACCES};
-    // Every call fails once, the errors in turn; SHARDSCOPE_FAULTS=all gives every call every error, and lasting ones.
+    // Every call fails once, the errors in turn; SHARDSCOPE_FAULTS=all gives every call every error, and
+    // lasting ones.
     const char* const wanted = std::getenv("SHARDSCOPE_FAULTS");
     const bool all = wanted != nullptr && std::string_view(wanted) == "all";
     for (uint64_t call = 1; call <= bench.calls(); ++call) {
