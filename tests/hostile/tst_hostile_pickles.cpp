@@ -145,8 +145,8 @@ TEST_CASE("depth")
     constexpr size_t kMillion = 1'000'000;
     const auto nested
         = [](size_t depth) { return withEntry(std::string(depth, ']') + std::string(depth - 1, 'a')); };
-    checkHarmless("a million lists", "zero2", nested(kMillion));
-    checkHarmless("a million tuples", "zero2", withEntry(")" + std::string(kMillion, '\x85')));
-    checkUnreadable("three million lists", "limit", nested(3 * kMillion));
-    checkUnreadable("two million marks", "limit", withEntry(std::string(2 * kMillion, '(')));
+    checkHarmlessModel("a million lists", "zero2", nested(kMillion));
+    checkHarmlessModel("a million tuples", "zero2", withEntry(")" + std::string(kMillion, '\x85')));
+    checkUnreadableModel("three million lists", "limit", nested(3 * kMillion));
+    checkUnreadableModel("two million marks", "limit", withEntry(std::string(2 * kMillion, '(')));
 }
