@@ -72,22 +72,10 @@ void checkReadable(
     checkFile(kModelFile, word, model, hurt);
 }
 
-void checkUnreadableModel(const std::string& name, const std::string& word, const Hurt& hurt)
-{
-    CAPTURE(name);
-    checkFile(kModelFile, word, kModelUnreadable, hurt);
-}
-
 void checkHarmless(const std::string& name, const std::string& word, const Hurt& hurt)
 {
     CAPTURE(name);
     checkHarmlessFile(kOptimFile, word, hurt);
-    checkHarmlessFile(kModelFile, word, hurt);
-}
-
-void checkHarmlessModel(const std::string& name, const std::string& word, const Hurt& hurt)
-{
-    CAPTURE(name);
     checkHarmlessFile(kModelFile, word, hurt);
 }
 

@@ -14,14 +14,11 @@ using Hurt = std::function<void(const std::filesystem::path& file)>;
 /// One rank's file, and then the only model file, is made unreadable: every verb ends as the table asks,
 /// findings and refusals name the file and say `word`.
 void checkUnreadable(const std::string& name, const std::string& word, const Hurt& hurt);
-/// The same with the model file alone, where every call is expensive.
-void checkUnreadableModel(const std::string& name, const std::string& word, const Hurt& hurt);
 /// The file stays readable: the same, with the rows given.
 void checkReadable(
     const std::string& name, const std::string& word, const Row& optim, const Row& model, const Hurt& hurt);
 /// What is odd about the file is told (`word`) and harms nothing: all verbs work, and what a reshard makes of
 /// it is the same training state.
 void checkHarmless(const std::string& name, const std::string& word, const Hurt& hurt);
-void checkHarmlessModel(const std::string& name, const std::string& word, const Hurt& hurt);
 
 } // namespace shardscope::test
