@@ -39,6 +39,11 @@ public:
     }
 
 private:
+    [[nodiscard]] std::string inFile(const char* what, const char* trouble) const
+    {
+        return what + (" in `" + m_reading.out.file(m_reading.out.rank0Model).name) + "`" + trouble;
+    }
+
     void readBufferNames()
     {
         for (const NodeId item :
@@ -77,8 +82,8 @@ private:
         const auto tensor = asTensor(m_graph, node);
         if (!tensor) {
             m_reading.add(code::kTensorInvalid, Severity::Error,
-                "the tensor's description does not hold together", percentEncode(name) + "#weight",
-                {describe(tensor.error())});
+                inFile("the tensor's description", " does not hold together"),
+                percentEncode(name) + "#weight", {describe(tensor.error())});
             return;
         }
         const bool isBuffer = m_buffers.contains(name);
@@ -138,12 +143,13 @@ private:
         const std::string where = percentEncode(out.params[index(param)].name) + "#weight";
         if (!extent) {
             m_reading.add(code::kTensorInvalid, Severity::Error,
-                "the tensor's bytes are not where they should be", where, {describe(extent.error())});
+                inFile("the tensor's bytes", " are not where they should be"), where,
+                {describe(extent.error())});
             return;
         }
         if (tensor.sizes != out.params[index(param)].shape) {
             m_reading.add(code::kTensorInvalid, Severity::Error,
-                "the stored copy has another shape than param_shapes says", where,
+                inFile("the stored copy", " has another shape than param_shapes says"), where,
                 {shapeText(tensor.sizes), shapeText(out.params[index(param)].shape)});
             return;
         }
@@ -220,6 +226,7 @@ std::optional<std::vector<std::vector<NamedShape>>> readParamShapes(const Readin
     if (list == kNoNode || graph.kind(list) != NodeKind::List)
         return std::nullopt;
     std::vector<std::vector<NamedShape>> out;
+    std::unordered_set<std::string_view> seen; // a parameter lies in one place
     for (const NodeId entry : sequenceItems(graph, list)) {
         if (!isMapping(graph, entry))
             return std::nullopt;
@@ -229,7 +236,7 @@ std::optional<std::vector<std::vector<NamedShape>>> readParamShapes(const Readin
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto name = asString(graph, items[i]);
             auto shape = asShape(graph, items[i + 1]);
-            if (!name || !shape || !elementCount(*shape))
+            if (!name || !shape || !elementCount(*shape) || !seen.emplace(*name).second)
                 return std::nullopt;
             group.push_back({std::string(*name), std::move(*shape)});
         }

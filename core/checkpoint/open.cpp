@@ -52,9 +52,20 @@ public:
         m_out.complete = m_out.supported && !m_out.modelError && m_out.fullyRead && !wrong;
         if (!m_out.supported && m_out.whyNot.empty() && m_out.modelError)
             m_out.whyNot = m_out.modelError->message;
+        if (m_out.supported && m_out.modelError && (!wrong || m_out.modelError->path != m_out.tagFolder))
+            addModelErrorAsFinding();
     }
 
 private:
+    /// What stops the model is part of what is wrong, where no finding says it yet; findings tell what is
+    /// missing from the folder.
+    void addModelErrorAsFinding()
+    {
+        const io::Path at = io::Path(m_out.modelError->path).lexically_relative(m_out.tagFolder);
+        m_reading.add(code::kTensorInvalid, Severity::Error, m_out.modelError->message,
+            at == "." ? std::string() : at.string());
+    }
+
     /// The precision prefix that most optimizer files have; on a tie that of the newest file.
     void choosePrefix()
     {
@@ -303,25 +314,37 @@ private:
     FileId m_guideOptim = kNoFile;
 };
 
-/// A torch file that belongs to no checkpoint: its records can be listed, nothing more.
+/// A file that belongs to no checkpoint: records of a torch file can be listed, of kinds that are recognised
+/// and not read the name is told, nothing more.
 Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& job, Checkpoint& out)
 {
     CheckpointFile file;
     file.path = found.tagFolder / found.selectedFile;
     file.name = found.selectedFile;
     out.tag = {};
-    if (found.foreignKind == CheckpointKind::Unknown) {
-        SHARDSCOPE_TRY(file.content, TorchFile::open(files, file.path, ReadMode::Tolerant, job));
-        file.identity = file.content->identity();
-        file.recordCount = file.content->zip().records().size();
-        out.findings = file.content->findings();
-        out.kind = CheckpointKind::Weights;
-    } else {
-        out.kind = found.foreignKind;
+    out.kind = found.foreignKind;
+    out.fullyRead = true;
+    std::string hint;
+    if (out.kind == CheckpointKind::Unknown) {
+        auto opened = TorchFile::open(files, file.path, ReadMode::Tolerant, job);
+        if (opened) {
+            file.content = std::move(*opened);
+            file.recordCount = file.content->zip().records().size();
+            out.findings = file.content->findings();
+            out.kind = CheckpointKind::Weights;
+        } else if (opened.error().code == ErrorCode::Unsupported) {
+            out.whyNot = opened.error().message;
+            hint = opened.error().hint;
+        } else {
+            return forward(std::move(opened).error());
+        }
     }
+    SHARDSCOPE_TRY(const io::FileInfo info, files.stat(file.path));
+    file.identity = file.content ? file.content->identity() : info.identity;
+    if (out.whyNot.empty())
+        out.whyNot = "the file belongs to no DeepSpeed checkpoint; its records can be listed";
+    out.modelError = Error{ErrorCode::Unsupported, out.whyNot, file.path.string(), std::move(hint)};
     out.files.push_back(std::move(file));
-    out.whyNot = "the file belongs to no DeepSpeed checkpoint; its records can be listed";
-    out.modelError = Error{ErrorCode::Unsupported, out.whyNot, out.files.front().path.string(), {}};
     return {};
 }
 

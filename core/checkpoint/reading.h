@@ -71,7 +71,8 @@ ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole 
 /// Parameters, buffers, frozen ones and aliases from the model file; whole tensors when `weightsAreWhole`
 /// (ZeRO-1/2). The trainable ones must have been added before, from param_shapes.
 void readModule(Reading& reading, bool weightsAreWhole);
-/// The entries of `param_shapes`: names and shapes in flat order. Nothing when it is absent or malformed.
+/// The entries of `param_shapes`: names and shapes in flat order. Nothing when it is absent, malformed or
+/// names a parameter twice.
 struct NamedShape {
     std::string name;
     Shape shape;
@@ -92,12 +93,17 @@ struct GroupEntry {
 };
 std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchState);
 
-/// Fills unit.states from the fp32 list entry and the optimizer's state mapping of every rank's file.
+/// One rank's part of a unit, where its file keeps it.
 struct StateSource {
     FileId file = kNoFile;
     NodeId master = kNoNode; ///< tensor node
     NodeId state = kNoNode; ///< mapping node, kNoNode when there is none
 };
+/// Whether the masters of at least one rank have the length that the shapes give. Else the shapes are not
+/// those of these files: noModel() says so. True when no rank's masters can be looked at.
+bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<StateSource>& perRank,
+    const std::string& unitText);
+/// Fills unit.states from the fp32 list entry and the optimizer's state mapping of every rank's file.
 void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<StateSource>& perRank,
     const std::string& unitText);
 
@@ -110,6 +116,9 @@ void refuseUnsupported(const Reading& reading);
 void markForeignRanks(const Reading& reading);
 /// Ranks that disagree with rank 0 about step, options or scaler; after the model is read.
 void checkRanksAgree(const Reading& reading);
+/// ZeRO-1/2: where the optimizer files record that parameters lie, against where the units say. refuse() when
+/// they are in round-robin order, Foreign for a file of another rank, noModel() when no order explains them.
+void checkSliceMappings(Reading& reading);
 /// ZeRO-1/2: a few masters of every rank against the model file's copies of them, which a rank or a model
 /// file of another run or step does not match even where all its counters do.
 void checkWeightsAgree(const Reading& reading);

@@ -20,7 +20,7 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
         SHARDSCOPE_CHECK(requireModel(checkpoint));
     if (!checkpoint.fullyRead && !damaged)
         return fail(ErrorCode::Refused, "not every file has been read yet", checkpoint.tagFolder.string());
-    std::string names = damaged ? checkpoint.modelError->message : std::string();
+    std::string names;
     for (const Finding& finding : checkpoint.findings) {
         if (finding.severity != Severity::Error
             || std::find(allow.begin(), allow.end(), finding.code) != allow.end())
@@ -30,6 +30,9 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
         if (!finding.evidence.empty())
             names += " (" + finding.evidence.front() + ")";
     }
+    // No finding that may be allowed makes a model out of nothing.
+    if (damaged && names.find(checkpoint.modelError->message) == std::string::npos)
+        names = checkpoint.modelError->message + (names.empty() ? "" : "; ") + names;
     if (names.empty())
         return {};
     return fail(ErrorCode::Refused, "what is missing or damaged would make the result wrong: " + names,

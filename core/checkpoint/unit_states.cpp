@@ -15,6 +15,19 @@ std::string rankPlace(uint32_t rank, const std::string& unitText)
     return rankText({rank, 0, 0}) + "/" + unitText + "+0";
 }
 
+/// Lean states keep at least the payload; padded ones the whole partition.
+bool lengthFits(const FlatUnit& unit, uint32_t rank, uint64_t elements, bool mayBeLean)
+{
+    const uint64_t whole = unit.partition.partitionElements();
+    return elements <= whole && elements >= (mayBeLean ? unit.partition.payloadOn(rank) : whole);
+}
+
+/// ZeRO-1/2 cut the padding off the masters only; whether they did shows in the lengths.
+bool mastersMayBeLean(const FlatUnit& unit)
+{
+    return unit.partition.rule() == PartitionRule::Contiguous;
+}
+
 /// One tensor state over all ranks, as it is collected.
 class StateCollector
 {
@@ -63,16 +76,13 @@ public:
     }
 
 private:
-    /// Lean states keep at least the payload; padded ones the whole partition.
     bool fits(const StoredRun& run, uint32_t rank, bool mayBeLean, const std::string& state)
     {
-        const uint64_t whole = m_unit.partition.partitionElements();
-        const uint64_t least = mayBeLean ? m_unit.partition.payloadOn(rank) : whole;
-        if (run.elements >= least && run.elements <= whole)
+        if (lengthFits(m_unit, rank, run.elements, mayBeLean))
             return true;
         complain(code::kStateLength, rank,
             "the rank stores " + std::to_string(run.elements) + " elements where the layout has "
-                + std::to_string(whole),
+                + std::to_string(m_unit.partition.partitionElements()),
             state);
         return false;
     }
@@ -100,6 +110,26 @@ bool isFlatState(const PickleGraph& graph, std::string_view name, NodeId value)
     if (tensor->sizes.empty())
         return false;
     return !(name == "step" && tensor->sizes == Shape{1});
+}
+
+/// Whether the state has a partition's length on any rank. On none: the optimizer lays it out by other rules.
+/// A single rank that differs is damage, which collecting the state tells.
+bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::vector<StateSource>& perRank,
+    std::string_view name)
+{
+    bool seen = false;
+    for (const StateSource& source : perRank) {
+        if (source.state == kNoNode || reading.content(source.file) == nullptr)
+            continue;
+        const PickleGraph& graph = reading.content(source.file)->pickle();
+        const auto tensor = asTensor(graph, lookup(graph, source.state, name));
+        if (!tensor)
+            continue;
+        if (tensor->sizes == Shape{unit.partition.partitionElements()})
+            return true;
+        seen = true;
+    }
+    return !seen;
 }
 
 std::optional<double> scalarOf(const Reading& reading, FileId file, NodeId value)
@@ -166,14 +196,38 @@ std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchSt
     return out;
 }
 
+bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<StateSource>& perRank,
+    const std::string& unitText)
+{
+    std::optional<Error> misfit;
+    for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
+        const StateSource& source = perRank[rank];
+        if (source.master == kNoNode || reading.content(source.file) == nullptr)
+            continue;
+        const auto master = asTensor(reading.content(source.file)->pickle(), source.master);
+        if (!master || master->sizes.size() != 1)
+            continue;
+        if (lengthFits(unit, rank, master->sizes[0], mastersMayBeLean(unit)))
+            return true;
+        if (!misfit)
+            misfit = Error{ErrorCode::Damaged,
+                "the shapes of the model file do not fit what the optimizer files hold: they make "
+                    + std::to_string(unit.partition.partitionElements()) + " elements of "
+                    + rankPlace(rank, unitText) + ", and " + std::to_string(master->sizes[0]) + " are stored",
+                reading.out.file(source.file).path.string(),
+                "model file and optimizer files may come from different runs"};
+    }
+    if (misfit)
+        reading.noModel(std::move(*misfit));
+    return !misfit;
+}
+
 void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<StateSource>& perRank,
     const std::string& unitText)
 {
     StateCollector collector(reading, unit, unitText);
-    // ZeRO-1/2 cut the padding off the masters only; whether they did shows in the lengths.
-    const bool mastersMayBeLean = unit.partition.rule() == PartitionRule::Contiguous;
     unit.states.push_back(collector.collect(
-        "fp32", mastersMayBeLean, perRank, [](const StateSource& source) { return source.master; }));
+        "fp32", mastersMayBeLean(unit), perRank, [](const StateSource& source) { return source.master; }));
     const auto guide = std::find_if(perRank.begin(), perRank.end(), [&](const StateSource& source) {
         return source.state != kNoNode && reading.content(source.file) != nullptr;
     });
@@ -197,8 +251,7 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<St
                 unit.step = scalarOf(reading, guide->file, items[i + 1]);
             continue;
         }
-        const auto tensor = asTensor(graph, items[i + 1]);
-        if (tensor && (tensor->sizes.size() != 1 || tensor->sizes[0] != unit.partition.partitionElements())) {
+        if (!followsPartition(reading, unit, perRank, *name)) {
             reading.refuse("optimizer state `" + std::string(*name)
                 + "` does not follow the partition (Muon, 8-bit and factored states do not)");
             continue;

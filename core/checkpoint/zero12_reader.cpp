@@ -35,9 +35,11 @@ public:
         if (refuseForm(*shapes))
             return;
         addUnits(*shapes);
+        if (!m_out.modelError)
+            checkLengths();
         readModule(m_reading, true);
         if (!m_out.modelError)
-            crossCheckMappings();
+            checkSliceMappings(m_reading);
         if (!m_out.modelError)
             fillStates();
     }
@@ -86,22 +88,7 @@ private:
                 m_out.tagFolder.string(), "the files may come from different runs"});
             return true;
         }
-        return refuseRoundRobin(shapes);
-    }
-
-    bool refuseRoundRobin(const std::vector<std::vector<NamedShape>>& shapes)
-    {
-        const NodeId node = configValue(m_reading, {"zero_optimization", "round_robin_gradients"});
-        const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
-        if (node == kNoNode || !asBool(graph, node).value_or(false) || m_out.kind == CheckpointKind::Bf16)
-            return false;
-        const bool permuted = m_reading.worldSize > 1
-            && std::any_of(shapes.begin(), shapes.end(),
-                [&](const auto& group) { return group.size() > m_reading.worldSize; });
-        if (permuted)
-            m_reading.refuse(
-                "round_robin_gradients orders its parameters by the world size it was saved with");
-        return permuted;
+        return false;
     }
 
     void addUnits(const std::vector<std::vector<NamedShape>>& shapes)
@@ -136,18 +123,28 @@ private:
         }
     }
 
+    void checkLengths()
+    {
+        for (uint32_t g = 0; g < m_out.units.size(); ++g)
+            if (!requireShapesFit(m_reading, m_out.units[g], sourcesOf(g), "group" + std::to_string(g)))
+                return;
+    }
+
     void fillStates()
     {
-        for (uint32_t g = 0; g < m_out.units.size(); ++g) {
-            std::vector<StateSource> perRank(m_reading.worldSize);
-            for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
-                const FileId file = m_out.optimFiles[rank];
-                if (m_reading.content(file) == nullptr || m_out.file(file).status == FileStatus::Foreign)
-                    continue;
+        for (uint32_t g = 0; g < m_out.units.size(); ++g)
+            fillUnitStates(m_reading, m_out.units[g], sourcesOf(g), "group" + std::to_string(g));
+    }
+
+    [[nodiscard]] std::vector<StateSource> sourcesOf(uint32_t g) const
+    {
+        std::vector<StateSource> perRank(m_reading.worldSize);
+        for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
+            const FileId file = m_out.optimFiles[rank];
+            if (m_reading.content(file) != nullptr && m_out.file(file).status != FileStatus::Foreign)
                 perRank[rank] = sourceOf(file, g);
-            }
-            fillUnitStates(m_reading, m_out.units[g], perRank, "group" + std::to_string(g));
         }
+        return perRank;
     }
 
     [[nodiscard]] StateSource sourceOf(FileId file, uint32_t g) const
@@ -164,80 +161,6 @@ private:
         if (g < groups.size() && groups[g].stateKeys.size() == 1)
             source.state = lookup(graph, lookup(graph, base, "state"), groups[g].stateKeys.front());
         return source;
-    }
-
-    /// DeepSpeed records where each parameter lies in a shard. What we computed must be the same. A file that
-    /// fits another rank is that rank's; when no file fits anywhere, the order of parameters is not the one
-    /// in param_shapes (round robin and bugs of old releases do that).
-    void crossCheckMappings()
-    {
-        std::vector<uint32_t> misfits;
-        bool someFit = false;
-        for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
-            const FileId file = m_out.optimFiles[rank];
-            if (m_reading.content(file) == nullptr || m_out.file(file).status == FileStatus::Foreign)
-                continue;
-            if (!mappingsFit(file, rank))
-                misfits.push_back(rank);
-            else
-                someFit = true;
-        }
-        for (const uint32_t rank : misfits) {
-            const FileId file = m_out.optimFiles[rank];
-            uint32_t owner = 0;
-            while (owner < m_reading.worldSize && !mappingsFit(file, owner))
-                ++owner;
-            const bool fitsElsewhere = owner < m_reading.worldSize;
-            if (!fitsElsewhere && !someFit)
-                return m_reading.refuse("the parameter order recorded in `" + m_out.file(file).name
-                    + "` is not the one of param_shapes (round_robin_gradients does that)");
-            m_out.files[index(file)].status = FileStatus::Foreign;
-            m_reading.add(code::kRankForeign, Severity::Error,
-                "the file records other places of its parameters than its rank has", m_out.file(file).name,
-                {fitsElsewhere ? "they are those of rank " + std::to_string(owner)
-                               : "they are those of no rank of this checkpoint"});
-        }
-    }
-
-    bool mappingsFit(FileId file, uint32_t rank)
-    {
-        const PickleGraph& graph = m_reading.content(file)->pickle();
-        const auto mappings = sequenceItems(graph, lookup(graph, wrapper(file), "param_slice_mappings"));
-        for (uint32_t g = 0; g < mappings.size() && g < m_out.units.size(); ++g) {
-            if (!mappingAgrees(graph, mappings[g], m_out.units[g], rank))
-                return false;
-        }
-        return true;
-    }
-
-    bool mappingAgrees(const PickleGraph& graph, NodeId mapping, const FlatUnit& unit, uint32_t rank)
-    {
-        const auto items = mappingItems(graph, mapping);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto name = asString(graph, items[i]);
-            const auto address = asObject(graph, items[i + 1]);
-            if (!name || !address)
-                continue;
-            const auto numel = asInteger(graph, lookup(graph, address->attributes, "numel"));
-            const auto start = asInteger(graph, lookup(graph, address->attributes, "start"));
-            const auto id = m_out.findParam(*name);
-            if (!numel || !start || !id)
-                continue;
-            const Parameter& param = m_out.params[index(*id)];
-            if (param.group != unit.group)
-                return false;
-            bool found = false;
-            unit.partition.forEachFragment(param.indexInUnit, 0, param.elements, [&](const FlatPiece& piece) {
-                if (piece.rank != rank)
-                    return piece.rank < rank;
-                found = piece.flatOffset == static_cast<uint64_t>(*start)
-                    && piece.elements == static_cast<uint64_t>(*numel);
-                return false;
-            });
-            if (!found && *numel != 0)
-                return false;
-        }
-        return true;
     }
 
     Reading& m_reading;

@@ -238,7 +238,10 @@ private:
                 perRank[rank].state
                     = lookup(graph, lookup(graph, torchState, "state"), static_cast<int64_t>(*unit.subgroup));
             }
-            fillUnitStates(m_reading, unit, perRank, "subgroup" + std::to_string(*unit.subgroup));
+            const std::string unitText = "subgroup" + std::to_string(*unit.subgroup);
+            if (!requireShapesFit(m_reading, unit, perRank, unitText))
+                return;
+            fillUnitStates(m_reading, unit, perRank, unitText);
         }
     }
 

@@ -62,13 +62,33 @@ Result<io::Path> nearestExisting(io::FileSystem& files, const io::Path& path)
     }
 }
 
+/// Whether what follows `nearest` on the way to `destination` is there, as a link to nothing.
+bool leadsNowhere(io::FileSystem& files, const io::Path& nearest, const io::Path& destination)
+{
+    const io::Path rest
+        = std::filesystem::absolute(destination).lexically_normal().lexically_relative(nearest);
+    const auto entries = files.list(nearest);
+    return entries && !rest.empty()
+        && std::any_of(entries->begin(), entries->end(),
+            [&](const io::DirectoryEntry& entry) { return entry.name == rest.begin()->string(); });
+}
+
+/// A target that cannot even be looked at cannot be written either: an answer about the target, not the
+/// source.
+Error cannotWrite(Error error)
+{
+    if (error.code == ErrorCode::Unreadable)
+        error.code = ErrorCode::WriteFailed;
+    return error;
+}
+
 } // namespace
 
 Result<bool> exists(io::FileSystem& files, const io::Path& path)
 {
     const auto info = files.stat(path);
     if (!info && info.error().code != ErrorCode::NotFound)
-        return forward(info.error());
+        return forward(cannotWrite(info.error()));
     return info.has_value();
 }
 
@@ -102,17 +122,20 @@ Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io:
 {
     if (destination.empty())
         return fail(ErrorCode::Usage, "no target folder was given");
+    SHARDSCOPE_TRY(const io::Path nearest, nearestExisting(files, destination));
     SHARDSCOPE_TRY(const bool there, exists(files, destination));
-    if (there) {
-        SHARDSCOPE_TRY(const io::FileInfo info, files.stat(destination));
-        if (info.type != io::FileType::Directory)
-            return fail(ErrorCode::Usage, "the target is not a folder", destination.string());
-    }
+    SHARDSCOPE_TRY(const io::FileInfo info, files.stat(nearest));
+    if (info.type != io::FileType::Directory)
+        return fail(ErrorCode::Usage,
+            there ? "the target is not a folder" : "the target lies below a file: " + nearest.string(),
+            destination.string(), "choose a folder that is there, or that can be made");
+    if (!there && leadsNowhere(files, nearest, destination))
+        return fail(ErrorCode::WriteFailed, "the target runs over a link that leads nowhere",
+            destination.string(), "remove the link, or make the folder that it names");
     if (sourceRunFolder.empty())
         return {};
     const std::string hint = "choose a folder outside the source";
     SHARDSCOPE_TRY(const io::FileInfo source, files.stat(sourceRunFolder));
-    SHARDSCOPE_TRY(const io::Path nearest, nearestExisting(files, destination));
     SHARDSCOPE_TRY(const bool inside, isAtOrBelow(files, nearest, source));
     if (inside)
         return fail(ErrorCode::Usage, "the target lies inside the source, or is the source",

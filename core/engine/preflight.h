@@ -11,7 +11,8 @@ namespace shardscope {
 Status checkPlanNames(const WritePlan& plan);
 
 /// Usage when `destination` is inside, equal to or around `sourceRunFolder` (through links and bind mounts as
-/// well), or when it is no folder. An empty `sourceRunFolder` is not looked at.
+/// well), when it is no folder, or lies below a file. WriteFailed when links on its way loop or lead nowhere.
+/// An empty `sourceRunFolder` is not looked at.
 Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io::Path& sourceRunFolder);
 
 /// NoSpace, with the bytes that are needed, there and missing, when `bytes` and `count` files do not fit
@@ -21,7 +22,8 @@ Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes,
 /// Makes a folder with all its parents, on disk when it returns.
 Status makeDurableFolder(io::FileSystem& files, const io::Path& folder);
 
-/// False where there is nothing; the error where that cannot be told.
+/// Whether something of the target is there. False where there is nothing; WriteFailed where it cannot be
+/// told.
 Result<bool> exists(io::FileSystem& files, const io::Path& path);
 
 } // namespace shardscope

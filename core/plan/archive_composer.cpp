@@ -4,6 +4,7 @@
 #include "core/plan/segment_cursors.h"
 #include "core/torchfile/pickle_emitter.h"
 #include "core/torchfile/pickle_values.h"
+#include "core/torchfile/torch_file_records.h"
 
 #include <algorithm>
 #include <array>
@@ -14,7 +15,17 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kSmallRecordLimitBytes = 4096;
-constexpr char kNewKeyMark = '+'; ///< keys of new storages until they are numbered; torch's keys are decimal
+constexpr char kNewKeyMark = '+'; ///< torch's keys are decimal
+
+/// What keys of new storages begin with until they are numbered: longer than what any key of the source
+/// begins with, which a hostile file may have chosen.
+std::string newKeyMark(const TorchFile& source)
+{
+    size_t longest = 0;
+    for (const StorageView& storage : source.storagesInOrder())
+        longest = std::max(longest, std::min(storage.key.find_first_not_of(kNewKeyMark), storage.key.size()));
+    return std::string(longest + 1, kNewKeyMark);
+}
 
 std::string stemOf(const std::string& name)
 {
@@ -84,6 +95,8 @@ Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const 
         } else if (record.name == ".data/serialization_id") {
             small.content = OutputRecord::Content::SerializationId;
             small.bytes = 40;
+        } else if (!isTorchRecord(record.name)) {
+            continue; // nothing that loads the file would look at it
         } else if (record.name != "data.pkl") {
             SHARDSCOPE_TRY(small.literal, readRecord(*file, record, kSmallRecordLimitBytes));
             small.bytes = small.literal.size();
@@ -97,6 +110,9 @@ Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const 
             = std::find_if(out.begin(), out.end(), [](const auto& r) { return r.name == "version"; });
         out.insert(version, std::move(storages));
     }
+    // It covers all the others, so torch writes it last; other programs may have stored it anywhere.
+    std::stable_partition(out.begin(), out.end(),
+        [](const OutputRecord& record) { return record.content != OutputRecord::Content::SerializationId; });
     return out;
 }
 
@@ -104,6 +120,7 @@ ArchiveComposer::ArchiveComposer(const TorchFile& source, uint32_t sourceIndex)
     : m_source(source)
     , m_sourceIndex(sourceIndex)
     , m_importer(m_builder, source.pickle())
+    , m_newKeyMark(newKeyMark(source))
 {
 }
 
@@ -142,7 +159,7 @@ NodeId ArchiveComposer::tensor(
     }
     m_new.push_back({elements * itemSize(dtype), std::move(cursor)});
     const std::array id{m_storageWord, known->second,
-        m_builder.string(kNewKeyMark + std::to_string(m_new.size() - 1)), m_cpuWord,
+        m_builder.string(m_newKeyMark + std::to_string(m_new.size() - 1)), m_cpuWord,
         m_builder.integer(static_cast<int64_t>(elements))};
     const std::array arguments{m_builder.persistentId(m_builder.tuple(id)), m_builder.integer(0),
         m_builder.tuple(sizes), m_builder.tuple(strides), m_builder.boolean(requiresGrad), orderedDict()};
@@ -172,8 +189,8 @@ Result<OutputFile> ArchiveComposer::finish(
             OutputRecord record;
             record.name = "data/" + number;
             record.content = OutputRecord::Content::Segments;
-            if (key.front() == kNewKeyMark) {
-                const NewStorage& made = m_new[std::stoul(key.substr(1))];
+            if (key.starts_with(m_newKeyMark)) {
+                const NewStorage& made = m_new[std::stoul(key.substr(m_newKeyMark.size()))];
                 record.bytes = made.bytes;
                 record.cursor = made.cursor;
             } else {

@@ -56,6 +56,7 @@ private:
     uint32_t m_sourceIndex;
     PickleBuilder m_builder;
     PickleImporter m_importer;
+    std::string m_newKeyMark;
     std::vector<NewStorage> m_new;
     RecordCursor m_recordCursor;
     NodeId m_rebuild = kNoNode;

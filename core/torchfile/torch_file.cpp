@@ -2,6 +2,9 @@
 #include "core/torchfile/torch_file.h"
 
 #include "core/base/checked.h"
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/torchfile/extra_pickles.h"
 #include "core/torchfile/torch_file_records.h"
 #include "core/torchfile/torch_file_sniff.h"
 #include "core/torchfile/zip_directory_end.h"
@@ -66,6 +69,27 @@ Status refuseCompressed(const ZipDirectory& zip, const io::Path& path)
         path.string(), "load and save the file with torch");
 }
 
+/// torch's loader accepts tuples that begin with 'storage' and stops at anything else, text ids of old
+/// protocols included. What such a reference means is for no reader to guess.
+Status refuseForeignReferences(const PickleGraph& graph, const io::Path& path)
+{
+    for (uint32_t i = 0; i < graph.nodeCount(); ++i) {
+        const NodeId node{i};
+        if (graph.kind(node) != NodeKind::PersistentId)
+            continue;
+        const NodeId target = graph.target(node);
+        const auto parts = graph.items(target);
+        if (graph.kind(target) == NodeKind::Tuple && parts.size() == 5
+            && asString(graph, parts[0]) == "storage")
+            continue;
+        return fail(ErrorCode::Damaged,
+            "the pickle refers at byte " + std::to_string(graph.sourceBegin(node)) + " to "
+                + nodeText(graph, target, 60) + ", which is no storage of a torch file",
+            path.string(), "torch would refuse the file; it was not written by torch.save");
+    }
+    return {};
+}
+
 /// What every caller wants to know which file it was about.
 tl::unexpected<Error> inFile(Error error, const io::Path& path)
 {
@@ -93,9 +117,16 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(
 
     TorchRecords records(*file, result->m_zip, mode);
     SHARDSCOPE_TRY(std::string stream, records.readPickle());
+    const uint64_t streamBytes = stream.size();
     auto parsed = parsePickle(std::make_shared<const std::string>(std::move(stream)), PickleLimits(), job);
     if (!parsed)
         return inFile(std::move(parsed).error(), path);
+    SHARDSCOPE_CHECK(refuseForeignReferences(parsed->graph, path));
+    if (parsed->consumedBytes < streamBytes)
+        parsed->findings.push_back({code::kTrailingData, Severity::Warning,
+            formatCount(streamBytes - parsed->consumedBytes)
+                + " bytes follow the end of the pickle; loaders ignore them",
+            "data.pkl", {"STOP at byte " + std::to_string(parsed->consumedBytes - 1)}});
     result->m_pickle = std::move(parsed->graph);
     std::move(parsed->findings.begin(), parsed->findings.end(), std::back_inserter(result->m_findings));
 
@@ -104,6 +135,7 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(
     SHARDSCOPE_CHECK(records.checkStorages(result->storagesInOrder()));
     for (Finding& finding : records.takeFindings())
         result->m_findings.push_back(std::move(finding));
+    SHARDSCOPE_CHECK(scanExtraPickles(*file, result->m_zip, records.unused(), result->m_findings, job));
     SHARDSCOPE_CHECK(file->checkUnchanged());
     if (reduce != nullptr)
         result->m_pickle = reduce(std::move(result->m_pickle));

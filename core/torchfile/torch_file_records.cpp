@@ -7,6 +7,7 @@
 #include "core/torchfile/pickle_machine.h"
 #include "core/torchfile/zip_directory_record.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -30,17 +31,14 @@ std::optional<uint64_t> numberOf(std::string_view text)
     return value;
 }
 
-bool isKnownRecord(std::string_view name)
-{
-    static constexpr std::array<std::string_view, 6> kKnown{"data.pkl", "version", "byteorder",
-        ".format_version", ".storage_alignment", ".data/serialization_id"};
-    for (const std::string_view known : kKnown)
-        if (name == known)
-            return true;
-    return name == ".data/version";
-}
-
 } // namespace
+
+bool isTorchRecord(std::string_view name)
+{
+    static constexpr std::array<std::string_view, 7> kKnown{"data.pkl", "version", "byteorder",
+        ".format_version", ".storage_alignment", ".data/serialization_id", ".data/version"};
+    return std::find(kKnown.begin(), kKnown.end(), name) != kKnown.end();
+}
 
 TorchRecords::TorchRecords(const io::ReadFile& file, const ZipDirectory& zip, ReadMode mode)
     : m_file(file)
@@ -176,20 +174,20 @@ void TorchRecords::checkUnused(std::span<const StorageView> storages)
         if (const auto found = m_zip.find("data/" + std::string(storage.key)))
             used[*found] = true;
     Finding finding{code::kRecordUnused, Severity::Warning, {}, {}, {}};
-    uint64_t count = 0;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < used.size(); ++i) {
+    for (uint32_t i = 0; i < used.size(); ++i) {
         const ZipRecord& record = m_zip.records()[i];
-        if (used[i] || isKnownRecord(record.name))
+        if (used[i] || isTorchRecord(record.name))
             continue;
         bytes += record.bytes;
-        if (++count <= kNamesShown)
+        m_unused.push_back(i);
+        if (m_unused.size() <= kNamesShown)
             finding.evidence.push_back("record '" + record.name + "', " + formatBytes(record.bytes));
     }
-    if (count == 0)
+    if (m_unused.empty())
         return;
-    finding.message
-        = formatCount(count) + " records (" + formatBytes(bytes) + ") are used by nothing in the file";
+    finding.message = formatCount(m_unused.size()) + " records (" + formatBytes(bytes)
+        + ") are used by nothing in the file";
     m_findings.push_back(std::move(finding));
 }
 

@@ -8,6 +8,9 @@
 
 namespace shardscope {
 
+/// Whether torch itself writes a record of this name, beside the storages.
+bool isTorchRecord(std::string_view name);
+
 /// Reads and judges the records of a torch archive that are not tensors. In Strict mode, what torch would
 /// refuse or what makes content doubtful is an error; in Tolerant mode it becomes a finding wherever
 /// something can still be shown.
@@ -24,6 +27,8 @@ public:
     Status checkFormat();
     /// Every storage of the pickle has a record of its size, and every record has a use.
     Status checkStorages(std::span<const StorageView> storages);
+    /// Records without a use, as checkStorages() found them.
+    [[nodiscard]] std::span<const uint32_t> unused() const { return m_unused; }
 
     std::vector<Finding> takeFindings() { return std::move(m_findings); }
 
@@ -38,6 +43,7 @@ private:
     const ZipDirectory& m_zip;
     ReadMode m_mode;
     std::vector<Finding> m_findings;
+    std::vector<uint32_t> m_unused;
 };
 
 } // namespace shardscope

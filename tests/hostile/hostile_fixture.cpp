@@ -3,6 +3,7 @@
 
 #include "core/torchfile/pickle_emitter.h"
 #include "core/torchfile/torch_file.h"
+#include "tests/hostile/run_here.h"
 
 #include <doctest/doctest.h>
 
@@ -29,13 +30,17 @@ fs::path copySample(const std::string& name, const TemporaryFolder& folder)
 
 Json runVerb(Words words, int exitCode)
 {
-    words.insert(words.begin(), SHARDSCOPE_PROGRAM);
     words.emplace_back("--json");
-    const ProcessResult result = runProcess(words);
-    CAPTURE(words[1]);
+    const ProcessResult result = runHere(words);
+    CAPTURE(words[0]);
     CAPTURE(result.out.substr(0, 1500));
     CAPTURE(result.err.substr(0, 3000));
     CHECK(result.exitCode == exitCode);
+    return answerOf(result);
+}
+
+Json answerOf(const ProcessResult& result)
+{
     Json object = Json::parse(result.out, nullptr, false);
     REQUIRE(object.is_object());
     const bool failed = object.at("schema") == "shardscope/error/1";

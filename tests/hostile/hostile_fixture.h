@@ -40,9 +40,11 @@ constexpr Row kModelUnreadable{0, 3, 1, 6}; ///< findings, but no names and shap
 constexpr Row kUnsupported{0, 4, 4, 4};
 constexpr Row kFine{0, 0, 0, 0};
 
-/// Runs one verb of the built program with --json: its exit code, and that an error object (schema, code,
-/// message) is what it prints when it failed. The object.
+/// Runs one verb with --json, in this process: its exit code, and what answerOf() asks for. The object.
 nlohmann::json runVerb(Words words, int exitCode);
+/// What a verb printed with --json: one object, and an error object (schema, code, message) exactly where it
+/// failed.
+nlohmann::json answerOf(const ProcessResult& result);
 
 /// Every verb on `path` has the exit code of its column, `word` is in what inspect and a refused reshard
 /// say, and nothing below `folder` has changed.

@@ -5,8 +5,8 @@
 #include <doctest/doctest.h>
 
 using namespace shardscope;
-using namespace std::string_literals;
 using namespace shardscope::test;
+using namespace std::string_literals;
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
@@ -156,6 +156,15 @@ TEST_CASE("samples changed into forms of later issues")
                     "\x80\x02}q\x00."s);
             },
             "legacy"},
+        {"records of another compression method", "zero2-w2",
+            [](const fs::path& run) {
+                std::vector<ForeignRecord> records;
+                for (const auto& [name, payload] : recordsOf(run / kTag2 / kOptim))
+                    records.push_back({"bf16_zero_pp_rank_0_mp_rank_00_optim_states/" + name, payload});
+                records.front().method = 14; // LZMA
+                spill(run / kTag2 / kOptim, buildForeignArchive(records));
+            },
+            "method 14"},
     };
     for (const Case& one : cases) {
         CAPTURE(std::string(one.name));
@@ -171,4 +180,42 @@ TEST_CASE("a swap folder")
     const TemporaryFolder folder;
     spill(folder / "nvme/zero_stage_3/float32params/rank0/0_param.tensor.swp", std::string(4096, '\0'));
     checkUnsupported(folder / "nvme", "swap", folder);
+}
+
+TEST_CASE("a lone file of a kind that is not read")
+{
+    const fs::path torchFiles = fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/torch";
+    std::string tar(1024, '\0');
+    tar.replace(0, 5, "a.txt");
+    tar.replace(257, 5, "ustar");
+    const std::vector<std::tuple<std::string, std::string, std::string>> cases{
+        {"old.pt", slurp(torchFiles / "legacy.pt"), "legacy"},
+        {"program.pt", slurp(torchFiles / "torchscript.pt"), "TorchScript"},
+        {"preview.pt", "PYTORCH1" + std::string(100, '\0'), "preview"},
+        {"packed.pt", tar, "tar"},
+        {"model.safetensors", "\x02\0\0\0\0\0\0\0{}"s, "safetensors"},
+        {"state.pkl", "\x80\x04}."s, "bare pickle"},
+        {"optimizer_0.tensor.swp", "x", "DeepSpeed checkpoint"},
+    };
+    for (const auto& [name, bytes, reason] : cases) {
+        CAPTURE(name);
+        const TemporaryFolder folder;
+        spill(folder / name, bytes);
+        checkUnsupported(folder / name, reason, folder);
+        const Json listed = runVerb({"files", folder / name}, 0).at("files");
+        REQUIRE(listed.size() == 1);
+        CHECK(listed[0].at("path") == name);
+        CHECK(listed[0].at("bytes") == bytes.size());
+        const Json error = runVerb({"params", folder / name}, 4);
+        CHECK(error.at("path").get<std::string>().ends_with(name));
+    }
+}
+
+TEST_CASE("stage 1 ignores round_robin_gradients, and its order on disk is the usual one")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero1-w2", folder);
+    replaceAt(run / "global_step7" / kModel, {"ds_config", "zero_optimization", "round_robin_gradients"},
+        [](PickleBuilder& b) { return b.boolean(true); });
+    checkRow(run, kFine, "zero1", folder);
 }

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/torchfile/extra_pickles.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/torchfile/pickle_machine.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope {
+namespace {
+
+constexpr uint64_t kScanBytes = uint64_t{16} << 20; ///< of all such records of a file together
+constexpr uint64_t kSmallestPickle = 2; ///< one opcode and STOP
+
+bool hasPickleName(std::string_view name)
+{
+    static constexpr std::array<std::string_view, 3> kEndings{".pkl", ".pickle", ".p"};
+    return std::any_of(kEndings.begin(), kEndings.end(), [&](auto ending) { return name.ends_with(ending); });
+}
+
+/// What every pickle of protocol 2 or newer begins with. Other data may do so by chance.
+bool beginsLikePickle(const io::ReadFile& file, const ZipRecord& record)
+{
+    std::array<uint8_t, 2> head{};
+    return !record.deflated && file.readAt(record.payloadOffset, head) && head[0] == 0x80 && head[1] >= 2
+        && head[1] <= 5;
+}
+
+void tellOf(const std::string& name, Result<PickleParse> parsed, std::vector<Finding>& findings)
+{
+    const std::string record = "record '" + toValidUtf8(name) + "'";
+    if (!parsed) {
+        // A stream may break off after its call on purpose; the parser's message names what came before.
+        const bool dangerous = parsed.error().message.find("would run in Python") != std::string::npos;
+        if (dangerous)
+            findings.push_back({code::kPickleDangerous, Severity::Error,
+                "an extra pickle that nothing uses names code that would run in Python", toValidUtf8(name),
+                {parsed.error().message}});
+        else if (hasPickleName(name))
+            findings.push_back({code::kPickleOpaque, Severity::Warning,
+                "an extra pickle that nothing uses cannot be read; it is left alone", toValidUtf8(name),
+                {parsed.error().message}});
+        return;
+    }
+    for (Finding& finding : parsed->findings) {
+        if (finding.code != code::kPickleDangerous)
+            continue;
+        finding.evidence.push_back("an extra pickle that nothing uses: " + record);
+        finding.where = toValidUtf8(name);
+        findings.push_back(std::move(finding));
+    }
+}
+
+} // namespace
+
+Status scanExtraPickles(const io::ReadFile& file, const ZipDirectory& zip, std::span<const uint32_t> unused,
+    std::vector<Finding>& findings, JobContext& job)
+{
+    PickleLimits limits;
+    limits.streamBytes = kScanBytes;
+    uint64_t left = kScanBytes;
+    for (const uint32_t index : unused) {
+        const ZipRecord& record = zip.records()[index];
+        if (record.damaged || record.inflatedBytes < kSmallestPickle
+            || !(hasPickleName(record.name) || beginsLikePickle(file, record)))
+            continue;
+        SHARDSCOPE_CHECK(job.poll());
+        if (record.inflatedBytes > left) {
+            findings.push_back({code::kPickleOpaque, Severity::Warning,
+                "an extra pickle that nothing uses is too large to be looked into", toValidUtf8(record.name),
+                {formatBytes(record.inflatedBytes)}});
+            continue;
+        }
+        left -= record.inflatedBytes;
+        auto text = readRecord(file, record, kScanBytes);
+        if (!text)
+            continue; // whoever verifies the file is told of it there
+        tellOf(record.name, parsePickle(std::make_shared<const std::string>(std::move(*text)), limits, job),
+            findings);
+        SHARDSCOPE_CHECK(job.poll()); // a stop shows as a pickle that cannot be read
+    }
+    return {};
+}
+
+} // namespace shardscope

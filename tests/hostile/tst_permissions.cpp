@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// What may not be read or written. Root may everything, so these run as nobody where root runs the tests.
+#include "tests/hostile/hostile_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <unistd.h>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+constexpr uid_t kNobody = 65534;
+const std::string kOptim1 = "global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+const std::string kModel = "global_step6/mp_rank_00_model_states.pt";
+
+/// Gives up root's rights for a while.
+class AsNobody
+{
+public:
+    AsNobody()
+        : m_wasRoot(::geteuid() == 0)
+    {
+        if (m_wasRoot)
+            REQUIRE(::seteuid(kNobody) == 0);
+    }
+    ~AsNobody()
+    {
+        if (m_wasRoot && ::seteuid(0) != 0)
+            std::abort();
+    }
+    AsNobody(const AsNobody&) = delete;
+    AsNobody& operator=(const AsNobody&) = delete;
+
+private:
+    bool m_wasRoot;
+};
+
+/// A copy of zero2-w2 in a folder where nobody may write.
+struct Bench {
+    TemporaryFolder folder;
+    fs::path run = copySample("zero2-w2", folder);
+
+    Bench() { fs::permissions(folder.path(), fs::perms::all); }
+    ~Bench() // else it could not be removed
+    {
+        for (const char* const name : {"", "global_step6"})
+            fs::permissions(run / name, fs::perms::owner_all);
+    }
+    void checkWithout(const std::string& name, const Row& row, const std::string& word)
+    {
+        CAPTURE(name);
+        const fs::path path = name.empty() ? run : run / name;
+        const fs::perms kept = fs::status(path).permissions();
+        fs::permissions(path, fs::perms::none);
+        {
+            const AsNobody nobody;
+            checkRow(run, row, word, folder);
+        }
+        fs::permissions(path, kept);
+    }
+};
+
+} // namespace
+
+TEST_CASE("no permission to read the source, or a part of it")
+{
+    Bench bench;
+    bench.checkWithout("", kNothingHere, "Permission denied");
+    bench.checkWithout("latest", kNoTag, "latest");
+    bench.checkWithout("global_step6", kNoTag, "global_step6");
+    bench.checkWithout(kOptim1, kOneFileBad, "file-unreadable");
+    bench.checkWithout(kModel, kModelUnreadable, "file-unreadable");
+    bench.checkWithout("global_step3", kFine, "global_step6");
+}
+
+TEST_CASE("a lone file that may not be read")
+{
+    const TemporaryFolder folder;
+    fs::permissions(folder.path(), fs::perms::all);
+    spill(folder / "weights.pt", slurp(fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/torch/tiny.pt"));
+    fs::permissions(folder / "weights.pt", fs::perms::none);
+    const AsNobody nobody;
+    checkRow(folder / "weights.pt", kNothingHere, "Permission denied", folder);
+}
+
+TEST_CASE("a source that is read-only is read all the same")
+{
+    Bench bench;
+    for (const auto& entry : fs::recursive_directory_iterator(bench.run)) {
+        fs::permissions(entry, entry.is_directory() ? fs::perms(0555) : fs::perms(0444));
+    }
+    fs::permissions(bench.run, fs::perms(0555));
+    const AsNobody nobody;
+    checkRow(bench.run, kFine, "zero2", bench.folder);
+    runVerb({"reshard", bench.run, bench.folder / "out", "-w", "3"}, 0);
+    runVerb({"verify", bench.folder / "out", "--against", bench.run}, 0);
+    fs::remove_all(bench.folder / "out");
+}
+
+TEST_CASE("no permission to write the target")
+{
+    Bench bench;
+    fs::create_directory(bench.folder / "locked");
+    fs::permissions(bench.folder / "locked", fs::perms(0555));
+    fs::create_directory(bench.folder / "dark");
+    fs::permissions(bench.folder / "dark", fs::perms::none);
+    const auto before = traceOf(bench.folder.path());
+    {
+        const AsNobody nobody;
+        for (const char* const target : {"locked", "locked/out", "locked/a/b", "dark", "dark/out"}) {
+            CAPTURE(std::string(target));
+            const Json error = runVerb({"reshard", bench.run, bench.folder / target, "-w", "3"}, 5);
+            CAPTURE(error.dump());
+            CHECK(error.at("message").get<std::string>().find("Permission denied") != std::string::npos);
+            CHECK(error.at("path").get<std::string>().find(bench.folder / "") == 0);
+        }
+        const Json plan = runVerb({"plan", "reshard", bench.run, bench.folder / "out", "-w", "3", "-o",
+                                      bench.folder / "locked/plan"},
+            5);
+        CHECK(plan.at("code") == "no-permission");
+    }
+    CHECK(traceOf(bench.folder.path()) == before);
+    fs::permissions(bench.folder / "dark", fs::perms::owner_all);
+}
