@@ -69,20 +69,18 @@ public:
     {
         std::vector<FileId> misfits;
         bool someFit = false;
-        bool recorded = false;
         for (const auto& [rank, file] : m_usable) {
             const Match match = compare(m_listed, file, rank);
-            recorded = recorded || match != Match::NothingRecorded;
             someFit = someFit || match != Match::Differs;
             if (match == Match::Differs)
                 misfits.push_back(file);
         }
-        if (!recorded && configSaysRoundRobin())
+        // The config alone is reason enough while the places do not contradict: a loader at another world size
+        // would expect another order, and older releases may have recorded the places as they are.
+        if (misfits.empty() ? configSaysRoundRobin() : roundRobinExplains())
             return refuseRoundRobin();
         if (misfits.empty())
             return;
-        if (roundRobinExplains())
-            return refuseRoundRobin();
         for (const FileId file : misfits) {
             const std::optional<uint32_t> owner = ownerOf(file);
             if (!owner && !someFit)
@@ -110,7 +108,7 @@ private:
     {
         const NodeId node = configValue(m_reading, {"zero_optimization", "round_robin_gradients"});
         const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
-        if (node == kNoNode || !asBool(graph, node).value_or(false) || m_out.kind == CheckpointKind::Bf16)
+        if (node == kNoNode || !asBool(graph, node).value_or(false) || m_out.kind != CheckpointKind::Zero2)
             return false;
         return m_reading.worldSize > 1
             && std::any_of(m_out.units.begin(), m_out.units.end(),
