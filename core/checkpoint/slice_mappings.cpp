@@ -103,12 +103,13 @@ private:
         m_reading.refuse("round_robin_gradients orders its parameters by the world size it was saved with");
     }
 
-    /// Stage 2 alone heeds the option, and it changes nothing while no rank has two parameters of a group.
+    /// Stages 1 and 2 heed the option (engine.py passes it to both), BF16_Optimizer does not; it changes nothing
+    /// while no rank has two parameters of a group.
     [[nodiscard]] bool configSaysRoundRobin() const
     {
         const NodeId node = configValue(m_reading, {"zero_optimization", "round_robin_gradients"});
         const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
-        if (node == kNoNode || !asBool(graph, node).value_or(false) || m_out.kind != CheckpointKind::Zero2)
+        if (node == kNoNode || !asBool(graph, node).value_or(false) || m_out.kind == CheckpointKind::Bf16)
             return false;
         return m_reading.worldSize > 1
             && std::any_of(m_out.units.begin(), m_out.units.end(),

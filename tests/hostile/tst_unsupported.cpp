@@ -211,11 +211,20 @@ TEST_CASE("a lone file of a kind that is not read")
     }
 }
 
-TEST_CASE("stage 1 ignores round_robin_gradients, and its order on disk is the usual one")
+TEST_CASE("stage 1 heeds round_robin_gradients as stage 2 does, BF16_Optimizer does not")
 {
+    const auto setOption = [](const fs::path& model) {
+        replaceAt(model, {"ds_config", "zero_optimization", "round_robin_gradients"},
+            [](PickleBuilder& b) { return b.boolean(true); });
+    };
     const TemporaryFolder folder;
-    const fs::path run = copySample("zero1-w2", folder);
-    replaceAt(run / "global_step7" / kModel, {"ds_config", "zero_optimization", "round_robin_gradients"},
-        [](PickleBuilder& b) { return b.boolean(true); });
-    checkRow(run, kFine, "zero1", folder);
+    const fs::path stage1 = copySample("zero1-w2", folder);
+    setOption(stage1 / "global_step7" / kModel);
+    checkRow(stage1, kUnsupported, "round_robin", folder);
+    const fs::path bf16 = copySample("bf16opt-w2", folder);
+    for (const auto& entry : fs::directory_iterator(bf16)) {
+        if (entry.is_directory())
+            setOption(entry.path() / kModel);
+    }
+    checkRow(bf16, kFine, "bf16", folder);
 }
