@@ -40,11 +40,13 @@ MapHeader::MapHeader(QWidget* parent)
     layout->setContentsMargins(8, 4, 8, 4);
     m_unit = addChoice(layout, tr("&Unit"), QStringLiteral("mapUnit"), tr("Flat group or sub-group to show"));
     m_unit->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    m_unit->setMinimumContentsLength(30);
+    m_unit->setMinimumContentsLength(24);
+    m_unit->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    m_unit->setMaximumWidth(420);
     m_state = addChoice(
         layout, tr("S&tate"), QStringLiteral("mapState"), tr("Master weights or an optimizer state"));
     m_projection = addChoice(layout, tr("&Rows"), QStringLiteral("mapProjection"),
-        tr("One row per rank, or all ranks as one line"));
+        tr("One row per rank, or all ranks as one line (U)"));
     m_projection->addItem(tr("Partitions"), static_cast<int>(MapQuery::Projection::Partitions));
     m_projection->addItem(tr("Unrolled"), static_cast<int>(MapQuery::Projection::Unrolled));
     m_mode = addChoice(layout, tr("&Colour"), QStringLiteral("mapColourMode"), tr("What the colours mean"));

@@ -20,6 +20,7 @@ class DetailsPanel;
 class ExplorerPanel;
 class FilesPage;
 class FilterField;
+class FocusRing;
 class JobsPanel;
 class MapPage;
 class MessageBar;
@@ -87,6 +88,10 @@ private:
     void askForFile();
     void askAboutJobs();
     void showAbout();
+    void showCommandPalette();
+    void showQuickOpen();
+    void focusPane(int step);
+    void orderPanes();
 
     Theme& m_theme;
     Settings& m_settings;
@@ -123,6 +128,7 @@ private:
     QString m_fileFilter;
     bool m_changingFilter = false;
     bool m_closing = false;
+    FocusRing* m_focusRing = nullptr;
 };
 
 } // namespace shardscope::ui
