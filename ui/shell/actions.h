@@ -27,6 +27,7 @@ struct Actions {
     QAction* goTo = nullptr;
     QAction* palette = nullptr;
     QAction* quickOpen = nullptr;
+    QAction* pageWindow = nullptr;
     QAction* nextPane = nullptr;
     QAction* previousPane = nullptr;
     QAction* reshard = nullptr;

@@ -25,6 +25,7 @@ class JobsPanel;
 class MapPage;
 class MessageBar;
 class OverviewPage;
+class PageWindow;
 class ParametersPage;
 class ReshardDialog;
 class StartPage;
@@ -41,6 +42,8 @@ public:
     void openPath(const QString& path, const QString& tag = {});
     /// By object name without "Page": "overview", "map", "parameters", "files". False when there is none.
     bool showPage(const QString& name);
+    /// The page in front, once more in a window of its own; null when nothing is open.
+    PageWindow* openPageWindow();
     /// The reshard dialog, or null when the checkpoint cannot be resharded.
     ReshardDialog* showReshardDialog();
     /// Nothing is being read, filtered or drawn in the background; jobs do not count.

@@ -141,6 +141,8 @@ void MainWindow::makeMenus()
     for (QDockWidget* dock : {m_explorerDock, m_detailsDock, m_jobsDock})
         view->addAction(dock->toggleViewAction());
     view->addSeparator();
+    view->addAction(m_actions.pageWindow);
+    view->addSeparator();
     QMenu* themes = view->addMenu(tr("&Theme"));
     themes->setObjectName(u"themeMenu"_s);
     themes->addActions(m_actions.themeGroup->actions());
