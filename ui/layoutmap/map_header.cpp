@@ -40,9 +40,7 @@ MapHeader::MapHeader(QWidget* parent)
     layout->setContentsMargins(8, 4, 8, 4);
     m_unit = addChoice(layout, tr("&Unit"), QStringLiteral("mapUnit"), tr("Flat group or sub-group to show"));
     m_unit->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    m_unit->setMinimumContentsLength(24);
-    m_unit->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    m_unit->setMaximumWidth(420);
+    m_unit->setMinimumContentsLength(30);
     m_state = addChoice(
         layout, tr("S&tate"), QStringLiteral("mapState"), tr("Master weights or an optimizer state"));
     m_projection = addChoice(layout, tr("&Rows"), QStringLiteral("mapProjection"),

@@ -254,9 +254,12 @@ void MapPainter::paintSum(QPainter& painter, const QRectF& selected, const QStri
 void MapPainter::paintDropped(QPainter& painter, const MapSource::Point& point) const
 {
     const QRectF cell = viewRect({{point.row, point.row + uint64_t{1}}, {point.element, point.element + 1}});
-    const double pole = std::max(1.0, std::round(1.5 * m_unit));
-    const double flag = 7 * m_unit;
-    const QRectF mast(cell.left(), cell.top(), pole, std::max(cell.height(), 2 * flag));
+    // Inside the outline that the focused cell has, so that both are seen.
+    const double inset = std::min(7 * m_unit, cell.height() / 4);
+    const double pole = std::max(1.0, std::round(2 * m_unit));
+    const double flag = 9 * m_unit;
+    const QRectF mast(cell.left() + inset, cell.top() + inset, pole,
+        std::max(std::min(cell.height() - 2 * inset, 2.2 * flag), flag));
     painter.fillRect(mast.adjusted(-1, 0, 1, 0), QColor(m_palette.background));
     painter.fillRect(mast, QColor(m_palette.selection));
     painter.setRenderHint(QPainter::Antialiasing);
@@ -272,11 +275,6 @@ void MapPainter::paintMarks(QPainter& painter, const MapMarks& marks) const
     if (marks.param != kNoParam) {
         paintTwins(painter, marks.param);
     }
-    for (const auto& point : marks.dropped) {
-        if (m_viewport.visible().contains(point.row, point.element)) {
-            paintDropped(painter, point);
-        }
-    }
     if (!m_viewport.selected().isEmpty()) {
         const QRectF rect = viewRect(m_viewport.selected());
         painter.fillRect(rect, withAlpha(m_palette.selection, 60));
@@ -286,6 +284,11 @@ void MapPainter::paintMarks(QPainter& painter, const MapMarks& marks) const
     if (marks.pinned) {
         outline(painter, viewRect(cellBlock(m_source, *marks.pinned)), m_palette.selection,
             marks.hasFocus ? 3 : 2, true);
+    }
+    for (const auto& point : marks.dropped) {
+        if (m_viewport.visible().contains(point.row, point.element)) {
+            paintDropped(painter, point);
+        }
     }
     if (marks.hovered) {
         outline(painter, viewRect(cellBlock(m_source, *marks.hovered)), m_palette.text, 1, false);

@@ -2,6 +2,7 @@
 #include "ui/layoutmap/map_text.h"
 
 #include "core/base/text.h"
+#include "ui/models/text.h"
 
 #include <QStringList>
 
@@ -13,11 +14,6 @@ QString fromText(std::string_view text)
 {
     const auto valid = toValidUtf8(text);
     return QString::fromUtf8(valid.data(), static_cast<qsizetype>(valid.size()));
-}
-
-QString bytesText(uint64_t bytes)
-{
-    return fromText(formatBytes(bytes));
 }
 
 } // namespace
@@ -79,7 +75,7 @@ QString MapText::modeName(MapColourMode mode)
 QString MapText::unitName(const Checkpoint& checkpoint, UnitId unitId)
 {
     const auto& unit = checkpoint.units[index(unitId)];
-    const auto elements = tr("%1 elements").arg(shortCount(unit.partition.payloadElements()));
+    const auto elements = tr("%1 elements").arg(shortCountText(unit.partition.payloadElements()));
     if (unit.kind == UnitKind::Frozen) {
         const auto name
             = unit.params.empty() ? QString() : fromText(checkpoint.params[index(unit.params[0])].name);
