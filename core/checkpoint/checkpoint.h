@@ -96,8 +96,11 @@ struct Parameter {
 
 /// A run of stored elements in one file. Bytes are from the start of the file.
 struct StoredRun {
+    /// A record that says: in this file, but the place is not known (yet). Readers never leave it.
+    static constexpr uint32_t kNoRecord = 0xFFFFFFFFu;
+
     FileId file = kNoFile; ///< kNoFile: not stored, or not readable
-    uint32_t record = 0; ///< index into the file's zip records
+    uint32_t record = 0; ///< index into the file's zip records, or kNoRecord
     uint64_t byteOffset = 0;
     uint64_t elements = 0; ///< stored; may be shorter than the partition (lean) or, with a finding, longer
     [[nodiscard]] bool isPresent() const { return file != kNoFile; }

@@ -295,7 +295,8 @@ private:
 
     void describeEvidence(bool zero3)
     {
-        m_out.evidence.push_back(std::to_string(m_optimCount) + " optimizer file(s)"
+        m_out.evidence.push_back(std::to_string(m_optimCount)
+            + (m_optimCount == 1 ? " optimizer file" : " optimizer files")
             + (m_reading.bf16Prefix ? " with the bf16_ prefix" : ""));
         if (zero3)
             m_out.evidence.push_back("one model file per rank, as ZeRO-3 writes them");

@@ -5,6 +5,13 @@
 
 namespace shardscope {
 
+namespace {
+
+/// More problems than this are counted, not told: one sentence has to stay readable.
+constexpr size_t kMostNamed = 4;
+
+} // namespace
+
 Status requireModel(const Checkpoint& checkpoint)
 {
     if (checkpoint.modelError)
@@ -21,9 +28,12 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
     if (!checkpoint.fullyRead && !damaged)
         return fail(ErrorCode::Refused, "not every file has been read yet", checkpoint.tagFolder.string());
     std::string names;
+    size_t problems = 0;
     for (const Finding& finding : checkpoint.findings) {
         if (finding.severity != Severity::Error
             || std::find(allow.begin(), allow.end(), finding.code) != allow.end())
+            continue;
+        if (++problems > kMostNamed)
             continue;
         names += (names.empty() ? "" : "; ") + std::string(finding.code) + ": " + finding.where + " – "
             + finding.message;
@@ -35,6 +45,8 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
         names = checkpoint.modelError->message + (names.empty() ? "" : "; ") + names;
     if (names.empty())
         return {};
+    if (problems > kMostNamed)
+        names += "; and " + std::to_string(problems - kMostNamed) + " more";
     return fail(ErrorCode::Refused, "what is missing or damaged would make the result wrong: " + names,
         checkpoint.tagFolder.string(),
         damaged && !checkpoint.modelError->hint.empty() ? checkpoint.modelError->hint

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures of every page in light and dark, for people to look at, and what can be said about them by rule.
 #include "tests/ui/window_fixture.h"
+#include "ui/dialogs/quick_pick.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/shortcut_sheet.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/shell/app_style.h"
+#include "ui/shell/page_window.h"
+#include "ui/widgets/filter_field.h"
 
 #include <QDir>
 #include <QTest>
@@ -145,6 +148,34 @@ private Q_SLOTS:
             QVERIFY(ui.settle());
             shoot(&ui.window(), page);
         }
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        ui.find<FilterField>("filterField")->setText(u"layer:0 attention size>1K"_s);
+        QVERIFY(ui.settle());
+        shoot(&ui.window(), u"parameters-filtered"_s);
+        QVERIFY(ui.window().showPage(u"map"_s));
+        auto* canvas = ui.find<LayoutMapView>("layoutMap")->canvas();
+        canvas->setFocus(Qt::TabFocusReason);
+        for (const Qt::Key key :
+            {Qt::Key_Down, Qt::Key_P, Qt::Key_M, Qt::Key_Right, Qt::Key_Right, Qt::Key_Down, Qt::Key_M})
+            QTest::keyClick(canvas, key);
+        QVERIFY(ui.settle());
+        shoot(&ui.window(), u"map-places"_s);
+        QTest::keyClick(&ui.window(), Qt::Key_P, Qt::ControlModifier);
+        auto* finder = ui.find<QuickPick>("quickPick");
+        QVERIFY(finder != nullptr && QTest::qWaitFor([&] { return !finder->isBusy(); }, 20'000));
+        shoot(finder, u"finder"_s);
+        finder->reject();
+        QTest::keyClick(&ui.window(), Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+        QTRY_VERIFY(ui.find<QuickPick>("quickPick") != nullptr && ui.find<QuickPick>("quickPick") != finder);
+        auto* palette = ui.find<QuickPick>("quickPick");
+        QVERIFY(QTest::qWaitFor([&] { return !palette->isBusy(); }, 20'000));
+        shoot(palette, u"palette"_s);
+        palette->reject();
+        PageWindow* own = ui.window().openPageWindow();
+        QVERIFY(own != nullptr);
+        shoot(own, u"page-window"_s);
+        own->close();
+        ui.find<FilterField>("filterField")->clear();
         ReshardDialog* dialog = ui.window().showReshardDialog();
         QVERIFY(QTest::qWaitFor([&] { return dialog->preview().plan != nullptr; }, 30'000));
         shoot(dialog, u"reshard"_s);

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/layout/map_query.h"
 #include "tests/support/synthetic_checkpoint.h"
 #include "ui/models/explorer_model.h"
 #include "ui/models/file_table_model.h"
+#include "ui/models/finding_groups.h"
 #include "ui/models/fragment_table_model.h"
 #include "ui/models/parameter_table_model.h"
 #include "ui/models/record_table_model.h"
 #include "ui/models/selection_history.h"
 #include "ui/models/session.h"
 #include "ui/models/text.h"
+#include "ui/models/whole_groups.h"
 
 #include <QAbstractItemModelTester>
 #include <QSignalSpy>
 #include <QTest>
 
 #include <algorithm>
+#include <tuple>
 
 using namespace Qt::StringLiterals;
 using namespace shardscope;
@@ -150,6 +154,107 @@ private Q_SLOTS:
         QCOMPARE(model.recordAt(0), 3U);
         QCOMPARE(model.rowOf(3), 0);
         QCOMPARE(model.rowOf(2), -1);
+    }
+
+    void everyReferencedRecordIsNamed_data()
+    {
+        QTest::addColumn<QString>("sample");
+        for (const char* name : {"zero1-w2", "zero2-w2", "zero3-w4", "bf16opt-w2", "ds0144-zero2-w2"})
+            QTest::newRow(name) << QString::fromLatin1(name);
+    }
+
+    void everyReferencedRecordIsNamed()
+    {
+        QFETCH(QString, sample);
+        JobContext job;
+        const std::string path
+            = std::string(SHARDSCOPE_SOURCE_DIR "/tests/data/samples/") + sample.toStdString();
+        const auto opened = openCheckpoint(io::realFileSystem(), path, {}, job);
+        QVERIFY(opened.has_value());
+        const Checkpoint& checkpoint = *opened->checkpoint;
+        int steps = 0;
+        for (uint32_t i = 0; i < checkpoint.files.size(); ++i) {
+            if (checkpoint.files[i].recordCount == 0)
+                continue;
+            RecordTableModel model;
+            model.setList(listRecords(io::realFileSystem(), checkpoint, FileId{i}, {}));
+            for (int row = 0; row < model.rowCount(); ++row) {
+                const QString record = model.index(row, RecordTableModel::Name).data().toString();
+                const QString use = model.index(row, RecordTableModel::UsedBy).data().toString();
+                QVERIFY2(use != u"not referenced"_s, qPrintable(record));
+                QVERIFY2(!use.startsWith(u"another tensor"_s), qPrintable(record));
+                steps += use.endsWith(u".step"_s) ? 1 : 0;
+            }
+        }
+        QVERIFY(steps > 0);
+    }
+
+    void equalFindingsAreOne()
+    {
+        const std::vector<Finding> findings = {
+            {"pickle-opaque", Severity::Info, "odd.Thing is not known here", "a.pt", {}},
+            {"rank-missing", Severity::Error, "the file of rank 1 is missing", "one.pt", {}},
+            {"rank-missing", Severity::Error, "the file of rank 5 is missing", "five.pt", {}},
+            {"pickle-opaque", Severity::Info, "odd.Thing is not known here", "b.pt", {}},
+            {"pickle-opaque", Severity::Info, "odd.Other is not known here", "b.pt", {}},
+            {"file-torn", Severity::Error, "`a_1.pt` is cut off", "a_1.pt", {}},
+            {"file-torn", Severity::Error, "`a_2.pt` is cut off", "a_2.pt", {}},
+        };
+        const std::vector<FindingGroup> groups = groupFindings(findings);
+        QCOMPARE(groups.size(), 5U);
+        QCOMPARE(groups[0].message, u"The file of rank 1, 5 is missing"_s);
+        QCOMPARE(groups[0].findings.size(), 2U);
+        QCOMPARE(groups[0].findings[1], &findings[2]);
+        // Numbers inside names are names.
+        QCOMPARE(groups[1].message, u"“a_1.pt” is cut off"_s);
+        QCOMPARE(groups[3].message, u"odd.Thing is not known here"_s);
+        QCOMPARE(groups[3].findings.size(), 2U);
+        std::vector<Finding> many;
+        for (int rank = 0; rank < 50; ++rank)
+            many.push_back({"rank-missing", Severity::Error,
+                "the file of rank " + std::to_string(rank) + " of 64 is missing", "x", {}});
+        QCOMPARE(groupFindings(many).size(), 1U);
+        QCOMPARE(groupFindings(many)[0].message, u"The file of rank 0, 1, 2, 3, 4, 5, … of 64 is missing"_s);
+    }
+
+    void wholeGroupsAreTheirSubGroupsBackToBack()
+    {
+        JobContext job;
+        const auto opened = openCheckpoint(
+            io::realFileSystem(), SHARDSCOPE_SOURCE_DIR "/tests/data/samples/zero3-w4", {}, job);
+        QVERIFY(opened.has_value());
+        const CheckpointPtr& parts = opened->checkpoint;
+        QVERIFY(hasSplitGroups(*parts));
+        const CheckpointPtr whole = withWholeGroups(*parts);
+        QVERIFY(!hasSplitGroups(*whole));
+        using Cell = std::tuple<CellKind, uint32_t, uint64_t, uint64_t, uint64_t>;
+        for (size_t g = 0; g < parts->groups.size(); ++g) {
+            const MapQuery joined(whole, whole->groups[g].units.front(), MapQuery::Projection::Partitions);
+            for (uint32_t rank = 0; rank < parts->parallel.dp; ++rank) {
+                std::vector<Cell> wanted;
+                uint64_t before = 0;
+                for (const UnitId unit : parts->groups[g].units) {
+                    const MapQuery query(parts, unit, MapQuery::Projection::Partitions);
+                    query.forEachCell(rank, 0, query.columns(), [&](const MapCell& cell) {
+                        wanted.emplace_back(cell.kind, index(cell.param), cell.paramOffset,
+                            before + cell.begin, before + cell.end);
+                        return true;
+                    });
+                    before += query.columns();
+                }
+                QCOMPARE(joined.columns(), before);
+                std::vector<Cell> found;
+                joined.forEachCell(rank, 0, before, [&](const MapCell& cell) {
+                    found.emplace_back(cell.kind, index(cell.param), cell.paramOffset, cell.begin, cell.end);
+                    return true;
+                });
+                QVERIFY(found == wanted);
+            }
+        }
+        for (const Parameter& param : whole->params)
+            if (param.unit != kNoUnit)
+                QVERIFY(whole->units[index(param.unit)].params[param.indexInUnit]
+                    == ParamId{static_cast<uint32_t>(&param - whole->params.data())});
     }
 
     void fragmentTable()

@@ -2,6 +2,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
+#include "ui/layoutmap/layout_map_view.h"
 #include "ui/views/jobs_panel.h"
 #include "ui/widgets/job_card.h"
 
@@ -94,6 +95,32 @@ private Q_SLOTS:
         QCOMPARE(ui.checkpoint()->parallel.dp, static_cast<uint32_t>(ranks));
         QVERIFY(ui.checkpoint()->complete);
         QCOMPARE(QString::fromStdString(ui.checkpoint()->runFolder.native()), ui.folder(u"out"_s));
+    }
+
+    void mapsShowWholeGroups()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        QVERIFY(waitForPlan(dialog));
+        const auto elementsOf = [&](const char* name) -> uint64_t {
+            auto* map = dialog->findChild<LayoutMapView*>(QString::fromLatin1(name));
+            const auto& source = map->canvas()->source();
+            return source ? source->partition().payloadElements() : 0;
+        };
+        uint64_t elements = 0;
+        const ParamGroup& group = ui.checkpoint()->groups.front();
+        QVERIFY(group.units.size() > 1);
+        for (const UnitId unit : group.units)
+            elements += ui.checkpoint()->units[index(unit)].partition.payloadElements();
+        QTRY_COMPARE(elementsOf("reshardMapBefore"), elements);
+        QTRY_COMPARE(elementsOf("reshardMapAfter"), elements);
+        // One sub-group per parameter, and still the whole group.
+        dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->setText(u"1"_s);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().subGroups.front() > 2);
+        QCOMPARE(elementsOf("reshardMapAfter"), elements);
+        QVERIFY(dialog->findChild<QLabel*>(u"reshardTitleAfter"_s)->text().contains(u"sub-groups"_s));
     }
 
     void saysWhyItCannotStart()

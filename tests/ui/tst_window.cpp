@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ui/window_fixture.h"
+#include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/text.h"
 #include "ui/views/details_panel.h"
 #include "ui/views/explorer_panel.h"
@@ -110,6 +111,23 @@ private Q_SLOTS:
         QVERIFY(thing.file != kNoFile && thing.record && thing.byte && thing.block);
         auto* records = ui.find<QTableView>("recordTable");
         QCOMPARE(records->currentIndex().row(), static_cast<int>(*thing.record));
+    }
+
+    void theSumIsOfWhatIsSelected()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().showPage(u"map"_s);
+        auto* canvas = ui.find<LayoutMapView>("layoutMap")->canvas();
+        QTest::keyClick(canvas, Qt::Key_Right);
+        auto* sum = ui.find<QLabel>("statusSum");
+        QVERIFY(sum->text().contains(u"1 parameter"_s));
+        ui.window().selection().selectFile(FileId{0});
+        QVERIFY(sum->text().isEmpty());
+        QTest::keyClick(canvas, Qt::Key_Right);
+        QVERIFY(!sum->text().isEmpty());
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(sum->text().isEmpty());
     }
 
     void explorerLeadsEverywhere()

@@ -4,6 +4,7 @@
 #include "ui/dialogs/reshard_form.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/text.h"
+#include "ui/models/whole_groups.h"
 #include "ui/shell/icons.h"
 #include "ui/widgets/cell_delegate.h"
 #include "ui/widgets/message_bar.h"
@@ -84,8 +85,7 @@ ReshardDialog::ReshardDialog(
     m_pause.setInterval(kTypingPause);
     connect(&m_pause, &QTimer::timeout, this, &ReshardDialog::plan);
     connect(m_form, &ReshardForm::changed, this, &ReshardDialog::planSoon);
-    m_before->setCheckpoint(m_source);
-    showUnits();
+    showSource();
     planSoon();
 }
 
@@ -99,7 +99,9 @@ QWidget* ReshardDialog::makeMaps()
         m_group->addItem(tr("Maps show group %1").arg(group.index));
     m_group->setVisible(m_group->count() > 1);
     m_beforeTitle = new QLabel(maps);
+    m_beforeTitle->setObjectName(u"reshardTitleBefore"_s);
     m_afterTitle = new QLabel(maps);
+    m_afterTitle->setObjectName(u"reshardTitleAfter"_s);
     m_before = new LayoutMapView(&m_theme, maps);
     m_before->setObjectName(u"reshardMapBefore"_s);
     m_after = new LayoutMapView(&m_theme, maps);
@@ -234,25 +236,43 @@ void ReshardDialog::show(ReshardPreview preview)
     Q_EMIT previewShown();
 }
 
+void ReshardDialog::showSource()
+{
+    if (!hasSplitGroups(*m_source)) {
+        m_before->setCheckpoint(m_source);
+        showUnits();
+        return;
+    }
+    showUnits();
+    m_joiner.run<CheckpointPtr>(
+        [source = m_source](const std::stop_token&, const std::function<void(CheckpointPtr)>& deliver) {
+            deliver(withWholeGroups(*source));
+        },
+        [this](const CheckpointPtr& whole) {
+            m_before->setCheckpoint(whole);
+            m_sourceShown = whole;
+            showUnits();
+        });
+}
+
 void ReshardDialog::showUnits()
 {
     const auto at = static_cast<size_t>(std::max(0, m_group->currentIndex()));
-    const auto showGroup
-        = [at](LayoutMapView* map, QLabel* label, QString title, const CheckpointPtr& checkpoint) {
-              if (checkpoint && at < checkpoint->groups.size() && !checkpoint->groups[at].units.empty()) {
-                  const std::vector<UnitId>& units = checkpoint->groups[at].units;
-                  map->setUnit(units.front());
-                  if (units.size() > 1)
-                      title += u" · "_s % tr("first of %1 sub-groups").arg(units.size());
-              }
-              label->setText(title);
-          };
-    const auto gpus
-        = [](uint32_t ranks) { return ranks == 1 ? tr("1 GPU") : tr("%1 GPUs").arg(countText(ranks)); };
-    showGroup(m_before, m_beforeTitle, tr("Now: %1").arg(gpus(m_source->parallel.dp)), m_source);
-    showGroup(m_after, m_afterTitle,
-        m_preview.plan ? tr("Then: %1").arg(gpus(m_preview.plan->worldSize())) : tr("No plan"),
-        m_preview.target);
+    const auto titleOf = [](const QString& before, uint32_t ranks, size_t subGroups) {
+        const QString title = before.arg(ranks == 1 ? tr("1 GPU") : tr("%1 GPUs").arg(countText(ranks)));
+        return subGroups > 1 ? title % u" · "_s % tr("%1 sub-groups").arg(subGroups) : title;
+    };
+    const auto showGroup = [at](LayoutMapView* map, const CheckpointPtr& checkpoint) {
+        if (checkpoint && at < checkpoint->groups.size() && !checkpoint->groups[at].units.empty())
+            map->setUnit(checkpoint->groups[at].units.front());
+    };
+    showGroup(m_before, m_sourceShown ? m_sourceShown : m_source);
+    showGroup(m_after, m_preview.target);
+    m_beforeTitle->setText(titleOf(tr("Now: %1"), m_source->parallel.dp,
+        at < m_source->groups.size() ? m_source->groups[at].units.size() : 0));
+    m_afterTitle->setText(m_preview.plan ? titleOf(tr("Then: %1"), m_preview.plan->worldSize(),
+                              at < m_preview.subGroups.size() ? m_preview.subGroups[at] : 0)
+                                         : tr("No plan"));
 }
 
 void ReshardDialog::showFacts()
@@ -280,7 +300,7 @@ void ReshardDialog::showFacts()
     }
     QStringList warnings;
     for (const Finding& finding : plan.warnings())
-        warnings.append(severityText(finding.severity) % u": "_s % toText(finding.message) % u"  ["_s
+        warnings.append(severityText(finding.severity) % u": "_s % sentenceText(finding.message) % u"  ["_s
             % toText(finding.code) % u']');
     m_warnings->setPlainText(warnings.isEmpty() ? tr("None.") : warnings.join(u"\n\n"_s));
     QStringList batch;

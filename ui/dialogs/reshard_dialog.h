@@ -51,6 +51,7 @@ private:
     void plan();
     void show(ReshardPreview preview);
     void showFacts();
+    void showSource();
     void showUnits();
     void start();
 
@@ -75,6 +76,8 @@ private:
     ReshardPreview m_preview;
     std::optional<ReshardWish> m_wish; ///< what the preview was made for
     QTimer m_pause;
+    CheckpointPtr m_sourceShown; ///< the source with its param groups as wholes, once it is made
+    LatestOnly m_joiner;
     LatestOnly m_planner;
 };
 

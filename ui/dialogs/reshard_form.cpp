@@ -75,6 +75,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     form->addRow(tr("&Sub-group size"), m_subGroup);
     form->setRowVisible(m_subGroup, source->zeroStage == 3);
     auto* target = new QHBoxLayout;
+    target->setSpacing(6);
     target->addWidget(m_target, 1);
     target->addWidget(m_browse);
     form->addRow(tr("Target &folder"), target);
@@ -98,6 +99,8 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
         connect(box, &QCheckBox::toggled, this, &ReshardForm::changed);
     connect(m_browse, &QPushButton::clicked, this, &ReshardForm::browse);
     setFocusProxy(m_ranks);
+    m_ranks->setFocus();
+    m_ranks->selectAll();
 }
 
 QString ReshardForm::suggestedTarget() const

@@ -78,6 +78,9 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
         {u"F"_s, tr("Centre the selection; again: fit it")},
         {u"[   ]"_s, tr("Previous, next fragment of the parameter")},
         {u"N   Shift+N"_s, tr("Next, previous finding")},
+        {u"P"_s, tr("Pin the rank's row on top, let it go")},
+        {u"M   Shift+M"_s, tr("Drop a mark, go to the next one")},
+        {u"U"_s, tr("Ranks as rows, or all as one line")},
         {tr("Enter"), tr("Open the parameter")},
         {tr("Esc"), tr("Step back")},
     };

@@ -5,6 +5,7 @@
 #include "ui/layoutmap/map_interaction.h"
 #include "ui/layoutmap/map_legend.h"
 #include "ui/layoutmap/map_minimap.h"
+#include "ui/layoutmap/map_pinned_rows.h"
 #include "ui/layoutmap/map_ruler.h"
 #include "ui/layoutmap/map_scroll_bar.h"
 #include "ui/layoutmap/map_selection_link.h"
@@ -38,6 +39,7 @@ void LayoutMapView::makeChildren()
     m_header = new MapHeader(this);
     m_minimap = new MapMinimap(m_viewport, this);
     m_ruler = new MapRuler(m_viewport, this);
+    m_pinned = new MapPinnedRows(m_viewport, this);
     m_gutter = new RankGutter(m_viewport, this);
     m_canvas = new MapCanvas(m_viewport, this);
     m_canvas->setAccessibleName(tr("Partition map"));
@@ -57,12 +59,13 @@ void LayoutMapView::arrangeChildren()
     layout->addWidget(m_header, 0, 0, 1, 3);
     layout->addWidget(m_minimap, 1, 1);
     layout->addWidget(m_ruler, 2, 1);
-    layout->addWidget(m_gutter, 3, 0);
-    layout->addWidget(m_canvas, 3, 1);
-    layout->addWidget(m_rowBar, 3, 2);
-    layout->addWidget(m_columnBar, 4, 1);
-    layout->addWidget(m_legend, 5, 0, 1, 3);
-    layout->setRowStretch(3, 1);
+    layout->addWidget(m_pinned, 3, 0, 1, 2);
+    layout->addWidget(m_gutter, 4, 0);
+    layout->addWidget(m_canvas, 4, 1);
+    layout->addWidget(m_rowBar, 4, 2);
+    layout->addWidget(m_columnBar, 5, 1);
+    layout->addWidget(m_legend, 6, 0, 1, 3);
+    layout->setRowStretch(4, 1);
     layout->setColumnStretch(1, 1);
 }
 
@@ -86,6 +89,13 @@ void LayoutMapView::connectChildren()
             Q_EMIT parameterActivated(m_canvas->marks().param);
         }
     });
+    connect(m_interaction, &MapInteraction::rowPinWanted, this, &LayoutMapView::pinRow);
+    connect(m_interaction, &MapInteraction::markWanted, this, &LayoutMapView::toggleMark);
+    connect(m_interaction, &MapInteraction::nextMarkWanted, this, &LayoutMapView::goToNextMark);
+    connect(m_interaction, &MapInteraction::projectionSwitchWanted, this, [this] {
+        setProjection(m_projection == MapQuery::Projection::Partitions ? MapQuery::Projection::Unrolled
+                                                                       : MapQuery::Projection::Partitions);
+    });
     connect(m_gutter, &RankGutter::rowClicked, m_link, &MapSelectionLink::selectRow);
     connect(m_link, &MapSelectionLink::unitWanted, this, &LayoutMapView::setUnit);
 }
@@ -96,6 +106,7 @@ void LayoutMapView::applyTheme()
     m_minimap->setMapPalette(palette);
     m_ruler->setMapPalette(palette);
     m_gutter->setMapPalette(palette);
+    m_pinned->setMapPalette(palette);
     m_canvas->setMapPalette(palette);
     m_rowBar->setMapPalette(palette);
     m_legend->setMapPalette(palette);
@@ -113,6 +124,9 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint)
         && m_checkpoint->units[index(m_unit)].partition.partitionElements()
             == checkpoint->units[index(m_unit)].partition.partitionElements();
     m_checkpoint = std::move(checkpoint);
+    if (!sameSize) {
+        m_bookmarks.clear();
+    }
     if (!known) {
         m_unit = m_checkpoint && !m_checkpoint->units.empty() ? UnitId{0} : kNoUnit;
         m_state = 0;
@@ -149,8 +163,7 @@ void LayoutMapView::setProjection(MapQuery::Projection projection)
 void LayoutMapView::setColourMode(MapColourMode mode)
 {
     m_style.mode = mode;
-    m_canvas->setMapStyle(m_style);
-    m_legend->setMapStyle(m_style);
+    applyStyle();
     m_header->show(m_unit, m_state, m_projection, m_style.mode);
 }
 
@@ -170,8 +183,62 @@ void LayoutMapView::toggleClass(ParamClass paramClass)
 {
     m_style.dimmedClasses
         = static_cast<uint8_t>(m_style.dimmedClasses ^ (1u << static_cast<unsigned>(paramClass)));
+    applyStyle();
+}
+
+void LayoutMapView::setLit(ParamMarks lit)
+{
+    if (lit != m_style.lit) {
+        m_style.lit = std::move(lit);
+        applyStyle();
+    }
+}
+
+void LayoutMapView::applyStyle()
+{
     m_canvas->setMapStyle(m_style);
+    m_pinned->setMapStyle(m_style);
     m_legend->setMapStyle(m_style);
+}
+
+void LayoutMapView::pinRow(uint32_t row)
+{
+    if (m_projection == MapQuery::Projection::Unrolled) {
+        m_link->say(tr("All ranks are one line here: there is no row to pin."));
+    } else if (!m_pinned->toggle(row)) {
+        m_link->say(tr("No more than %1 rows can be pinned.").arg(MapPinnedRows::kMostRows));
+    }
+}
+
+void LayoutMapView::toggleMark(MapSource::Point point)
+{
+    m_bookmarks.toggle(*m_canvas->source(), point);
+    showMarks();
+}
+
+void LayoutMapView::goToNextMark()
+{
+    auto* cursor = m_interaction->cursor();
+    cursor->goTo(m_bookmarks.next(*m_canvas->source(), cursor->place()), tr("No marks: M drops one."));
+}
+
+void LayoutMapView::showMarks()
+{
+    auto marks = m_canvas->marks();
+    marks.dropped
+        = m_canvas->source() ? m_bookmarks.pointsOf(*m_canvas->source()) : std::vector<MapSource::Point>{};
+    m_canvas->setMarks(marks);
+    std::vector<uint64_t> elements;
+    for (const auto& point : marks.dropped) {
+        elements.push_back(point.element);
+    }
+    m_ruler->setMarked(std::move(elements));
+}
+
+void LayoutMapView::resizeEvent(QResizeEvent* event)
+{
+    QWidget::resizeEvent(event);
+    m_pinned->setLeftEdge(m_gutter->sizeHint().width());
 }
 
 void LayoutMapView::showUnit(bool keepZoom)
@@ -195,6 +262,8 @@ void LayoutMapView::setSource(MapSourcePtr source, bool keepZoom)
     m_canvas->setSource(source);
     m_minimap->setSource(source);
     m_gutter->setSource(source);
+    m_pinned->setSource(source);
+    m_pinned->setLeftEdge(m_gutter->sizeHint().width());
     m_rowBar->setSource(source);
     m_legend->setSource(source);
     m_header->show(m_unit, m_state, m_projection, m_style.mode);
@@ -210,6 +279,7 @@ void LayoutMapView::setSource(MapSourcePtr source, bool keepZoom)
     } else {
         m_canvas->setMarks(marks);
     }
+    showMarks();
 }
 
 } // namespace shardscope::ui

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/layoutmap/map_bookmarks.h"
 #include "ui/layoutmap/map_canvas.h"
 
 #include <QWidget>
@@ -11,6 +12,7 @@ class MapHeader;
 class MapInteraction;
 class MapLegend;
 class MapMinimap;
+class MapPinnedRows;
 class MapRuler;
 class MapScrollBar;
 class MapSelectionLink;
@@ -36,6 +38,8 @@ public:
     void setState(int state);
     void setProjection(MapQuery::Projection projection);
     void setColourMode(MapColourMode mode);
+    /// What a filter found; all else is dimmed. Null: nothing is.
+    void setLit(ParamMarks lit);
     /// The selection shared with other views; null for a map that stands alone.
     void setSelection(Selection* selection);
     /// Hides header, legend and minimap: for maps shown beside each other.
@@ -45,10 +49,14 @@ public:
     [[nodiscard]] MapQuery::Projection projection() const { return m_projection; }
     [[nodiscard]] MapViewport* viewport() const { return m_viewport; }
     [[nodiscard]] MapCanvas* canvas() const { return m_canvas; }
+    [[nodiscard]] const MapPinnedRows& pinnedRows() const { return *m_pinned; }
 
 Q_SIGNALS:
     /// Enter or the like: open this parameter.
     void parameterActivated(shardscope::ParamId param);
+
+protected:
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void makeChildren();
@@ -58,6 +66,11 @@ private:
     void showUnit(bool keepZoom);
     void setSource(MapSourcePtr source, bool keepZoom);
     void toggleClass(ParamClass paramClass);
+    void applyStyle();
+    void pinRow(uint32_t row);
+    void toggleMark(MapSource::Point point);
+    void goToNextMark();
+    void showMarks();
 
     const Theme* m_theme;
     CheckpointPtr m_checkpoint;
@@ -65,11 +78,13 @@ private:
     uint32_t m_state = 0;
     MapQuery::Projection m_projection = MapQuery::Projection::Partitions;
     MapStyle m_style;
+    MapBookmarks m_bookmarks;
 
     MapViewport* m_viewport;
     MapHeader* m_header = nullptr;
     MapMinimap* m_minimap = nullptr;
     MapRuler* m_ruler = nullptr;
+    MapPinnedRows* m_pinned = nullptr;
     RankGutter* m_gutter = nullptr;
     MapCanvas* m_canvas = nullptr;
     MapInteraction* m_interaction = nullptr;

@@ -75,11 +75,11 @@ void MapCanvas::setMapStyle(MapStyle style)
     if (style == m_style) {
         return;
     }
-    // The mode is part of a tile's key; the dimmed classes count as another revision.
-    if (style.dimmedClasses != m_style.dimmedClasses) {
+    // The mode is part of a tile's key; what is dimmed counts as another revision.
+    if (style.dimmedClasses != m_style.dimmedClasses || style.lit != m_style.lit) {
         ++m_revision;
     }
-    m_style = style;
+    m_style = std::move(style);
     makeOverview();
     update();
 }

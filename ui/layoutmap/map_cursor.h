@@ -21,6 +21,11 @@ public:
     [[nodiscard]] bool isPinned() const { return m_canvas->marks().pinned.has_value(); }
     void pin(const std::optional<MapSource::Point>& point);
 
+    /// The pinned point, or the first one on screen.
+    [[nodiscard]] MapSource::Point place() const;
+    /// Pins the point and brings it on screen; says the sentence when there is none.
+    void goTo(const std::optional<MapSource::Point>& point, const QString& otherwise);
+
     void stepNeighbour(MapStep step);
     void stepRank(int direction);
     void stepSibling(MapStep step);
@@ -38,9 +43,6 @@ Q_SIGNALS:
     void refused(const QString& sentence);
 
 private:
-    [[nodiscard]] MapSource::Point place() const;
-    void goTo(const std::optional<MapSource::Point>& point, const QString& otherwise);
-
     MapCanvas* m_canvas;
     MapViewport* m_viewport;
 };

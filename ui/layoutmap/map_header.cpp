@@ -44,7 +44,7 @@ MapHeader::MapHeader(QWidget* parent)
     m_state = addChoice(
         layout, tr("S&tate"), QStringLiteral("mapState"), tr("Master weights or an optimizer state"));
     m_projection = addChoice(layout, tr("&Rows"), QStringLiteral("mapProjection"),
-        tr("One row per rank, or all ranks as one line"));
+        tr("One row per rank, or all ranks as one line (U)"));
     m_projection->addItem(tr("Partitions"), static_cast<int>(MapQuery::Projection::Partitions));
     m_projection->addItem(tr("Unrolled"), static_cast<int>(MapQuery::Projection::Unrolled));
     m_mode = addChoice(layout, tr("&Colour"), QStringLiteral("mapColourMode"), tr("What the colours mean"));

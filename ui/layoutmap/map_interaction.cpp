@@ -214,7 +214,8 @@ bool MapInteraction::onKeyPress(QKeyEvent* event)
         return true;
     }
     const bool shift = (event->modifiers() & Qt::ShiftModifier) != 0;
-    return onMoveKey(event->key(), shift) || onStepKey(event->key(), shift);
+    return onMoveKey(event->key(), shift) || onStepKey(event->key(), shift)
+        || onPlaceKey(event->key(), shift);
 }
 
 bool MapInteraction::onMoveKey(int key, bool shift)
@@ -256,6 +257,32 @@ bool MapInteraction::onMoveKey(int key, bool shift)
         return true;
     case Qt::Key_0:
         m_viewport->fit();
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool MapInteraction::onPlaceKey(int key, bool shift)
+{
+    const auto& source = *m_canvas->source();
+    if (source.query().columns() == 0 || source.query().rows() == 0) {
+        return false;
+    }
+    const auto place = m_cursor->place();
+    switch (key) {
+    case Qt::Key_P:
+        Q_EMIT rowPinWanted(place.row);
+        return true;
+    case Qt::Key_M:
+        if (shift) {
+            Q_EMIT nextMarkWanted();
+        } else {
+            Q_EMIT markWanted(place);
+        }
+        return true;
+    case Qt::Key_U:
+        Q_EMIT projectionSwitchWanted();
         return true;
     default:
         return false;

@@ -20,7 +20,7 @@ namespace shardscope::ui {
 /// Wheel scrolls ranks (elements where all ranks fit), Shift+wheel elements, Ctrl+wheel zooms elements at the
 /// pointer, Ctrl+Shift+wheel rows. Drag selects a range, Space+drag or middle drag pans. W S A D zoom and
 /// move, arrows and , . step through cells, [ ] through fragments of one parameter, N through findings, F
-/// centres and then fits, 0 shows all.
+/// centres and then fits, 0 shows all, P pins a rank's row, M drops marks, U switches the projection.
 class MapInteraction : public QObject
 {
     Q_OBJECT
@@ -33,6 +33,13 @@ Q_SIGNALS:
     void hoveredChanged(std::optional<shardscope::ui::MapSource::Point> point);
     /// Enter: open what is pinned.
     void activated(std::optional<shardscope::ui::MapSource::Point> point);
+    /// P: keep this row on top, or let it go.
+    void rowPinWanted(uint32_t row);
+    /// M: drop a mark here, or take it up again. Shift+M: the next mark.
+    void markWanted(shardscope::ui::MapSource::Point point);
+    void nextMarkWanted();
+    /// U: ranks as rows, or all as one line.
+    void projectionSwitchWanted();
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
@@ -48,6 +55,7 @@ private:
     bool onKeyPress(QKeyEvent* event);
     bool onMoveKey(int key, bool shift);
     bool onStepKey(int key, bool shift);
+    bool onPlaceKey(int key, bool shift);
     void hover(const std::optional<MapSource::Point>& point);
     void selectDragged(const QPoint& device);
 

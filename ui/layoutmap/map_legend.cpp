@@ -60,7 +60,7 @@ void MapLegend::setMapPalette(std::shared_ptr<const MapPalette> palette)
 
 void MapLegend::setMapStyle(MapStyle style)
 {
-    m_style = style;
+    m_style = std::move(style);
     rebuild();
 }
 
@@ -156,6 +156,10 @@ void MapLegend::addStates()
     }
     if (unread) {
         m_items.push_back({Pattern::NotYetRead, sample, tr("not yet read"), {}});
+    }
+    if (m_style.lit) {
+        m_items.push_back(
+            {Pattern::Plain, blended(sample, m_palette->background, 200), tr("outside the filter"), {}});
     }
     const int8_t worst
         = m_source->query().worstSeverity(0, m_source->query().rows(), 0, m_source->query().columns());

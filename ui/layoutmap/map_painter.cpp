@@ -43,7 +43,7 @@ MapPainter::MapPainter(
     : m_source(source)
     , m_viewport(viewport)
     , m_palette(palette)
-    , m_style(style)
+    , m_style(std::move(style))
     , m_unit(viewport.pixelRatio())
 {
 }
@@ -251,6 +251,25 @@ void MapPainter::paintSum(QPainter& painter, const QRectF& selected, const QStri
     painter.drawText(box, static_cast<int>(Qt::AlignCenter), text);
 }
 
+void MapPainter::paintDropped(QPainter& painter, const MapSource::Point& point) const
+{
+    const QRectF cell = viewRect({{point.row, point.row + uint64_t{1}}, {point.element, point.element + 1}});
+    // Inside the outline that the focused cell has, so that both are seen.
+    const double inset = std::min(7 * m_unit, cell.height() / 4);
+    const double pole = std::max(1.0, std::round(2 * m_unit));
+    const double flag = 9 * m_unit;
+    const QRectF mast(cell.left() + inset, cell.top() + inset, pole,
+        std::max(std::min(cell.height() - 2 * inset, 2.2 * flag), flag));
+    painter.fillRect(mast.adjusted(-1, 0, 1, 0), QColor(m_palette.background));
+    painter.fillRect(mast, QColor(m_palette.selection));
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(QColor(m_palette.background));
+    painter.setBrush(QColor(m_palette.selection));
+    painter.drawPolygon(QPolygonF({mast.topRight(), mast.topRight() + QPointF(1.4 * flag, flag / 2),
+        mast.topRight() + QPointF(0, flag)}));
+    painter.setRenderHint(QPainter::Antialiasing, false);
+}
+
 void MapPainter::paintMarks(QPainter& painter, const MapMarks& marks) const
 {
     if (marks.param != kNoParam) {
@@ -265,6 +284,11 @@ void MapPainter::paintMarks(QPainter& painter, const MapMarks& marks) const
     if (marks.pinned) {
         outline(painter, viewRect(cellBlock(m_source, *marks.pinned)), m_palette.selection,
             marks.hasFocus ? 3 : 2, true);
+    }
+    for (const auto& point : marks.dropped) {
+        if (m_viewport.visible().contains(point.row, point.element)) {
+            paintDropped(painter, point);
+        }
     }
     if (marks.hovered) {
         outline(painter, viewRect(cellBlock(m_source, *marks.hovered)), m_palette.text, 1, false);

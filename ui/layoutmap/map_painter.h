@@ -8,6 +8,7 @@
 #include <QPainter>
 
 #include <optional>
+#include <vector>
 
 namespace shardscope::ui {
 
@@ -16,6 +17,7 @@ struct MapMarks {
     std::optional<MapSource::Point> hovered;
     std::optional<MapSource::Point> pinned; ///< the focused cell
     ParamId param = kNoParam; ///< lit on all ranks
+    std::vector<MapSource::Point> dropped; ///< marks that the person left
     QString sumText; ///< what the selected range adds up to
     bool hasFocus = false;
 };
@@ -38,6 +40,7 @@ private:
     [[nodiscard]] QRectF viewRect(const MapBlock& block) const;
     void outline(QPainter& painter, const QRectF& rect, QRgb colour, double width, bool halo) const;
     void paintTwins(QPainter& painter, ParamId param) const;
+    void paintDropped(QPainter& painter, const MapSource::Point& point) const;
     void paintSum(QPainter& painter, const QRectF& selected, const QString& text) const;
 
     const MapSource& m_source;

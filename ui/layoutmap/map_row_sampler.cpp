@@ -10,7 +10,7 @@ MapRowSampler::MapRowSampler(const MapSource& source, const MapGeometry& geometr
     : m_source(source)
     , m_geometry(geometry)
     , m_palette(palette)
-    , m_style(style)
+    , m_style(std::move(style))
     , m_x(x)
 {
     const int64_t visible = std::clamp<int64_t>(geometry.contentWidth() - x, 0, width);
@@ -80,10 +80,16 @@ QRgb MapRowSampler::fillOf(const MapCell& cell, uint32_t rank) const
     if (cell.frozen) {
         fill = desaturated(fill);
     }
-    if ((m_style.dimmedClasses >> static_cast<unsigned>(cell.paramClass) & 1u) != 0) {
+    if (isDimmed(cell)) {
         fill = blended(fill, m_palette.background, 200);
     }
     return fill;
+}
+
+bool MapRowSampler::isDimmed(const MapCell& cell) const
+{
+    return (m_style.dimmedClasses >> static_cast<unsigned>(cell.paramClass) & 1u) != 0
+        || (cell.param != kNoParam && !isMarked(m_style.lit, cell.param));
 }
 
 void MapRowSampler::findColumns()
@@ -156,7 +162,7 @@ void MapRowSampler::paintRun(const MapCell& cell, QRgb fill)
     const int64_t right = m_geometry.scale().leftEdge(cell.end) - m_x;
     const auto count = static_cast<int64_t>(m_pixels.size());
     uint8_t flags = cell.frozen ? MapPixel::Frozen : 0;
-    if ((m_style.dimmedClasses >> static_cast<unsigned>(cell.paramClass) & 1u) != 0) {
+    if (isDimmed(cell)) {
         flags |= MapPixel::Dimmed;
     }
     const bool narrow = right - left < kNarrowestFragment;

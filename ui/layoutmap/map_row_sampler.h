@@ -4,6 +4,7 @@
 #include "ui/layoutmap/map_geometry.h"
 #include "ui/layoutmap/map_palette.h"
 #include "ui/layoutmap/map_source.h"
+#include "ui/models/param_marks.h"
 
 #include <cstdint>
 #include <span>
@@ -34,6 +35,7 @@ struct MapPixel {
 struct MapStyle {
     MapColourMode mode = MapColourMode::Kind;
     uint8_t dimmedClasses = 0; ///< bit per ParamClass
+    ParamMarks lit = nullptr; ///< what the filter found; all else is dimmed
     bool operator==(const MapStyle&) const = default;
 };
 
@@ -69,6 +71,7 @@ private:
     void findColumns();
     void sampleCells(uint32_t row);
     void sampleColumns(uint32_t row);
+    [[nodiscard]] bool isDimmed(const MapCell& cell) const;
     void paintRun(const MapCell& cell, QRgb fill);
     void markFindings(const MapRange& rows, int begin, int end);
     void markFindingEdges(const MapRange& rows);

@@ -89,6 +89,12 @@ void MapRuler::setHovered(std::optional<uint64_t> element)
     }
 }
 
+void MapRuler::setMarked(std::vector<uint64_t> elements)
+{
+    m_marked = std::move(elements);
+    update();
+}
+
 QSize MapRuler::sizeHint() const
 {
     return {200, fontMetrics().height() + 10};
@@ -107,6 +113,9 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
 {
     QPainter painter(this);
     painter.fillRect(rect(), QColor(m_palette->background));
+    if (m_viewport->geometry().columns() == 0) {
+        return;
+    }
     const double ratio = devicePixelRatioF();
     const auto& scale = m_viewport->geometry().scale();
     const auto visible = m_viewport->visible().elements;
@@ -133,6 +142,17 @@ void MapRuler::paintEvent(QPaintEvent* /*event*/)
             painter.drawLine(QPointF(small, base - 4), QPointF(small, base));
         }
     }
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(Qt::NoPen);
+    painter.setBrush(QColor(m_palette->selection));
+    for (const uint64_t element : m_marked) {
+        if (visible.contains(element)) {
+            const double x = toX(element);
+            painter.drawPolygon(
+                QPolygonF({QPointF(x - 5, base - 7), QPointF(x + 5, base - 7), QPointF(x, base)}));
+        }
+    }
+    painter.setRenderHint(QPainter::Antialiasing, false);
     if (m_hovered && visible.contains(*m_hovered)) {
         const double x = toX(*m_hovered);
         painter.fillRect(QRectF(x, 0, 1, height()), QColor(m_palette->text));

@@ -38,6 +38,8 @@ public:
     void setUnit(RulerUnit unit);
     [[nodiscard]] RulerUnit unit() const { return m_unit; }
     /// The element under the mouse, marked on the axis.
+    /// Places that the person marked.
+    void setMarked(std::vector<uint64_t> elements);
     void setHovered(std::optional<uint64_t> element);
     [[nodiscard]] QSize sizeHint() const override;
 
@@ -53,6 +55,7 @@ private:
     uint32_t m_itemBytes = 4;
     RulerUnit m_unit = RulerUnit::Elements;
     std::optional<uint64_t> m_hovered;
+    std::vector<uint64_t> m_marked;
 };
 
 } // namespace shardscope::ui

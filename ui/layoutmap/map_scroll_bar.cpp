@@ -86,7 +86,10 @@ void MapScrollBar::paintEvent(QPaintEvent* event)
     for (uint32_t row = 0; row < query.rows() && common > 0; ++row) {
         common = std::min(common, query.worstSeverity(row, row + 1, 0, query.columns()));
     }
-    const int pixels = height();
+    // Beside the rows themselves where all of them are seen, else over the whole length.
+    const double seen = static_cast<double>(m_viewport->geometry().contentHeight()) / devicePixelRatioF();
+    const int pixels
+        = m_viewport->maximumY() == 0 ? std::clamp(static_cast<int>(seen), 1, height()) : height();
     for (int y = 0; y < pixels; ++y) {
         const auto begin = static_cast<uint32_t>(
             uint64_t{query.rows()} * static_cast<uint64_t>(y) / static_cast<uint64_t>(pixels));

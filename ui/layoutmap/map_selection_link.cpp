@@ -34,11 +34,7 @@ MapSelectionLink::MapSelectionLink(
 {
     connect(interaction, &MapInteraction::hoveredChanged, this, &MapSelectionLink::onHovered);
     connect(interaction->cursor(), &MapCursor::pinnedChanged, this, &MapSelectionLink::onPinned);
-    connect(interaction->cursor(), &MapCursor::refused, this, [this](const QString& sentence) {
-        if (m_selection) {
-            m_selection->setHoverText(sentence);
-        }
-    });
+    connect(interaction->cursor(), &MapCursor::refused, this, &MapSelectionLink::say);
     connect(viewport, &MapViewport::selectedChanged, this, &MapSelectionLink::onRangeSelected);
 }
 
@@ -65,6 +61,13 @@ void MapSelectionLink::selectRow(uint32_t row)
 {
     if (m_selection && m_canvas->source()->projection() == MapQuery::Projection::Partitions) {
         m_selection->selectRank(row);
+    }
+}
+
+void MapSelectionLink::say(const QString& sentence)
+{
+    if (m_selection) {
+        m_selection->setHoverText(sentence);
     }
 }
 

@@ -23,6 +23,8 @@ public:
     /// Shows the shared selection once more, after the map has changed.
     void follow();
     void selectRow(uint32_t row);
+    /// A sentence for the status bar.
+    void say(const QString& sentence);
 
 Q_SIGNALS:
     /// What was selected elsewhere lies in another unit than the one shown.

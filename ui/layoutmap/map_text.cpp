@@ -2,6 +2,7 @@
 #include "ui/layoutmap/map_text.h"
 
 #include "core/base/text.h"
+#include "ui/models/text.h"
 
 #include <QStringList>
 
@@ -13,11 +14,6 @@ QString fromText(std::string_view text)
 {
     const auto valid = toValidUtf8(text);
     return QString::fromUtf8(valid.data(), static_cast<qsizetype>(valid.size()));
-}
-
-QString bytesText(uint64_t bytes)
-{
-    return fromText(formatBytes(bytes));
 }
 
 } // namespace
@@ -79,7 +75,7 @@ QString MapText::modeName(MapColourMode mode)
 QString MapText::unitName(const Checkpoint& checkpoint, UnitId unitId)
 {
     const auto& unit = checkpoint.units[index(unitId)];
-    const auto elements = tr("%1 elements").arg(count(unit.partition.payloadElements()));
+    const auto elements = tr("%1 elements").arg(shortCountText(unit.partition.payloadElements()));
     if (unit.kind == UnitKind::Frozen) {
         const auto name
             = unit.params.empty() ? QString() : fromText(checkpoint.params[index(unit.params[0])].name);
@@ -110,6 +106,10 @@ QString MapText::storage(const MapSource& source, const MapCell& cell, MapSource
         return cell.kind == CellKind::NotYetRead ? tr("file not yet read") : tr("no file holds it");
     }
     const uint64_t size = itemSize(source.state().dtype);
+    if (run.record == StoredRun::kNoRecord) {
+        return tr("%1 · %2").arg(
+            fromText(source.checkpoint().file(run.file).name), bytesText((cell.end - cell.begin) * size));
+    }
     const uint64_t first = run.byteOffset + place.offset * size;
     const uint64_t bytes = (cell.end - cell.begin) * size;
     return tr("%1 · bytes %2 to %3 (%4)")

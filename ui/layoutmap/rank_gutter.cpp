@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace shardscope::ui {
 
@@ -20,6 +21,11 @@ namespace {
 constexpr double kLowestRowWithDot = 9.0;
 
 } // namespace
+
+uint64_t rankLabelStep(double rowHeight, double lineHeight)
+{
+    return std::bit_ceil(static_cast<uint64_t>(std::max(1.0, std::ceil(lineHeight / rowHeight))));
+}
 
 RankGutter::RankGutter(MapViewport* viewport, QWidget* parent)
     : QWidget(parent)
@@ -126,7 +132,7 @@ void RankGutter::paintEvent(QPaintEvent* /*event*/)
     const double rowHeight = std::max(1.0 / (geometry.rowScale().rowsPerPixel() * ratio), 1e-9);
     const double line = fontMetrics().height();
     // Labels every 1, 2, 4, … rows, counted from rank 0.
-    const auto step = std::bit_ceil(static_cast<uint64_t>(std::max(1.0, (line - 2) / rowHeight)));
+    const uint64_t step = rankLabelStep(rowHeight, line);
     for (uint64_t row = visible.begin / step * step; row < visible.end; row += step) {
         const double top = static_cast<double>(geometry.rowScale().topEdge(row) - m_viewport->y()) / ratio;
         const double body = rowHeight - rowGap(geometry.rowScale().rowHeight()) / ratio;

@@ -174,7 +174,7 @@ Details fileDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     DetailSection findings{Words::tr("Findings here"), {}};
     for (const Finding& finding : checkpoint.findings)
         if (finding.where == file.name || finding.where.starts_with(file.name))
-            findings.facts.append({severityText(finding.severity), toText(finding.message), false});
+            findings.facts.append({severityText(finding.severity), sentenceText(finding.message), false});
     if (!findings.facts.isEmpty())
         details.sections.append(findings);
     return details;

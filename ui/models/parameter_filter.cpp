@@ -134,14 +134,17 @@ bool compares(uint64_t value, const QString& relation, uint64_t limit)
 ParameterFilter ParameterFilter::parse(const QString& text)
 {
     ParameterFilter filter;
-    const QString trimmed = text.trimmed();
-    if (trimmed.size() > 2 && trimmed.startsWith(u'/') && trimmed.endsWith(u'/')) {
-        filter.addWord(trimmed); // an expression may contain spaces
-        return filter;
-    }
-    for (const QString& word : trimmed.split(u' ', Qt::SkipEmptyParts))
+    for (const QString& word : words(text))
         filter.addWord(word);
     return filter;
+}
+
+QStringList ParameterFilter::words(const QString& text)
+{
+    const QString trimmed = text.trimmed();
+    if (trimmed.size() > 2 && trimmed.startsWith(u'/') && trimmed.endsWith(u'/'))
+        return {trimmed}; // an expression may contain spaces
+    return trimmed.split(u' ', Qt::SkipEmptyParts);
 }
 
 void ParameterFilter::addWord(const QString& word)
@@ -278,6 +281,13 @@ ParameterRows queryRows(const ParameterIndex& index, const ParameterFilter& filt
         std::for_each(order.rbegin(), order.rend(), take);
     else
         std::for_each(order.begin(), order.end(), take);
+    if (!filter.isEmpty() && filter.error().isEmpty()) {
+        auto matches = std::make_shared<std::vector<uint8_t>>(keep);
+        for (const ParamId row : result.rows)
+            if (const ParamId owner = params[shardscope::index(row)].sharedWith; owner != kNoParam)
+                (*matches)[shardscope::index(owner)] = 1;
+        result.matches = std::move(matches);
+    }
     return result;
 }
 

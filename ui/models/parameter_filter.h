@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/models/param_marks.h"
 #include "ui/models/parameter_index.h"
 
-#include <QString>
+#include <QStringList>
 
 #include <functional>
 #include <string>
@@ -22,6 +23,8 @@ class ParameterFilter
 public:
     /// error() tells what is wrong; a filter with an error matches nothing.
     static ParameterFilter parse(const QString& text);
+    /// What is typed, cut into the words that parse() reads: one chip each.
+    static QStringList words(const QString& text);
 
     [[nodiscard]] const QString& error() const { return m_error; }
     [[nodiscard]] bool isEmpty() const { return m_tests.empty() && m_error.isEmpty(); }
@@ -48,6 +51,8 @@ struct ParameterRows {
     uint64_t elements = 0; ///< of the rows, aliases counted once with their owner
     uint64_t bytes = 0;
     QString error;
+    /// The rows and, for aliases among them, those whose storage they share; null when nothing is filtered.
+    ParamMarks matches;
 };
 ParameterRows queryRows(const ParameterIndex& index, const ParameterFilter& filter, ParamColumn column,
     bool descending, const std::stop_token& token);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/record_list.h"
 
+#include "ui/models/tensor_paths.h"
+
 #include <algorithm>
 #include <unordered_set>
 
@@ -64,21 +66,31 @@ void markWhole(const Checkpoint& checkpoint, FileId file, std::vector<RecordLine
                 += " and " + std::to_string(counts[i] - 1) + (counts[i] == 2 ? " other" : " others");
 }
 
-void markFixed(const TorchFile& content, std::vector<RecordLine>& lines)
+/// What the layout does not know of: by its place in the object tree, which is how steps, scalers and client
+/// state are found.
+void markByPath(const TorchFile& content, std::vector<RecordLine>& lines)
 {
+    const std::map<std::string, std::string> paths = tensorPaths(content.pickle());
     std::unordered_set<std::string> stored;
     for (const StorageView& storage : content.storagesInOrder())
         stored.insert("data/" + std::string(storage.key));
     for (RecordLine& line : lines) {
-        if (!line.usedBy.empty())
+        const std::string& name = line.record.name;
+        if (!line.usedBy.empty() || !stored.contains(name))
             continue;
+        const auto path = paths.find(name.substr(std::string_view("data/").size()));
+        line.usedBy = path == paths.end() ? "another tensor of the object tree" : path->second;
+    }
+}
+
+void markFixed(std::vector<RecordLine>& lines)
+{
+    for (RecordLine& line : lines) {
         if (line.record.name == "data.pkl")
             line.usedBy = "the object tree";
         else if (line.record.name == "version" || line.record.name == "byteorder"
             || line.record.name.starts_with("."))
             line.usedBy = "the archive itself";
-        else if (stored.contains(line.record.name))
-            line.usedBy = "another tensor of the object tree";
     }
 }
 
@@ -111,7 +123,8 @@ RecordList listRecords(
     }
     markUnits(checkpoint, file, list.lines);
     markWhole(checkpoint, file, list.lines);
-    markFixed(*content, list.lines);
+    markFixed(list.lines);
+    markByPath(*content, list.lines);
     return list;
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/file_names.h"
 #include "ui/models/text.h"
+#include "ui/models/whole_groups.h"
 
 #include <QCoreApplication>
 
@@ -58,7 +59,7 @@ void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
         for (UnitState& state : unit.states) {
             state.perRank.assign(plan.worldSize(), {});
             for (uint32_t rank = 0; rank < plan.worldSize(); ++rank)
-                state.perRank[rank] = {target.optimFiles[rank], 0, 0,
+                state.perRank[rank] = {target.optimFiles[rank], StoredRun::kNoRecord, 0,
                     state.lean ? unit.partition.payloadOn(rank) : unit.partition.partitionElements()};
         }
     }
@@ -135,6 +136,10 @@ ReshardPreview previewReshard(
     }
     preview.plan = std::move(*plan);
     preview.target = plannedCheckpoint(*source, *preview.plan);
+    for (const ParamGroup& group : preview.target->groups)
+        preview.subGroups.push_back(group.units.size());
+    if (hasSplitGroups(*preview.target))
+        preview.target = withWholeGroups(*preview.target);
     preview.problem = destinationProblem(*source, wish.destination);
     if (preview.problem)
         return preview;

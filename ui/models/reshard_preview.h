@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <vector>
 
 namespace shardscope::ui {
 
@@ -22,7 +23,9 @@ struct ReshardWish {
 /// What would happen, before anything does.
 struct ReshardPreview {
     std::shared_ptr<const ReshardPlan> plan; ///< null: see `problem`
-    CheckpointPtr target; ///< the new layout as a checkpoint that is not there yet, for the map
+    /// The new layout as a checkpoint that is not there yet, for the map: every param group as one unit.
+    CheckpointPtr target;
+    std::vector<size_t> subGroups; ///< per param group of the target
     std::optional<uint64_t> freeBytes; ///< at the destination
     bool targetExists = false;
     std::optional<Error> problem; ///< why it cannot be started

@@ -216,16 +216,24 @@ QString severityText(Severity severity)
 
 QString errorText(const Error& error)
 {
-    QString text = capitalised(toText(error.message));
+    QString text = sentenceText(error.message);
     if (!error.path.empty())
         text += u'\n' % toText(error.path);
     if (!error.hint.empty())
-        text += u'\n' % toText(error.hint);
+        text += u'\n' % sentenceText(error.hint);
     return text;
 }
 
-QString capitalised(QString text)
+QString sentenceText(std::string_view sentence)
 {
+    QString text = toText(sentence);
+    for (qsizetype open = text.indexOf(u'`'); open >= 0; open = text.indexOf(u'`', open + 1)) {
+        const qsizetype close = text.indexOf(u'`', open + 1);
+        if (close < 0)
+            break;
+        text[open] = u'\u201C';
+        text[close] = u'\u201D';
+    }
     // Only plain words: "the file…" becomes "The file…", "argparse.Namespace…" stays what it is.
     const QString word = text.section(u' ', 0, 0);
     if (!word.isEmpty()

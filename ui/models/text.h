@@ -36,7 +36,9 @@ QString unitText(const FlatUnit& unit);
 QString severityText(Severity severity);
 /// Message, path and hint as lines.
 QString errorText(const Error& error);
-QString capitalised(QString text); ///< a sentence of core's, which begin in lower case
+/// A sentence of core's for the window: begins with a capital, and what core sets in `back quotes` for a
+/// terminal stands in “quotation marks”.
+QString sentenceText(std::string_view sentence);
 QString durationText(double seconds); ///< "3 min 20 s"
 
 } // namespace shardscope::ui

@@ -48,6 +48,15 @@ Actions makeActions(const Theme& theme, QWidget* parent)
         = make(u"actionForward"_s, Words::tr("&Forward"), {Qt::ALT | Qt::Key_Right}, u"forward"_s);
     actions.find = make(u"actionFind"_s, Words::tr("F&ilter"), {QKeySequence::Find}, u"search"_s);
     actions.goTo = make(u"actionGoTo"_s, Words::tr("&Go to Address…"), {Qt::CTRL | Qt::Key_G}, u"target"_s);
+    actions.palette
+        = make(u"actionPalette"_s, Words::tr("Command &Palette…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_P});
+    actions.quickOpen
+        = make(u"actionQuickOpen"_s, Words::tr("Find Para&meter…"), {Qt::CTRL | Qt::Key_P}, u"parameter"_s);
+    actions.pageWindow = make(
+        u"actionPageWindow"_s, Words::tr("Open Page in Own &Window"), {Qt::CTRL | Qt::SHIFT | Qt::Key_N});
+    actions.nextPane = make(u"actionNextPane"_s, Words::tr("&Next Pane"), {Qt::Key_F6});
+    actions.previousPane
+        = make(u"actionPreviousPane"_s, Words::tr("Pre&vious Pane"), {Qt::SHIFT | Qt::Key_F6});
     actions.reshard
         = make(u"actionReshard"_s, Words::tr("&Reshard…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
     const std::array names = {u"actionOverview"_s, u"actionMap"_s, u"actionParameters"_s, u"actionFiles"_s};
@@ -81,16 +90,27 @@ Actions makeActions(const Theme& theme, QWidget* parent)
 
 QList<QAction*> Actions::all() const
 {
-    QList<QAction*> list{open, openFile, reload, close, back, forward, find, goTo, reshard};
+    QList<QAction*> list{open, openFile, reload, close, back, forward, find, goTo, quickOpen, palette,
+        pageWindow, nextPane, previousPane, reshard};
     for (QAction* page : pages)
         list.append(page);
     list << fullScreen << shortcuts << quit;
     return list;
 }
 
+QList<QAction*> Actions::offered() const
+{
+    QList<QAction*> list = all();
+    for (QAction* theme : themes)
+        list.append(theme);
+    list << resetLayout << about;
+    list.removeIf([this](const QAction* action) { return !action->isEnabled() || action == palette; });
+    return list;
+}
+
 void Actions::setOpen(bool isOpen, bool canReshard) const
 {
-    for (QAction* action : {reload, close, find, goTo})
+    for (QAction* action : {reload, close, find, goTo, quickOpen, pageWindow})
         action->setEnabled(isOpen);
     for (QAction* page : pages)
         page->setEnabled(isOpen);

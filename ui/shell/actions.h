@@ -25,6 +25,11 @@ struct Actions {
     QAction* forward = nullptr;
     QAction* find = nullptr;
     QAction* goTo = nullptr;
+    QAction* palette = nullptr;
+    QAction* quickOpen = nullptr;
+    QAction* pageWindow = nullptr;
+    QAction* nextPane = nullptr;
+    QAction* previousPane = nullptr;
     QAction* reshard = nullptr;
     std::array<QAction*, 4> pages{}; ///< Overview, map, Parameters, Files
     std::array<QAction*, 3> themes{}; ///< by ThemeMode
@@ -36,6 +41,8 @@ struct Actions {
 
     /// In the order of the shortcut sheet.
     [[nodiscard]] QList<QAction*> all() const;
+    /// What the command palette offers: all that can be triggered now.
+    [[nodiscard]] QList<QAction*> offered() const;
     /// What needs an open checkpoint.
     void setOpen(bool open, bool canReshard) const;
 };

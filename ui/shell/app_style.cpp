@@ -15,6 +15,27 @@ namespace {
 constexpr int kHeaderMargin = 8;
 constexpr int kScrollBarExtent = 13;
 constexpr int kShortestHandle = 28;
+constexpr int kChevronWidth = 16; ///< what a tool button with a menu is wider for
+
+void drawChevron(QPainter* painter, const QPointF& centre, bool up, const QColor& colour)
+{
+    const double dip = up ? -2 : 2;
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(QPen(colour, 1.5, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawPolyline(
+        QPolygonF({centre + QPointF(-4, -dip), centre + QPointF(0, dip), centre + QPointF(4, -dip)}));
+    painter->restore();
+}
+
+/// A tool button that opens its menu at once; Qt marks it with a speck in the corner.
+bool opensMenu(const QStyleOption* option)
+{
+    const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option);
+    return button != nullptr && (button->features & QStyleOptionToolButton::HasMenu) != 0
+        && (button->features & QStyleOptionToolButton::MenuButtonPopup) == 0;
+}
 
 /// Where a scroll bar's parts lie: no arrow buttons, the handle on the whole length.
 QRect scrollBarRect(const QStyleOptionSlider& bar, QStyle::SubControl part)
@@ -81,19 +102,47 @@ int AppStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, const 
     return QProxyStyle::pixelMetric(metric, option, widget);
 }
 
-QRect AppStyle::subElementRect(SubElement element, const QStyleOption* option, const QWidget* widget) const
+QSize AppStyle::sizeFromContents(
+    ContentsType type, const QStyleOption* option, const QSize& size, const QWidget* widget) const
 {
-    QRect rect = QProxyStyle::subElementRect(element, option, widget);
-    if (element == SE_HeaderLabel) { // the margin is meant for the sides
-        rect.setTop(option->rect.top() + 1);
-        rect.setBottom(option->rect.bottom() - 1);
+    QSize whole = QProxyStyle::sizeFromContents(type, option, size, widget);
+    if (type == CT_ToolButton && opensMenu(option))
+        whole.rwidth() += kChevronWidth;
+    return whole;
+}
+
+void AppStyle::drawControl(
+    ControlElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const
+{
+    const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
+    if (element != CE_HeaderLabel || header == nullptr || widget == nullptr) {
+        QProxyStyle::drawControl(element, option, painter, widget);
+        return;
     }
-    return rect;
+    // Fusion takes the margin off above and below too and clips the letters' descenders.
+    QStyleOptionHeader whole = *header;
+    if (header->orientation == Qt::Horizontal) {
+        whole.rect.setTop(0);
+        whole.rect.setBottom(widget->height() - 2);
+    }
+    QProxyStyle::drawControl(element, &whole, painter, widget);
 }
 
 void AppStyle::drawPrimitive(
     PrimitiveElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const
 {
+    const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
+    if (element == PE_IndicatorHeaderArrow && header != nullptr && widget != nullptr) {
+        if (header->sortIndicator != QStyleOptionHeader::None)
+            drawChevron(painter, QPointF(header->rect.center().x(), widget->height() / 2.0),
+                header->sortIndicator == QStyleOptionHeader::SortUp,
+                option->palette.color(QPalette::ButtonText));
+        return;
+    }
+    if (element == PE_PanelScrollAreaCorner) {
+        painter->fillRect(option->rect, option->palette.color(QPalette::Window));
+        return;
+    }
     QProxyStyle::drawPrimitive(element, option, painter, widget);
     if (element != PE_FrameLineEdit && element != PE_IndicatorCheckBox)
         return;
@@ -110,12 +159,25 @@ void AppStyle::drawPrimitive(
     painter->restore();
 }
 
+void AppStyle::drawMenuButton(
+    const QStyleOptionToolButton& button, QPainter* painter, const QWidget* widget) const
+{
+    QStyleOptionToolButton plain = button;
+    plain.features &= ~(QStyleOptionToolButton::HasMenu | QStyleOptionToolButton::PopupDelay);
+    QProxyStyle::drawComplexControl(CC_ToolButton, &plain, painter, widget);
+    const QPointF centre(button.rect.right() - kChevronWidth / 2.0, button.rect.center().y() + 1);
+    const auto group = (button.state & State_Enabled) != 0 ? QPalette::Active : QPalette::Disabled;
+    drawChevron(painter, centre, false, button.palette.color(group, QPalette::ButtonText));
+}
+
 void AppStyle::drawComplexControl(
     ComplexControl control, const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const
 {
     const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option);
     if (control == CC_ScrollBar && bar != nullptr)
         drawScrollBar(*bar, painter);
+    else if (control == CC_ToolButton && opensMenu(option))
+        drawMenuButton(*qstyleoption_cast<const QStyleOptionToolButton*>(option), painter, widget);
     else
         QProxyStyle::drawComplexControl(control, option, painter, widget);
 }

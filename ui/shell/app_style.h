@@ -3,9 +3,12 @@
 
 #include <QProxyStyle>
 
+class QStyleOptionToolButton;
+
 namespace shardscope::ui {
 
-/// Fusion with flat scroll bars, room in table headers, and frames that can be seen on a dark ground.
+/// Fusion with flat scroll bars, whole words in table headers, chevrons where menus open, and frames that can
+/// be seen on a dark ground.
 class AppStyle : public QProxyStyle
 {
     Q_OBJECT
@@ -14,14 +17,19 @@ public:
 
     [[nodiscard]] int pixelMetric(
         PixelMetric metric, const QStyleOption* option, const QWidget* widget) const override;
-    [[nodiscard]] QRect subElementRect(
-        SubElement element, const QStyleOption* option, const QWidget* widget) const override;
+    [[nodiscard]] QSize sizeFromContents(ContentsType type, const QStyleOption* option, const QSize& size,
+        const QWidget* widget) const override;
+    void drawControl(ControlElement element, const QStyleOption* option, QPainter* painter,
+        const QWidget* widget) const override;
     void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
         const QWidget* widget) const override;
     void drawComplexControl(ComplexControl control, const QStyleOptionComplex* option, QPainter* painter,
         const QWidget* widget) const override;
     [[nodiscard]] QRect subControlRect(ComplexControl control, const QStyleOptionComplex* option,
         SubControl part, const QWidget* widget) const override;
+
+private:
+    void drawMenuButton(const QStyleOptionToolButton& button, QPainter* painter, const QWidget* widget) const;
 };
 
 } // namespace shardscope::ui

@@ -12,6 +12,7 @@
 #include "ui/views/start_page.h"
 #include "ui/widgets/breadcrumb.h"
 #include "ui/widgets/filter_field.h"
+#include "ui/widgets/focus_ring.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QApplication>
@@ -45,6 +46,11 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     connectActions();
     connectSession();
     connectPages();
+    m_focusRing = new FocusRing(m_theme, this);
+    // What is shown anew is made anew, and Tab would come to it last.
+    connect(m_details, &DetailsPanel::shown, this, &MainWindow::orderPanes);
+    connect(m_parameters, &ParametersPage::filtered, this, &MainWindow::orderPanes);
+    orderPanes();
     m_defaultDocks = saveState(Settings::kFormat);
     restore();
     showCheckpoint(nullptr, false);
@@ -132,6 +138,7 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
         rememberPlace();
     }
     updateStatus();
+    orderPanes();
 }
 
 void MainWindow::showOpenError(const Error& error)

@@ -20,10 +20,12 @@ class DetailsPanel;
 class ExplorerPanel;
 class FilesPage;
 class FilterField;
+class FocusRing;
 class JobsPanel;
 class MapPage;
 class MessageBar;
 class OverviewPage;
+class PageWindow;
 class ParametersPage;
 class ReshardDialog;
 class StartPage;
@@ -40,6 +42,8 @@ public:
     void openPath(const QString& path, const QString& tag = {});
     /// By object name without "Page": "overview", "map", "parameters", "files". False when there is none.
     bool showPage(const QString& name);
+    /// The page in front, once more in a window of its own; null when nothing is open.
+    PageWindow* openPageWindow();
     /// The reshard dialog, or null when the checkpoint cannot be resharded.
     ReshardDialog* showReshardDialog();
     /// Nothing is being read, filtered or drawn in the background; jobs do not count.
@@ -87,6 +91,10 @@ private:
     void askForFile();
     void askAboutJobs();
     void showAbout();
+    void showCommandPalette();
+    void showQuickOpen();
+    void focusPane(int step);
+    void orderPanes();
 
     Theme& m_theme;
     Settings& m_settings;
@@ -123,6 +131,7 @@ private:
     QString m_fileFilter;
     bool m_changingFilter = false;
     bool m_closing = false;
+    FocusRing* m_focusRing = nullptr;
 };
 
 } // namespace shardscope::ui

@@ -7,6 +7,8 @@
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/shortcut_sheet.h"
 #include "ui/jobs/reshard_job.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/parameter_filter.h"
 #include "ui/models/text.h"
 #include "ui/views/explorer_panel.h"
 #include "ui/views/jobs_panel.h"
@@ -18,6 +20,7 @@
 #include "ui/widgets/filter_field.h"
 
 #include <QActionGroup>
+#include <QApplication>
 #include <QCloseEvent>
 #include <QDockWidget>
 #include <QFileDialog>
@@ -48,9 +51,17 @@ void MainWindow::connectActions()
         dialog->setAttribute(Qt::WA_DeleteOnClose);
         dialog->open();
     });
+    connect(m_actions.palette, &QAction::triggered, this, &MainWindow::showCommandPalette);
+    connect(m_actions.quickOpen, &QAction::triggered, this, &MainWindow::showQuickOpen);
+    connect(m_actions.pageWindow, &QAction::triggered, this, &MainWindow::openPageWindow);
+    connect(m_actions.nextPane, &QAction::triggered, this, [this] { focusPane(1); });
+    connect(m_actions.previousPane, &QAction::triggered, this, [this] { focusPane(-1); });
     connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);
     for (size_t i = 0; i < m_actions.pages.size(); ++i)
         connect(m_actions.pages[i], &QAction::triggered, this, [this, i] {
+            // Else the tabs hand the focus on by themselves, and nothing shows that a key brought it there.
+            if (QWidget* former = QApplication::focusWidget())
+                former->clearFocus();
             m_tabs->setCurrentIndex(static_cast<int>(i));
             m_tabs->currentWidget()->setFocus(Qt::ShortcutFocusReason);
         });
@@ -83,6 +94,8 @@ void MainWindow::connectPages()
         m_tabs->currentWidget()->setFocus(Qt::OtherFocusReason);
     });
     connect(m_parameters, &ParametersPage::filtered, this, &MainWindow::onFiltered);
+    connect(m_parameters, &ParametersPage::filterWanted, m_filter, &QLineEdit::setText);
+    connect(m_parameters, &ParametersPage::matchesChanged, m_map->mapView(), &LayoutMapView::setLit);
     connect(m_parameters, &ParametersPage::parameterActivated, this, [this] { showPage(u"map"_s); });
     connect(m_map, &MapPage::parameterActivated, this, [this](ParamId param) {
         m_session.selection().selectParam(param);
@@ -191,13 +204,16 @@ void MainWindow::keyPressEvent(QKeyEvent* event)
         QMainWindow::keyPressEvent(event);
         return;
     }
-    // One thing at a time: the filter, then the selection, then full screen.
-    if (!m_filter->text().isEmpty())
-        m_filter->clear();
-    else if (!m_session.selection().current().isEmpty())
+    // One thing at a time: the filter's words from the last on, then the selection, then full screen.
+    QStringList words = ParameterFilter::words(m_filter->text());
+    if (!words.isEmpty()) {
+        words.removeLast();
+        m_filter->setText(words.join(u' '));
+    } else if (!m_session.selection().current().isEmpty()) {
         m_session.selection().clear();
-    else
+    } else {
         m_actions.fullScreen->setChecked(false);
+    }
 }
 
 void MainWindow::mousePressEvent(QMouseEvent* event)

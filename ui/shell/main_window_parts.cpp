@@ -129,15 +129,19 @@ void MainWindow::makeMenus()
     file->addSeparator();
     file->addAction(m_actions.quit);
     QMenu* go = add(u"goMenu"_s, tr("&Go"));
-    go->addActions({m_actions.back, m_actions.forward, m_actions.goTo, m_actions.find});
+    go->addActions({m_actions.back, m_actions.forward, m_actions.goTo, m_actions.quickOpen, m_actions.find});
     go->addSeparator();
     for (QAction* page : m_actions.pages)
         go->addAction(page);
+    go->addSeparator();
+    go->addActions({m_actions.nextPane, m_actions.previousPane});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
     checkpoint->addAction(m_actions.reshard);
     QMenu* view = add(u"viewMenu"_s, tr("&View"));
     for (QDockWidget* dock : {m_explorerDock, m_detailsDock, m_jobsDock})
         view->addAction(dock->toggleViewAction());
+    view->addSeparator();
+    view->addAction(m_actions.pageWindow);
     view->addSeparator();
     QMenu* themes = view->addMenu(tr("&Theme"));
     themes->setObjectName(u"themeMenu"_s);
@@ -145,7 +149,7 @@ void MainWindow::makeMenus()
     view->addAction(m_actions.fullScreen);
     view->addAction(m_actions.resetLayout);
     QMenu* help = add(u"helpMenu"_s, tr("&Help"));
-    help->addActions({m_actions.shortcuts, m_actions.about});
+    help->addActions({m_actions.palette, m_actions.shortcuts, m_actions.about});
 }
 
 void MainWindow::makeStatusBar()

@@ -42,6 +42,7 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     , m_fragmentModel(new FragmentTableModel(this))
 {
     setObjectName(u"detailsPanel"_s);
+    setMinimumWidth(240);
     m_kind->setObjectName(u"detailsKind"_s);
     m_fragmentTitle->setObjectName(u"fragmentTitle"_s);
     m_title->setObjectName(u"detailsTitle"_s);
@@ -64,7 +65,7 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
     m_states->setAccessibleName(tr("State whose fragments are listed"));
     prepareTable(m_fragments, theme, u"fragmentTable"_s, tr("Fragments per rank"));
     m_fragments->setModel(m_fragmentModel);
-    const int widths[] = {52, 116, 84, 84, 160};
+    const int widths[] = {48, 106, 84, 84, 160};
     for (int column = 0; column < FragmentTableModel::ColumnCount; ++column)
         m_fragments->setColumnWidth(column, widths[column]);
 
@@ -104,6 +105,7 @@ DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
                 chooseFragment(now.row());
         });
     connect(&theme, &Theme::changed, this, &DetailsPanel::applyTheme);
+    setFocusProxy(m_scroll);
     applyTheme();
     showEmpty();
 }
@@ -212,7 +214,7 @@ void DetailsPanel::addFact(QVBoxLayout* into, const DetailFact& fact)
     name->setWordWrap(true);
     name->setTextFormat(Qt::PlainText);
     name->setForegroundRole(QPalette::PlaceholderText);
-    line->addWidget(name, 0, Qt::AlignTop);
+    line->addWidget(name, 0, fact.isAddress ? Qt::AlignVCenter : Qt::AlignTop);
     if (!fact.isAddress) {
         auto* value = new QLabel(fact.value);
         value->setObjectName(u"detailsFact"_s);

@@ -20,13 +20,14 @@ ExplorerPanel::ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent
     , m_model(new ExplorerModel(this))
 {
     setObjectName(u"explorerPanel"_s);
+    setMinimumWidth(220); // less leaves no room for names
     prepareTree(m_tree, theme, u"explorerTree"_s, tr("Explorer: modules, ranks, files, groups"));
     m_tree->setModel(m_model);
     m_tree->header()->setStretchLastSection(false);
     m_tree->setHeaderHidden(true);
     m_tree->header()->setSectionResizeMode(0, QHeaderView::Stretch);
     m_tree->header()->setSectionResizeMode(1, QHeaderView::Fixed);
-    m_tree->header()->resizeSection(1, 92);
+    m_tree->header()->resizeSection(1, 84);
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->addWidget(m_tree);

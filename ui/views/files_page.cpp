@@ -78,6 +78,7 @@ FilesPage::FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, 
         follow(m_selection.current());
     });
     connect(&selection, &Selection::changed, this, &FilesPage::follow);
+    setFocusProxy(m_fileTable);
     loadRecords(kNoFile);
 }
 

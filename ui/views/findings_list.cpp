@@ -9,9 +9,6 @@
 #include <QStringList>
 #include <QToolButton>
 
-#include <algorithm>
-#include <map>
-
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
@@ -36,25 +33,15 @@ void FindingsList::setFindings(const std::vector<Finding>& findings)
         delete item;
     }
     m_row = 0;
-    // The same thing said of many files is one line with many places.
-    std::vector<std::vector<const Finding*>> sorted;
-    std::map<std::pair<std::string_view, std::string_view>, size_t> known;
-    for (const Finding& finding : findings) {
-        const auto [entry, fresh] = known.try_emplace({finding.code, finding.message}, sorted.size());
-        if (fresh)
-            sorted.emplace_back();
-        sorted[entry->second].push_back(&finding);
-    }
-    std::stable_sort(sorted.begin(), sorted.end(),
-        [](const auto& a, const auto& b) { return a.front()->severity > b.front()->severity; });
-    for (size_t i = 0; i < sorted.size() && i < kMostRows; ++i)
-        addRow(sorted[i]);
-    if (sorted.size() > kMostRows)
+    const std::vector<FindingGroup> groups = groupFindings(findings);
+    for (size_t i = 0; i < groups.size() && i < kMostRows; ++i)
+        addRow(groups[i]);
+    if (groups.size() > kMostRows)
         m_grid->addWidget(
             addLabel(u"findingsMore"_s,
-                tr("and %1 more; shardscope inspect lists them all").arg(sorted.size() - kMostRows)),
+                tr("and %1 more; shardscope inspect lists them all").arg(groups.size() - kMostRows)),
             m_row++, 1);
-    if (sorted.empty())
+    if (groups.empty())
         m_grid->addWidget(addLabel(u"findingsNone"_s, tr("Nothing odd was seen.")), m_row++, 0, 1, 2);
 }
 
@@ -68,14 +55,17 @@ QLabel* FindingsList::addLabel(const QString& name, const QString& text)
     return label;
 }
 
-void FindingsList::addRow(const std::vector<const Finding*>& alike)
+void FindingsList::addRow(const FindingGroup& group)
 {
-    const Finding& finding = *alike.front();
+    const std::vector<const Finding*>& alike = group.findings;
+    const Finding& finding = group.first();
     const bool error = finding.severity == Severity::Error;
     const bool warning = finding.severity == Severity::Warning;
     auto* mark = new QToolButton(this);
     mark->setObjectName(u"findingMark"_s);
     mark->setAutoRaise(true);
+    mark->setIconSize(QSize(16, 16));
+    mark->setFixedSize(20, fontMetrics().height() + 2); // as high as one line of what it marks
     mark->setIcon(themedIcon(m_theme,
         error         ? u"error"_s
             : warning ? u"warning"_s
@@ -85,7 +75,7 @@ void FindingsList::addRow(const std::vector<const Finding*>& alike)
                       : ThemeRole::Info));
     const QString where = toText(finding.where);
     mark->setToolTip(where.isEmpty() ? severityText(finding.severity) : tr("Go to %1").arg(where));
-    mark->setAccessibleName(severityText(finding.severity) % u": "_s % toText(finding.message));
+    mark->setAccessibleName(severityText(finding.severity) % u": "_s % group.message);
     connect(mark, &QToolButton::clicked, this, [this, where] {
         if (!where.isEmpty())
             Q_EMIT placeRequested(where);
@@ -99,13 +89,13 @@ void FindingsList::addRow(const std::vector<const Finding*>& alike)
         places.append(tr("and %1 more places").arg(alike.size() - kMostPlaces));
     if (alike.size() == 1)
         for (size_t i = 0; i < finding.evidence.size() && i < kMostPlaces; ++i)
-            places.append(toText(finding.evidence[i]));
+            places.append(sentenceText(finding.evidence[i]));
     places.append(toText(finding.code));
-    QLabel* text = addLabel(u"finding"_s, capitalised(toText(finding.message)));
+    QLabel* text = addLabel(u"finding"_s, group.message);
     QLabel* place = addLabel(u"findingPlace"_s, places.join(u'\n'));
     place->setForegroundRole(QPalette::PlaceholderText);
     m_grid->addWidget(mark, m_row, 0, Qt::AlignTop);
-    m_grid->addWidget(text, m_row, 1, Qt::AlignVCenter);
+    m_grid->addWidget(text, m_row, 1, Qt::AlignTop);
     m_grid->addWidget(place, m_row + 1, 1);
     m_grid->setRowMinimumHeight(m_row + 2, 6);
     m_row += 3;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/base/finding.h"
+#include "ui/models/finding_groups.h"
 #include "ui/shell/theme.h"
 
 #include <QWidget>
@@ -25,7 +25,7 @@ Q_SIGNALS:
     void placeRequested(const QString& where);
 
 private:
-    void addRow(const std::vector<const Finding*>& alike);
+    void addRow(const FindingGroup& group);
     QLabel* addLabel(const QString& name, const QString& text);
 
     static constexpr size_t kMostRows = 60;

@@ -70,9 +70,10 @@ QString optionsText(const Checkpoint& checkpoint, const ParamGroup& group)
             continue;
         if (value.size() > 60)
             value = value.left(57) % u"…"_s;
-        options.append(toText(graph.text(pairs[i])) % u' ' % value);
+        // No-break spaces: a line may end after a dot, never between a name and its value.
+        options.append(toText(graph.text(pairs[i])) % u'\u00A0' % value.replace(u' ', u'\u00A0'));
     }
-    return options.join(u" · "_s);
+    return options.join(u"\u00A0· "_s);
 }
 
 } // namespace
@@ -103,7 +104,7 @@ void fillIdentity(Card& card, const Checkpoint& checkpoint)
         card.addFact(Words::tr("Wrapped by"), toText(checkpoint.wrapper));
     card.addFact(Words::tr("Folder"), pathText(checkpoint.tagFolder));
     if (!checkpoint.supported)
-        card.addText(Words::tr("Recognised, not supported: %1").arg(toText(checkpoint.whyNot)));
+        card.addText(Words::tr("Recognised, not supported. %1").arg(sentenceText(checkpoint.whyNot)));
 }
 
 void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
@@ -123,7 +124,9 @@ void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
     bar->setObjectName(u"roleSizes"_s);
     bar->setParts(std::move(parts));
     card.addWidget(bar);
-    card.addText(Words::tr("%1 files").arg(countText(checkpoint.files.size())), true);
+    card.addText(checkpoint.files.size() == 1 ? Words::tr("1 file")
+                                              : Words::tr("%1 files").arg(countText(checkpoint.files.size())),
+        true);
 }
 
 void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
@@ -147,8 +150,9 @@ void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
     bar->setObjectName(u"stateSizes"_s);
     bar->setParts(std::move(parts));
     card.addWidget(bar);
-    card.addText(
-        Words::tr("Padding is not counted: %1 elements on all ranks together.").arg(countText(padding)),
+    card.addText(padding == 0
+            ? Words::tr("There is no padding.")
+            : Words::tr("Padding is not counted: %1 elements on all ranks together.").arg(countText(padding)),
         true);
 }
 
@@ -231,9 +235,9 @@ void fillGroups(Card& card, const Checkpoint& checkpoint)
         if (group.units.size() > 1)
             units = u" · "_s % Words::tr("%1 sub-groups").arg(group.units.size());
         card.addText(Words::tr("Group %1").arg(group.index) % u" · "_s
-            % Words::tr("%1 parameters · %2 elements")
-                  .arg(countText(group.parameters), shortCountText(group.elements))
-            % units);
+            % (group.parameters == 1 ? Words::tr("1 parameter")
+                                     : Words::tr("%1 parameters").arg(countText(group.parameters)))
+            % u" · "_s % Words::tr("%1 elements").arg(shortCountText(group.elements)) % units);
         const QString options = optionsText(checkpoint, group);
         if (!options.isEmpty())
             card.addText(options, true);
@@ -247,7 +251,7 @@ void fillGroups(Card& card, const Checkpoint& checkpoint)
 void fillEvidence(Card& card, const Checkpoint& checkpoint)
 {
     for (const std::string& line : checkpoint.evidence)
-        card.addText(capitalised(toText(line)), true);
+        card.addText(sentenceText(line), true);
     card.addText(Words::tr("Files are only read. Nothing that a pickle names is ever run."), true);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/overview_page.h"
 
+#include "ui/models/finding_groups.h"
 #include "ui/models/text.h"
 #include "ui/shell/icons.h"
 #include "ui/views/findings_list.h"
@@ -58,6 +59,7 @@ OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
     m_findingsList = new FindingsList(theme, m_findings);
     m_findings->addWidget(m_findingsList);
     m_scroll->setWidget(cards);
+    setFocusProxy(m_scroll);
 
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
@@ -123,15 +125,17 @@ void OverviewPage::summarise(const Checkpoint& checkpoint)
         m_messages->showError(*checkpoint.modelError);
         return;
     }
-    const auto errors = std::count_if(checkpoint.findings.begin(), checkpoint.findings.end(),
-        [](const Finding& finding) { return finding.severity == Severity::Error; });
-    if (errors == 0)
+    std::vector<FindingGroup> groups = groupFindings(checkpoint.findings);
+    std::erase_if(
+        groups, [](const FindingGroup& group) { return group.first().severity != Severity::Error; });
+    if (groups.empty())
         return;
-    const auto worst = std::find_if(checkpoint.findings.begin(), checkpoint.findings.end(),
-        [](const Finding& finding) { return finding.severity == Severity::Error; });
+    QString first = groups.front().message;
+    if (const size_t places = groups.front().findings.size(); places > 1)
+        first += u" · "_s % tr("%1 places").arg(places);
     m_messages->showMessage(Severity::Error,
-        errors == 1 ? capitalised(toText(worst->message))
-                    : tr("%1 problems were found. The first: %2").arg(errors).arg(toText(worst->message)));
+        groups.size() == 1 ? first
+                           : tr("%1 problems were found. The first: %2").arg(groups.size()).arg(first));
 }
 
 } // namespace shardscope::ui

@@ -2,6 +2,7 @@
 #include "ui/views/parameters_page.h"
 
 #include "ui/models/text.h"
+#include "ui/widgets/filter_chips.h"
 #include "ui/widgets/table_setup.h"
 
 #include <QAction>
@@ -18,6 +19,7 @@ namespace shardscope::ui {
 ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* parent)
     : QWidget(parent)
     , m_selection(selection)
+    , m_chips(new FilterChips(theme, this))
     , m_table(new QTableView(this))
     , m_model(new ParameterTableModel(this))
     , m_summary(new QLabel(this))
@@ -31,7 +33,7 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     header->setSectionsClickable(true);
     header->setSortIndicatorShown(true);
     header->setSortIndicator(0, Qt::AscendingOrder);
-    const int widths[] = {290, 110, 96, 96, 84, 100, 70, 160};
+    const int widths[] = {252, 92, 84, 88, 68, 124, 58, 150};
     for (int column = 0; column < kParamColumns; ++column)
         m_table->setColumnWidth(column, widths[column]);
     m_summary->setObjectName(u"parameterSummary"_s);
@@ -44,6 +46,7 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
+    rows->addWidget(m_chips);
     rows->addWidget(m_table, 1);
     rows->addWidget(m_empty, 1);
     rows->addWidget(m_summary);
@@ -63,6 +66,9 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     connect(m_table, &QTableView::activated, this,
         [this](const QModelIndex& at) { Q_EMIT parameterActivated(m_model->paramAt(at.row())); });
     connect(&selection, &Selection::changed, this, &ParametersPage::follow);
+    connect(m_chips, &FilterChips::wordsWanted, this,
+        [this](const QStringList& words) { Q_EMIT filterWanted(words.join(u' ')); });
+    setFocusProxy(m_table);
     showEmptyState();
 }
 
@@ -72,6 +78,7 @@ void ParametersPage::setCheckpoint(const CheckpointPtr& checkpoint)
     m_index.reset();
     m_model->setIndex(nullptr);
     m_querier.cancel();
+    Q_EMIT matchesChanged(nullptr); // ids of the former checkpoint
     if (!checkpoint) {
         m_indexer.cancel();
         showEmptyState();
@@ -95,6 +102,7 @@ void ParametersPage::setFilter(const QString& text)
     if (text == m_filter)
         return;
     m_filter = text;
+    m_chips->setWords(ParameterFilter::words(text));
     query();
 }
 
@@ -130,6 +138,7 @@ void ParametersPage::showRows(ParameterRows result)
     showEmptyState();
     follow(m_selection.current());
     Q_EMIT filtered(shown, total, result.error);
+    Q_EMIT matchesChanged(result.matches);
 }
 
 void ParametersPage::showEmptyState()
@@ -143,7 +152,7 @@ void ParametersPage::showEmptyState()
     else if (!m_index)
         m_empty->setText(tr("Reading names…"));
     else if (m_index->size() > 0)
-        m_empty->setText(tr("No parameter matches the filter. Press Esc in the filter field to clear it."));
+        m_empty->setText(tr("No parameter matches the filter. Esc takes its last word away."));
     else
         m_empty->setText(m_checkpoint->modelError
                 ? tr("The parameters cannot be told.\n%1").arg(errorText(*m_checkpoint->modelError))

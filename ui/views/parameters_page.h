@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/jobs/latest_only.h"
+#include "ui/models/param_marks.h"
 #include "ui/models/parameter_table_model.h"
 #include "ui/models/selection.h"
 #include "ui/shell/theme.h"
@@ -12,6 +13,8 @@ class QLabel;
 class QTableView;
 
 namespace shardscope::ui {
+
+class FilterChips;
 
 /// The table of parameters: filtered and sorted on a worker, selection shared with all views.
 class ParametersPage : public QWidget
@@ -30,6 +33,10 @@ public:
 Q_SIGNALS:
     /// The filter was applied: rows shown of all, or why it cannot be.
     void filtered(qulonglong shown, qulonglong total, const QString& problem);
+    /// What the filter found, for other views to light; null: it is not in force.
+    void matchesChanged(const shardscope::ui::ParamMarks& matches);
+    /// A chip was taken away: this is the filter that is left.
+    void filterWanted(const QString& text);
     void parameterActivated(shardscope::ParamId param);
 
 private:
@@ -39,6 +46,7 @@ private:
     void showEmptyState();
 
     Selection& m_selection;
+    FilterChips* m_chips;
     QTableView* m_table;
     ParameterTableModel* m_model;
     QLabel* m_summary;

@@ -5,10 +5,10 @@
 #include "ui/shell/icons.h"
 #include "ui/widgets/message_bar.h"
 
+#include <QAction>
 #include <QFileInfo>
 #include <QLabel>
 #include <QListWidget>
-#include <QMenu>
 #include <QPainter>
 #include <QPushButton>
 #include <QVBoxLayout>
@@ -67,7 +67,6 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
     m_recentTitle->setObjectName(u"recentTitle"_s);
     m_recent->setObjectName(u"recentList"_s);
     m_recent->setAccessibleName(tr("Recent checkpoints"));
-    m_recent->setContextMenuPolicy(Qt::CustomContextMenu);
     m_recent->setFrameShape(QFrame::NoFrame);
     m_recent->setSpacing(3);
     m_recent->viewport()->setAutoFillBackground(false);
@@ -102,7 +101,7 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
     connect(m_recent, &QListWidget::itemActivated, this, [this](const QListWidgetItem* item) {
         Q_EMIT recentRequested(item->data(kPathRole).toString(), item->data(kTagRole).toString());
     });
-    connect(m_recent, &QWidget::customContextMenuRequested, this, &StartPage::showRecentMenu);
+    makeRecentActions();
     connect(&settings, &Settings::recentChanged, this, &StartPage::fillRecent);
     connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
     fillRecent();
@@ -110,6 +109,9 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
 
 void StartPage::fillRecent()
 {
+    const QListWidgetItem* current = m_recent->currentItem();
+    const QString keptPath = current != nullptr ? current->data(kPathRole).toString() : QString();
+    const QString keptTag = current != nullptr ? current->data(kTagRole).toString() : QString();
     m_recent->clear();
     QStringList paths;
     for (const RecentEntry& entry : m_settings.recent()) {
@@ -124,6 +126,8 @@ void StartPage::fillRecent()
         item->setData(kPinnedRole, entry.pinned);
         item->setToolTip(entry.path);
         paths.append(entry.path);
+        if (entry.path == keptPath && entry.tag == keptTag)
+            m_recent->setCurrentItem(item);
     }
     m_recentTitle->setVisible(!paths.isEmpty());
     m_recent->setVisible(!paths.isEmpty());
@@ -155,21 +159,32 @@ void StartPage::markMissing(const QList<bool>& exists)
     }
 }
 
-void StartPage::showRecentMenu(const QPoint& at)
+void StartPage::makeRecentActions()
 {
-    const QListWidgetItem* item = m_recent->itemAt(at);
-    if (item == nullptr)
-        return;
-    const QString path = item->data(kPathRole).toString();
-    const QString tag = item->data(kTagRole).toString();
-    const bool pinned = item->data(kPinnedRole).toBool();
-    auto* menu = new QMenu(this);
-    menu->setObjectName(u"recentMenu"_s);
-    menu->setAttribute(Qt::WA_DeleteOnClose);
-    menu->addAction(pinned ? tr("Unpin") : tr("Pin"), this,
-        [this, path, tag, pinned] { m_settings.setPinned(path, tag, !pinned); });
-    menu->addAction(tr("Remove from This List"), this, [this, path, tag] { m_settings.forget(path, tag); });
-    menu->popup(m_recent->viewport()->mapToGlobal(at));
+    // On the list, so that they are in its menu and reached by key alike.
+    m_pin = new QAction(tr("Pin"), m_recent);
+    m_pin->setObjectName(u"recentPin"_s);
+    m_pin->setShortcut(Qt::Key_P);
+    auto* forget = new QAction(tr("Remove from This List"), m_recent);
+    forget->setObjectName(u"recentForget"_s);
+    forget->setShortcut(Qt::Key_Delete);
+    for (QAction* action : {m_pin, forget}) {
+        action->setShortcutContext(Qt::WidgetShortcut);
+        m_recent->addAction(action);
+    }
+    m_recent->setContextMenuPolicy(Qt::ActionsContextMenu);
+    connect(m_recent, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* now) {
+        m_pin->setText(now != nullptr && now->data(kPinnedRole).toBool() ? tr("Unpin") : tr("Pin"));
+    });
+    connect(m_pin, &QAction::triggered, this, [this] {
+        if (const QListWidgetItem* item = m_recent->currentItem())
+            m_settings.setPinned(item->data(kPathRole).toString(), item->data(kTagRole).toString(),
+                !item->data(kPinnedRole).toBool());
+    });
+    connect(forget, &QAction::triggered, this, [this] {
+        if (const QListWidgetItem* item = m_recent->currentItem())
+            m_settings.forget(item->data(kPathRole).toString(), item->data(kTagRole).toString());
+    });
 }
 
 void StartPage::showError(const Error& error)

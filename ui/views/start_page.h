@@ -8,6 +8,7 @@
 
 #include <QWidget>
 
+class QAction;
 class QLabel;
 class QListWidget;
 class QListWidgetItem;
@@ -42,7 +43,7 @@ protected:
 private:
     void fillRecent();
     void markMissing(const QList<bool>& exists);
-    void showRecentMenu(const QPoint& at);
+    void makeRecentActions();
 
     Theme& m_theme;
     Settings& m_settings;
@@ -52,6 +53,7 @@ private:
     QPushButton* m_open;
     QLabel* m_recentTitle;
     QListWidget* m_recent;
+    QAction* m_pin = nullptr;
     bool m_lit = false;
     LatestOnly m_finder;
 };

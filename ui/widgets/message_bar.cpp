@@ -8,17 +8,27 @@
 #include <QLabel>
 #include <QPainter>
 #include <QPushButton>
+#include <QScrollArea>
 #include <QToolButton>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+namespace {
+
+constexpr int kMostLines = 5;
+
+} // namespace
+
 MessageBar::MessageBar(Theme& theme, QWidget* parent)
     : QFrame(parent)
     , m_theme(theme)
     , m_icon(new QLabel(this))
-    , m_text(new QLabel(this))
+    , m_scroll(new QScrollArea(this))
+    , m_text(new QLabel)
     , m_action(new QPushButton(this))
     , m_close(new QToolButton(this))
 {
@@ -30,7 +40,16 @@ MessageBar::MessageBar(Theme& theme, QWidget* parent)
     m_text->setWordWrap(true);
     m_text->setTextFormat(Qt::PlainText);
     m_text->setTextInteractionFlags(Qt::TextSelectableByMouse | Qt::TextSelectableByKeyboard);
-    m_text->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Preferred);
+    m_text->setAlignment(Qt::AlignLeft | Qt::AlignTop);
+    m_scroll->setObjectName(u"messageScroll"_s);
+    m_scroll->setWidget(m_text);
+    m_scroll->setWidgetResizable(true);
+    m_scroll->setFrameShape(QFrame::NoFrame);
+    m_scroll->setFocusPolicy(Qt::NoFocus); // the text itself can be focused and scrolls along
+    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_scroll->viewport()->setAutoFillBackground(false);
+    m_text->setAutoFillBackground(false);
+    m_scroll->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     m_close->setAutoRaise(true);
     m_close->setToolTip(tr("Dismiss"));
     m_close->setAccessibleName(tr("Dismiss message"));
@@ -40,7 +59,7 @@ MessageBar::MessageBar(Theme& theme, QWidget* parent)
     row->setContentsMargins(12, 8, 8, 8);
     row->setSpacing(10);
     row->addWidget(m_icon, 0, Qt::AlignTop);
-    row->addWidget(m_text, 1);
+    row->addWidget(m_scroll, 1, Qt::AlignVCenter);
     row->addWidget(m_action, 0, Qt::AlignVCenter);
     row->addWidget(m_close, 0, Qt::AlignTop);
     connect(m_close, &QToolButton::clicked, this, &QWidget::hide);
@@ -58,11 +77,26 @@ void MessageBar::showMessage(Severity severity, const QString& text, const QStri
     setAccessibleName(severityText(severity) % u": "_s % text);
     applyTheme();
     show();
+    fitText();
 }
 
 void MessageBar::showError(const Error& error)
 {
     showMessage(Severity::Error, errorText(error));
+}
+
+void MessageBar::resizeEvent(QResizeEvent* event)
+{
+    QFrame::resizeEvent(event);
+    fitText();
+}
+
+void MessageBar::fitText()
+{
+    layout()->activate();
+    const int width = m_scroll->viewport()->width();
+    const int line = m_text->fontMetrics().lineSpacing();
+    m_scroll->setFixedHeight(std::clamp(m_text->heightForWidth(width), line, kMostLines * line));
 }
 
 QString MessageBar::text() const
@@ -81,6 +115,12 @@ void MessageBar::applyTheme()
         error         ? ThemeRole::Error
             : warning ? ThemeRole::Warning
                       : ThemeRole::Info);
+    QPalette tinted = palette(); // for the groove of the scroll bar
+    tinted.setColor(QPalette::Window,
+        m_theme.colour(error ? ThemeRole::ErrorTint
+                : warning    ? ThemeRole::WarningTint
+                             : ThemeRole::InfoTint));
+    m_scroll->setPalette(tinted);
     m_icon->setPixmap(icon.pixmap(QSize(18, 18), devicePixelRatioF()));
     update();
 }

@@ -8,6 +8,7 @@
 #include <QFrame>
 
 class QLabel;
+class QScrollArea;
 class QToolButton;
 class QPushButton;
 
@@ -30,13 +31,16 @@ Q_SIGNALS:
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void applyTheme();
+    void fitText();
 
     Theme& m_theme;
     Severity m_severity = Severity::Info;
     QLabel* m_icon;
+    QScrollArea* m_scroll; ///< a text of many lines scrolls: it must not push its page away
     QLabel* m_text;
     QPushButton* m_action;
     QToolButton* m_close;

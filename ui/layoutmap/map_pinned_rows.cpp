@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/map_pinned_rows.h"
+
+#include <QMouseEvent>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kGap = 2; ///< between two pinned rows
+constexpr int kEdge = 5; ///< below the last one, with a line in it
+
+} // namespace
+
+MapPinnedRows::MapPinnedRows(MapViewport* viewport, QWidget* parent)
+    : QWidget(parent)
+    , m_viewport(viewport)
+    , m_palette(std::make_shared<MapPalette>())
+{
+    setObjectName(QStringLiteral("mapPinnedRows"));
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    setToolTip(tr("Pinned ranks. Click one, or press P on it, to let it go."));
+    connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
+    hide();
+}
+
+void MapPinnedRows::setSource(MapSourcePtr source)
+{
+    const bool sameRows = m_source && source && m_source->projection() == source->projection()
+        && m_source->ranks() == source->ranks();
+    m_source = std::move(source);
+    if (!sameRows) {
+        m_rows.clear();
+    }
+    tellHeight();
+}
+
+void MapPinnedRows::setMapPalette(std::shared_ptr<const MapPalette> palette)
+{
+    m_palette = std::move(palette);
+    update();
+}
+
+void MapPinnedRows::setMapStyle(MapStyle style)
+{
+    m_style = std::move(style);
+    update();
+}
+
+void MapPinnedRows::setLeftEdge(int x)
+{
+    m_left = x;
+    update();
+}
+
+bool MapPinnedRows::toggle(uint32_t row)
+{
+    const auto found = std::find(m_rows.begin(), m_rows.end(), row);
+    if (found != m_rows.end()) {
+        m_rows.erase(found);
+    } else if (m_rows.size() < kMostRows) {
+        m_rows.push_back(row);
+    } else {
+        return false;
+    }
+    tellHeight();
+    return true;
+}
+
+void MapPinnedRows::tellHeight()
+{
+    QStringList names;
+    for (const uint32_t row : m_rows) {
+        names.append(QStringLiteral("dp %1").arg(row));
+    }
+    setAccessibleName(tr("Pinned ranks: %1").arg(names.join(QStringLiteral(", "))));
+    setVisible(!m_rows.empty());
+    updateGeometry();
+    update();
+}
+
+int MapPinnedRows::rowHeight() const
+{
+    return fontMetrics().height() + 6;
+}
+
+QSize MapPinnedRows::sizeHint() const
+{
+    return {200, static_cast<int>(m_rows.size()) * (rowHeight() + kGap) + kEdge};
+}
+
+QImage MapPinnedRows::picture(uint32_t row, int width, int height) const
+{
+    // The map's own scale sideways; upwards as much as one row needs.
+    const auto& geometry = m_viewport->geometry();
+    const auto fitting = MapRowScale::fitting(1, height, height);
+    const MapGeometry own(geometry.columns(), geometry.rows(), geometry.scale(), fitting);
+    MapRenderRequest request{.source = m_source, .geometry = own, .style = m_style, .palette = m_palette};
+    request.patternScale = std::max(1, static_cast<int>(std::lround(m_viewport->pixelRatio())));
+    request.x = m_viewport->x();
+    request.y = own.rowScale().topEdge(row);
+    request.width = static_cast<int>(
+        std::clamp<int64_t>(geometry.contentWidth() - m_viewport->x(), 1, std::max(width, 1)));
+    request.height = std::min(height, own.rowScale().rowHeight());
+    return renderMap(request);
+}
+
+void MapPinnedRows::paintEvent(QPaintEvent* /*event*/)
+{
+    QPainter painter(this);
+    painter.fillRect(rect(), QColor(m_palette->background));
+    if (!m_source || m_viewport->visible().isEmpty()) {
+        return;
+    }
+    const double ratio = devicePixelRatioF();
+    const int height = rowHeight();
+    int y = 0;
+    for (const uint32_t row : m_rows) {
+        painter.setPen(QColor(m_palette->text));
+        painter.drawText(QRect(8, y, m_left - 12, height), static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter),
+            QStringLiteral("dp %1").arg(row));
+        QImage image = picture(row, m_viewport->size().width(), static_cast<int>(std::floor(height * ratio)));
+        image.setDevicePixelRatio(ratio);
+        painter.drawImage(QPointF(m_left, y), image);
+        y += height + kGap;
+    }
+    painter.fillRect(0, this->height() - 3, width(), 1, QColor(m_palette->selection));
+}
+
+void MapPinnedRows::mouseReleaseEvent(QMouseEvent* event)
+{
+    const auto at = static_cast<size_t>(std::max(0, event->pos().y() / (rowHeight() + kGap)));
+    if (event->button() == Qt::LeftButton && rect().contains(event->pos()) && at < m_rows.size()) {
+        toggle(m_rows[at]);
+    }
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/map_tile_renderer.h"
+#include "ui/layoutmap/map_viewport.h"
+
+#include <QWidget>
+
+#include <vector>
+
+namespace shardscope::ui {
+
+/// Ranks that stay on top of the map while the others scroll by: at the map's zoom and place, for comparing.
+///
+/// Takes no room while nothing is pinned. GUI thread; draws one line of the map per rank itself, which takes
+/// as long as one line of a tile.
+class MapPinnedRows : public QWidget
+{
+    Q_OBJECT
+public:
+    static constexpr size_t kMostRows = 6;
+
+    explicit MapPinnedRows(MapViewport* viewport, QWidget* parent = nullptr);
+
+    /// Another map forgets the pins; the same rows of another snapshot or state keep them.
+    void setSource(MapSourcePtr source);
+    void setMapPalette(std::shared_ptr<const MapPalette> palette);
+    void setMapStyle(MapStyle style);
+    /// Where the map itself begins, left of it are the ranks' names.
+    void setLeftEdge(int x);
+
+    /// Pins the row, or lets it go; false when there is no room for another.
+    bool toggle(uint32_t row);
+    [[nodiscard]] const std::vector<uint32_t>& rows() const { return m_rows; }
+    [[nodiscard]] QSize sizeHint() const override;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mouseReleaseEvent(QMouseEvent* event) override;
+
+private:
+    void tellHeight();
+    [[nodiscard]] int rowHeight() const;
+    [[nodiscard]] QImage picture(uint32_t row, int width, int height) const;
+
+    MapViewport* m_viewport;
+    MapSourcePtr m_source;
+    std::shared_ptr<const MapPalette> m_palette;
+    MapStyle m_style;
+    std::vector<uint32_t> m_rows;
+    int m_left = 0;
+};
+
+} // namespace shardscope::ui

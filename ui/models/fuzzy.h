@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace shardscope::ui {
+
+/// How well `text` fits what was typed; higher is better, negative does not fit. Both in lower case.
+///
+/// Words of the pattern must all fit. A word fits best as a part of the text, better at the beginning of one
+/// of its words; otherwise its letters must come in order ("l0wq" fits "layers.0.attention.wq"). Short texts
+/// win over long ones. Cost is linear in the text.
+int fuzzyScore(std::string_view pattern, std::string_view text);
+
+} // namespace shardscope::ui

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/whole_groups.h"
+
+#include <algorithm>
+
+namespace shardscope::ui {
+
+namespace {
+
+/// One rank's shards of several sub-groups as one: missing as soon as one of them is.
+StoredRun joinedRun(const Checkpoint& checkpoint, const std::vector<UnitId>& units, size_t state, size_t rank)
+{
+    StoredRun joined;
+    for (const UnitId id : units) {
+        const auto& states = checkpoint.units[index(id)].states;
+        if (state >= states.size() || rank >= states[state].perRank.size()
+            || !states[state].perRank[rank].isPresent())
+            return {};
+        joined.file = states[state].perRank[rank].file;
+        joined.elements += states[state].perRank[rank].elements;
+    }
+    joined.record = StoredRun::kNoRecord;
+    return joined;
+}
+
+FlatUnit joinedUnit(const Checkpoint& checkpoint, const ParamGroup& group)
+{
+    const FlatUnit& first = checkpoint.units[index(group.units.front())];
+    FlatUnit unit;
+    unit.group = static_cast<int32_t>(group.index);
+    std::vector<uint64_t> elements;
+    for (const UnitId id : group.units)
+        for (const ParamId param : checkpoint.units[index(id)].params) {
+            unit.params.push_back(param);
+            elements.push_back(checkpoint.params[index(param)].elements);
+        }
+    // Sums of what was partitioned before fit where the parts did, or the map stays empty.
+    if (auto partition = FlatPartition::sliced(std::move(elements), first.partition.ranks()))
+        unit.partition = std::move(*partition);
+    else
+        unit.params.clear();
+    for (size_t state = 0; state < first.states.size(); ++state) {
+        UnitState joined;
+        joined.name = first.states[state].name;
+        joined.dtype = first.states[state].dtype;
+        for (size_t rank = 0; rank < first.partition.ranks(); ++rank)
+            joined.perRank.push_back(joinedRun(checkpoint, group.units, state, rank));
+        unit.states.push_back(std::move(joined));
+    }
+    return unit;
+}
+
+bool isSplit(const ParamGroup& group)
+{
+    return group.units.size() > 1;
+}
+
+} // namespace
+
+bool hasSplitGroups(const Checkpoint& checkpoint)
+{
+    return std::any_of(checkpoint.groups.begin(), checkpoint.groups.end(), isSplit);
+}
+
+CheckpointPtr withWholeGroups(const Checkpoint& checkpoint)
+{
+    auto whole = std::make_shared<Checkpoint>(checkpoint);
+    whole->units.clear();
+    for (CheckpointFile& file : whole->files) {
+        file.path.clear();
+        file.content.reset();
+    }
+    for (ParamGroup& group : whole->groups) {
+        if (group.units.empty())
+            continue;
+        whole->units.push_back(
+            isSplit(group) ? joinedUnit(checkpoint, group) : checkpoint.units[index(group.units.front())]);
+        group.units = {UnitId{static_cast<uint32_t>(whole->units.size() - 1)}};
+    }
+    for (const FlatUnit& unit : checkpoint.units)
+        if (unit.kind == UnitKind::Frozen)
+            whole->units.push_back(unit);
+    for (size_t i = 0; i < whole->units.size(); ++i)
+        for (size_t at = 0; at < whole->units[i].params.size(); ++at) {
+            Parameter& param = whole->params[index(whole->units[i].params[at])];
+            param.unit = UnitId{static_cast<uint32_t>(i)};
+            param.indexInUnit = static_cast<uint32_t>(at);
+        }
+    return whole;
+}
+
+} // namespace shardscope::ui

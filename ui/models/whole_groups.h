@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+
+namespace shardscope::ui {
+
+/// Whether a param group consists of several sub-groups, which a map shows one at a time.
+bool hasSplitGroups(const Checkpoint& checkpoint);
+
+/// The checkpoint for looking at only: every param group is one unit, a rank's sub-groups back to back as in
+/// its file. Exact, because ZeRO-3 pads slices and not sub-groups. Where a shard lies in its file is not told
+/// (StoredRun::kNoRecord) and the files have no paths, so that nobody reads through it. Takes time on large
+/// ones.
+CheckpointPtr withWholeGroups(const Checkpoint& checkpoint);
+
+} // namespace shardscope::ui

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/models/session.h"
+#include "ui/shell/theme.h"
+
+#include <QWidget>
+
+#include <functional>
+
+class QToolButton;
+class QVBoxLayout;
+
+namespace shardscope::ui {
+
+/// One page in a window of its own, beside the main one.
+///
+/// It shows the session's checkpoint and what is selected anywhere. Pinned, it has a selection of its own: it
+/// stays with what it shows while the rest goes on, and what is clicked in it stays in it. Another checkpoint
+/// ends that.
+class PageWindow : public QWidget
+{
+    Q_OBJECT
+public:
+    PageWindow(Session& session, Theme& theme, QWidget* parent);
+
+    /// What the page is to be made with.
+    [[nodiscard]] Selection& selection() { return m_selection; }
+    /// Takes the page; `showCheckpoint` is how it is told of one.
+    void setPage(QWidget* page, const QString& title,
+        std::function<void(const CheckpointPtr& checkpoint)> showCheckpoint);
+    [[nodiscard]] QWidget* page() const { return m_page; }
+    [[nodiscard]] bool isPinned() const;
+    void setPinned(bool pinned);
+
+private:
+    void showCheckpoint(const CheckpointPtr& checkpoint, bool refined);
+
+    Session& m_session;
+    Selection m_selection;
+    CheckpointPtr m_checkpoint;
+    QVBoxLayout* m_rows;
+    QToolButton* m_pin;
+    QWidget* m_page = nullptr;
+    QString m_title;
+    std::function<void(const CheckpointPtr& checkpoint)> m_show;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/widgets/filter_chips.h"
+
+#include "ui/shell/icons.h"
+#include "ui/widgets/flow_layout.h"
+
+#include <QPushButton>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kWidestChip = 260;
+
+} // namespace
+
+FilterChips::FilterChips(Theme& theme, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_flow(new FlowLayout(this))
+{
+    setObjectName(u"filterChips"_s);
+    setAccessibleName(tr("Filters in force"));
+    m_flow->setContentsMargins(10, 6, 10, 6);
+    hide();
+}
+
+void FilterChips::setWords(const QStringList& words)
+{
+    if (words == m_words)
+        return;
+    m_words = words;
+    while (QLayoutItem* item = m_flow->takeAt(0)) {
+        item->widget()->deleteLater(); // a chip may be what asked for this
+        item->widget()->hide();
+        delete item;
+    }
+    for (qsizetype i = 0; i < words.size(); ++i) {
+        QStringList left = words;
+        left.removeAt(i);
+        addChip(words[i], tr("Remove the filter %1").arg(words[i]), left);
+    }
+    if (words.size() > 1)
+        addChip(tr("Clear all"), tr("Remove all filters"), {});
+    setVisible(!words.isEmpty());
+    updateGeometry();
+}
+
+void FilterChips::addChip(const QString& text, const QString& spokenName, const QStringList& left)
+{
+    auto* chip = new QPushButton(this);
+    chip->setObjectName(u"filterChip"_s);
+    chip->setText(chip->fontMetrics().elidedText(text, Qt::ElideMiddle, kWidestChip).replace(u'&', u"&&"_s));
+    chip->setIcon(themedIcon(m_theme, u"close"_s, ThemeRole::MutedText));
+    chip->setIconSize(QSize(12, 12));
+    chip->setLayoutDirection(Qt::RightToLeft); // the cross stands behind the word
+    chip->setAutoDefault(false);
+    chip->setToolTip(spokenName);
+    chip->setAccessibleName(spokenName);
+    connect(chip, &QPushButton::clicked, this, [this, left] { Q_EMIT wordsWanted(left); });
+    m_flow->addWidget(chip);
+    chip->show();
+}
+
+} // namespace shardscope::ui
