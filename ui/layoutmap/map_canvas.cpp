@@ -130,6 +130,16 @@ MapRenderRequest MapCanvas::requestFor(const MapTileKey& key) const
         .y = key.y * kTilePixels};
 }
 
+MapRenderRequest MapCanvas::requestFor(const ContentRect& rect) const
+{
+    MapRenderRequest request = requestFor(MapTileKey{});
+    request.x = rect.x;
+    request.y = rect.y;
+    request.width = static_cast<int>(rect.width);
+    request.height = static_cast<int>(rect.height);
+    return request;
+}
+
 MapCanvas::TileSpan MapCanvas::tilesOf(const ContentRect& rect)
 {
     return {rect.x / kTilePixels, rect.y / kTilePixels, (rect.x + rect.width + kTilePixels - 1) / kTilePixels,
@@ -147,7 +157,15 @@ void MapCanvas::paintEvent(QPaintEvent* /*event*/)
     painter.scale(1 / ratio, 1 / ratio);
     const bool wasIncomplete = m_missing != 0;
     drawTiles(painter);
+    paintOverlay(painter);
+    if (wasIncomplete && m_missing == 0) {
+        QMetaObject::invokeMethod(this, &MapCanvas::complete, Qt::QueuedConnection);
+    }
+}
 
+void MapCanvas::paintOverlay(QPainter& painter)
+{
+    const double ratio = m_viewport->pixelRatio();
     QFont font = this->font();
     font.setPixelSize(std::max(8, static_cast<int>(std::lround(QFontInfo(font).pixelSize() * 0.88 * ratio))));
     m_labels.setFont(font);
@@ -156,9 +174,6 @@ void MapCanvas::paintEvent(QPaintEvent* /*event*/)
     overlay.paintValues(painter, font, m_values);
     overlay.paintRankBorders(painter, font);
     overlay.paintMarks(painter, m_marks);
-    if (wasIncomplete && m_missing == 0) {
-        QMetaObject::invokeMethod(this, &MapCanvas::complete, Qt::QueuedConnection);
-    }
 }
 
 void MapCanvas::drawTiles(QPainter& painter)

@@ -31,6 +31,10 @@ public:
     [[nodiscard]] QPoint devicePosition(const QPointF& position) const;
     [[nodiscard]] const QImage& overview() const { return m_overview; }
     [[nodiscard]] const MapPalette& mapPalette() const { return *m_palette; }
+    /// What it takes to draw a part of the map as it is shown now.
+    [[nodiscard]] MapRenderRequest requestFor(const ContentRect& rect) const;
+    /// Names, values, rank borders and marks, in device pixels.
+    void paintOverlay(QPainter& painter);
     /// Tiles of the visible part that are still being drawn.
     [[nodiscard]] int tilesUnderWay() const { return m_missing; }
 

@@ -2,6 +2,7 @@
 #include "ui/layoutmap/map_legend.h"
 
 #include "core/layout/fragments.h"
+#include "ui/layoutmap/map_cell_shapes.h"
 #include "ui/layoutmap/map_text.h"
 
 #include <QHelpEvent>
@@ -209,15 +210,10 @@ void MapLegend::paintSwatch(QPainter& painter, const QRect& box, const Item& ite
     case Pattern::Cross:
         painter.fillRect(box, item.pattern == Pattern::Hatch ? QColor(item.colour) : background);
         painter.setPen(QColor(item.pattern == Pattern::Hatch ? m_palette->paddingHatch : item.colour));
-        painter.setClipRect(box);
-        for (int shift = -kSwatch; shift < 2 * kSwatch; shift += 5) {
-            painter.drawLine(box.left() + shift, box.bottom() + 1, box.left() + shift + kSwatch, box.top());
-            if (item.pattern == Pattern::Cross) {
-                painter.drawLine(
-                    box.left() + shift, box.top(), box.left() + shift + kSwatch, box.bottom() + 1);
-            }
+        paintHatch(painter, box, 5, false);
+        if (item.pattern == Pattern::Cross) {
+            paintHatch(painter, box, 5, true);
         }
-        painter.setClipping(false);
         break;
     case Pattern::Dotted:
         painter.setPen(QPen(QColor(item.colour), 1, Qt::DotLine));

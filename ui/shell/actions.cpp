@@ -54,6 +54,8 @@ Actions makeActions(const Theme& theme, QWidget* parent)
         = make(u"actionQuickOpen"_s, Words::tr("Find Para&meter…"), {Qt::CTRL | Qt::Key_P}, u"parameter"_s);
     actions.pageWindow = make(
         u"actionPageWindow"_s, Words::tr("Open Page in Own &Window"), {Qt::CTRL | Qt::SHIFT | Qt::Key_N});
+    actions.saveMap = make(u"actionSaveMap"_s, Words::tr("&Save Picture of the Map…"),
+        {Qt::CTRL | Qt::SHIFT | Qt::Key_S}, u"map"_s);
     actions.nextPane = make(u"actionNextPane"_s, Words::tr("&Next Pane"), {Qt::Key_F6});
     actions.previousPane
         = make(u"actionPreviousPane"_s, Words::tr("Pre&vious Pane"), {Qt::SHIFT | Qt::Key_F6});
@@ -91,7 +93,7 @@ Actions makeActions(const Theme& theme, QWidget* parent)
 QList<QAction*> Actions::all() const
 {
     QList<QAction*> list{open, openFile, reload, close, back, forward, find, goTo, quickOpen, palette,
-        pageWindow, nextPane, previousPane, reshard};
+        pageWindow, saveMap, nextPane, previousPane, reshard};
     for (QAction* page : pages)
         list.append(page);
     list << fullScreen << shortcuts << quit;
@@ -110,7 +112,7 @@ QList<QAction*> Actions::offered() const
 
 void Actions::setOpen(bool isOpen, bool canReshard) const
 {
-    for (QAction* action : {reload, close, find, goTo, quickOpen, pageWindow})
+    for (QAction* action : {reload, close, find, goTo, quickOpen, pageWindow, saveMap})
         action->setEnabled(isOpen);
     for (QAction* page : pages)
         page->setEnabled(isOpen);

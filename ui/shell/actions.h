@@ -28,6 +28,7 @@ struct Actions {
     QAction* palette = nullptr;
     QAction* quickOpen = nullptr;
     QAction* pageWindow = nullptr;
+    QAction* saveMap = nullptr;
     QAction* nextPane = nullptr;
     QAction* previousPane = nullptr;
     QAction* reshard = nullptr;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/jobs/job.h"
+#include "ui/jobs/latest_only.h"
 #include "ui/models/selection_history.h"
 #include "ui/models/session.h"
 #include "ui/shell/actions.h"
@@ -44,6 +45,8 @@ public:
     bool showPage(const QString& name);
     /// The page in front, once more in a window of its own; null when nothing is open.
     PageWindow* openPageWindow();
+    /// Writes what the map shows to a PNG or SVG file; a message tells how that went.
+    void saveMapPicture(const QString& path);
     /// The reshard dialog, or null when the checkpoint cannot be resharded.
     ReshardDialog* showReshardDialog();
     /// Nothing is being read, filtered or drawn in the background; jobs do not count.
@@ -95,6 +98,7 @@ private:
     void showQuickOpen();
     void focusPane(int step);
     void orderPanes();
+    void askForPicture();
 
     Theme& m_theme;
     Settings& m_settings;
@@ -131,6 +135,7 @@ private:
     QString m_fileFilter;
     bool m_changingFilter = false;
     bool m_closing = false;
+    LatestOnly m_pictureWriter;
     FocusRing* m_focusRing = nullptr;
 };
 

@@ -54,6 +54,7 @@ void MainWindow::connectActions()
     connect(m_actions.palette, &QAction::triggered, this, &MainWindow::showCommandPalette);
     connect(m_actions.quickOpen, &QAction::triggered, this, &MainWindow::showQuickOpen);
     connect(m_actions.pageWindow, &QAction::triggered, this, &MainWindow::openPageWindow);
+    connect(m_actions.saveMap, &QAction::triggered, this, &MainWindow::askForPicture);
     connect(m_actions.nextPane, &QAction::triggered, this, [this] { focusPane(1); });
     connect(m_actions.previousPane, &QAction::triggered, this, [this] { focusPane(-1); });
     connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages in windows of their own.
+// What leaves the window: pages in windows of their own, pictures.
 #include "ui/shell/main_window.h"
 
 #include "ui/layoutmap/layout_map_view.h"
+#include "ui/layoutmap/map_picture.h"
+#include "ui/layoutmap/map_text.h"
+#include "ui/models/text.h"
 #include "ui/shell/page_window.h"
 #include "ui/views/files_page.h"
 #include "ui/views/map_page.h"
 #include "ui/views/overview_page.h"
 #include "ui/views/parameters_page.h"
 #include "ui/widgets/filter_field.h"
+#include "ui/widgets/message_bar.h"
 
+#include <QFileDialog>
 #include <QTabWidget>
 
 using namespace Qt::StringLiterals;
@@ -54,6 +59,43 @@ PageWindow* MainWindow::openPageWindow()
     window->show();
     window->activateWindow();
     return window;
+}
+
+void MainWindow::askForPicture()
+{
+    showPage(u"map"_s); // what is saved is what is seen
+    auto* dialog = new QFileDialog(
+        this, tr("Save a Picture of the Map"), {}, tr("PNG picture (*.png);;SVG drawing (*.svg)"));
+    dialog->setObjectName(u"savePictureDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(u"png"_s);
+    connect(dialog, &QFileDialog::filterSelected, dialog, [dialog](const QString& filter) {
+        dialog->setDefaultSuffix(filter.contains(u"svg"_s) ? u"svg"_s : u"png"_s);
+    });
+    dialog->selectFile(toText(m_session.checkpoint()->tag) % u"-map.png"_s);
+    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::saveMapPicture);
+    dialog->open();
+}
+
+void MainWindow::saveMapPicture(const QString& path)
+{
+    LayoutMapView* map = m_map->mapView();
+    if (!m_session.checkpoint() || !map->canvas()->source()) {
+        m_messages->showMessage(Severity::Warning, tr("There is no map to save."));
+        return;
+    }
+    const Checkpoint& checkpoint = *m_session.checkpoint();
+    const QString caption = pathText(checkpoint.runFolder.filename() / checkpoint.tag) % u" · "_s
+        % titleText(checkpoint) % u" · "_s % MapText::unitName(checkpoint, map->unit()) % u" · "_s
+        % toText(map->canvas()->source()->state().name);
+    m_pictureWriter.run<QString>(
+        [picture = takeMapPicture(*map, caption), path](const std::stop_token&,
+            const std::function<void(QString)>& deliver) { deliver(ui::saveMapPicture(picture, path)); },
+        [this, path](const QString& problem) {
+            m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
+                problem.isEmpty() ? tr("The picture is in %1.").arg(path) : problem);
+        });
 }
 
 } // namespace shardscope::ui

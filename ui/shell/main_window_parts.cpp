@@ -126,6 +126,7 @@ void MainWindow::makeMenus()
     };
     QMenu* file = add(u"fileMenu"_s, tr("&File"));
     file->addActions({m_actions.open, m_actions.openFile, m_actions.reload, m_actions.close});
+    file->addAction(m_actions.saveMap);
     file->addSeparator();
     file->addAction(m_actions.quit);
     QMenu* go = add(u"goMenu"_s, tr("&Go"));

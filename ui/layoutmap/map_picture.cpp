@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/map_picture.h"
+
+#include "core/base/build_info.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/layoutmap/map_cell_shapes.h"
+#include "ui/layoutmap/map_legend.h"
+#include "ui/layoutmap/map_pinned_rows.h"
+#include "ui/layoutmap/map_ruler.h"
+#include "ui/layoutmap/rank_gutter.h"
+
+#include <QCoreApplication>
+#include <QFontMetrics>
+#include <QPainter>
+#include <QSaveFile>
+#include <QSvgGenerator>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kMargin = 10;
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::MapPicture)
+};
+
+MapPicture::Part partOf(QWidget* widget, QPoint at, const QSize& size)
+{
+    MapPicture::Part part;
+    part.at = at;
+    QPainter painter(&part.drawing);
+    widget->render(&painter, {}, QRegion(QRect({}, size)), QWidget::RenderFlags{});
+    return part;
+}
+
+int captionHeight()
+{
+    return QFontMetrics(QFont()).height() + kMargin;
+}
+
+void paint(const MapPicture& picture, QPainter& painter, bool shapes)
+{
+    const MapPalette& palette = *picture.cells.palette;
+    painter.fillRect(QRect({}, picture.size), QColor(palette.background));
+    painter.setPen(QColor(palette.text));
+    painter.drawText(QRect(kMargin, 0, picture.size.width() - 2 * kMargin, captionHeight()),
+        static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), picture.caption);
+    for (const MapPicture::Part& part : picture.parts) {
+        painter.drawPicture(part.at, part.drawing);
+    }
+    painter.save();
+    painter.translate(picture.cellsAt);
+    painter.scale(1 / picture.ratio, 1 / picture.ratio);
+    if (shapes) {
+        paintCellShapes(painter, picture.cells);
+    } else {
+        painter.drawImage(0, 0, renderMap(picture.cells));
+    }
+    painter.drawPicture(0, 0, picture.overlay);
+    painter.restore();
+}
+
+QString notWritten(const QString& path, const QString& why)
+{
+    return Words::tr("The picture could not be written to %1: %2").arg(path, why);
+}
+
+} // namespace
+
+MapPicture takeMapPicture(LayoutMapView& view, const QString& caption)
+{
+    const MapViewport& viewport = *view.viewport();
+    MapCanvas& canvas = *view.canvas();
+    auto* ruler = view.findChild<MapRuler*>();
+    auto* gutter = view.findChild<RankGutter*>();
+    auto* pinned = view.findChild<MapPinnedRows*>();
+    auto* legend = view.findChild<MapLegend*>();
+    MapPicture picture;
+    const BuildInfo info = buildInfo();
+    picture.caption = caption % u" · Shardscope "_s
+        % QString::fromUtf8(info.version.data(), qsizetype(info.version.size()));
+    picture.ratio = viewport.pixelRatio();
+    const ContentRect visible = viewport.visibleRect();
+    picture.cells = canvas.requestFor(visible);
+    // As high as what is shown, not as the window happens to be; rank borders hang a little below it.
+    const int below
+        = view.projection() == MapQuery::Projection::Unrolled ? canvas.fontMetrics().height() + 8 : 0;
+    const int height = std::min(canvas.height(),
+        static_cast<int>(std::ceil(static_cast<double>(visible.height) / picture.ratio)) + below);
+    int y = captionHeight();
+    const int left = kMargin + gutter->width();
+    picture.parts.push_back(partOf(ruler, {left, y}, ruler->size()));
+    y += ruler->height();
+    if (!pinned->rows().empty()) {
+        picture.parts.push_back(partOf(pinned, {kMargin, y}, pinned->size()));
+        y += pinned->height();
+    }
+    picture.parts.push_back(partOf(gutter, {kMargin, y}, QSize(gutter->width(), height)));
+    picture.cellsAt = {left, y};
+    y += height + kMargin;
+    picture.parts.push_back(partOf(legend, {kMargin, y}, legend->size()));
+    y += legend->height();
+    picture.size = QSize(left + std::max(canvas.width(), legend->width() - gutter->width()) + kMargin, y);
+    QPainter overlay(&picture.overlay);
+    canvas.paintOverlay(overlay);
+    return picture;
+}
+
+QString saveMapPicture(const MapPicture& picture, const QString& path)
+{
+    QSaveFile file(path); // an existing file stays what it is until the new one is whole
+    if (!file.open(QIODevice::WriteOnly)) {
+        return notWritten(path, file.errorString());
+    }
+    if (path.endsWith(u".svg"_s, Qt::CaseInsensitive)) {
+        QSvgGenerator generator;
+        generator.setOutputDevice(&file);
+        generator.setSize(picture.size);
+        generator.setResolution(picture.overlay.logicalDpiX()); // else Qt scales what was recorded
+        generator.setViewBox(QRect({}, picture.size));
+        generator.setTitle(picture.caption.toHtmlEscaped()); // Qt writes it as it stands
+        QPainter painter(&generator);
+        paint(picture, painter, true);
+    } else {
+        QImage image((QSizeF(picture.size) * picture.ratio).toSize(), QImage::Format_RGB32);
+        image.setDevicePixelRatio(picture.ratio);
+        QPainter painter(&image);
+        paint(picture, painter, false);
+        painter.end();
+        image.setText(u"Title"_s, picture.caption);
+        if (!image.save(&file, "PNG")) {
+            return notWritten(path, file.errorString());
+        }
+    }
+    return file.commit() ? QString() : notWritten(path, file.errorString());
+}
+
+} // namespace shardscope::ui
