@@ -4,6 +4,7 @@
 #include "app/cli/verbs.h"
 #include "app/cli/write_job.h"
 #include "core/engine/execute.h"
+#include "core/engine/preflight.h"
 #include "core/plan/saved_plan.h"
 #include "core/report/plan_report.h"
 

@@ -110,21 +110,6 @@ Result<unsigned> jobsAsked(const Arguments& arguments)
     return static_cast<unsigned>(jobs);
 }
 
-std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& destination)
-{
-    std::error_code error;
-    io::Path folder = std::filesystem::absolute(destination, error);
-    while (!folder.empty()) {
-        if (const auto space = files.space(folder))
-            return space->freeBytes;
-        const io::Path parent = folder.parent_path();
-        if (parent == folder)
-            break;
-        folder = parent;
-    }
-    return std::nullopt;
-}
-
 Result<WriteJob> planReshardJob(Session& session)
 {
     const Arguments& arguments = session.arguments();

@@ -27,9 +27,6 @@ Result<WriteJob> planReshardJob(Session& session);
 Result<std::shared_ptr<const ReshardPlan>> planFor(
     const Session& session, const CheckpointPtr& source, const ReshardOptions& options);
 
-/// Free bytes on the file system that will hold `destination`; nothing when it cannot be told.
-std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& destination);
-
 /// Shows the plan and, unless --dry-run, runs it; prints the answer of `verb`.
 Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb);
 

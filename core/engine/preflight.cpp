@@ -169,6 +169,13 @@ Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes,
     return {};
 }
 
+std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& folder)
+{
+    const auto nearest = nearestExisting(files, folder);
+    const auto space = nearest ? files.space(*nearest) : forward(nearest.error());
+    return space ? std::optional(space->freeBytes) : std::nullopt;
+}
+
 Status makeDurableFolder(io::FileSystem& files, const io::Path& folder)
 {
     SHARDSCOPE_TRY(const io::Path nearest, nearestExisting(files, folder));

@@ -4,6 +4,8 @@
 #include "core/io/file_system.h"
 #include "core/plan/write_plan.h"
 
+#include <optional>
+
 namespace shardscope {
 
 /// Paths of the plan stay inside the target, do not clash, and leave room for our own files; names of the
@@ -18,6 +20,9 @@ Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io:
 /// NoSpace, with the bytes that are needed, there and missing, when `bytes` and `count` files do not fit
 /// below `folder`, which may be absent still.
 Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count);
+
+/// Bytes free for us below `folder`, which may be absent still; nothing where it cannot be told.
+std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& folder);
 
 /// Makes a folder with all its parents, on disk when it returns.
 Status makeDurableFolder(io::FileSystem& files, const io::Path& folder);

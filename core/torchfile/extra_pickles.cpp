@@ -32,9 +32,7 @@ void tellOf(const std::string& name, Result<PickleParse> parsed, std::vector<Fin
 {
     const std::string record = "record '" + toValidUtf8(name) + "'";
     if (!parsed) {
-        // A stream may break off after its call on purpose; the parser's message names what came before.
-        const bool dangerous = parsed.error().message.find("would run in Python") != std::string::npos;
-        if (dangerous)
+        if (namesDangerousCode(parsed.error()))
             findings.push_back({code::kPickleDangerous, Severity::Error,
                 "an extra pickle that nothing uses names code that would run in Python", toValidUtf8(name),
                 {parsed.error().message}});

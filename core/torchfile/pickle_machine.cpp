@@ -15,6 +15,7 @@ namespace {
 constexpr uint64_t kChecksEvery = 4096;
 constexpr uint64_t kBytesPerNode = 12; ///< of a stream, about, as torch writes them
 constexpr uint64_t kBytesPerLink = 2; ///< at the densest: a list of small integers
+constexpr std::string_view kWouldRun = ", which would run in Python";
 constexpr uint64_t kLargestStream = 0xFFFFFFFFu; ///< nodes keep 32-bit source offsets
 
 } // namespace
@@ -36,13 +37,13 @@ Result<PickleParse> PickleMachine::run()
     if (m_size > std::min(m_limits.streamBytes, kLargestStream))
         failLimit("bytes of a pickle", std::min(m_limits.streamBytes, kLargestStream));
     if (!m_error) { // room as torch's files need it; what stays unused costs addresses only
-        m_graph.m_nodes.reserve(m_size / kBytesPerNode);
+        m_graph.m_nodes.reserve(std::min(m_size / kBytesPerNode, m_limits.nodes));
         m_graph.m_links.reserve(m_size / kBytesPerLink);
     }
     if (m_error || !execute()) {
         if (const std::string names = dangerousNames();
             !names.empty() && m_error->code != ErrorCode::Cancelled)
-            m_error->message += "; before that it names " + names + ", which would run in Python";
+            m_error->message += "; before that it names " + names + std::string(kWouldRun);
         return forward(std::move(*m_error));
     }
     addFindings();
@@ -325,6 +326,11 @@ Result<PickleParse> parsePickle(
     std::shared_ptr<const std::string> stream, const PickleLimits& limits, JobContext& job)
 {
     return PickleMachine(std::move(stream), limits, job).run();
+}
+
+bool namesDangerousCode(const Error& refused)
+{
+    return refused.message.ends_with(kWouldRun);
 }
 
 } // namespace shardscope

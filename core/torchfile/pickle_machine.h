@@ -35,4 +35,8 @@ struct PickleParse {
 Result<PickleParse> parsePickle(std::shared_ptr<const std::string> stream, const PickleLimits& limits,
                                 JobContext& job);
 
+/// Whether a refused pickle names code that would run in Python before the place where it breaks off, as one
+/// made to attack may do on purpose. `refused` is parsePickle()'s.
+[[nodiscard]] bool namesDangerousCode(const Error& refused);
+
 } // namespace shardscope

@@ -3,11 +3,9 @@
 // What each does to the parser alone is in tests/core/torchfile/tst_zip_hostile.cpp.
 #include "tests/hostile/hostile_files.h"
 
-#include "core/io/crc32.h"
 #include "core/torchfile/zip_directory.h"
 
 #include <doctest/doctest.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cstring>
@@ -65,30 +63,6 @@ Hurt poked(const BytesEdit& edit)
         edit(bytes, ends);
         spill(file, bytes);
     };
-}
-
-std::string deflated(const std::string& text)
-{
-    std::string out(compressBound(text.size()) + 16, '\0');
-    z_stream stream{};
-    REQUIRE(deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
-    stream.avail_in = static_cast<uInt>(text.size());
-    stream.next_out = reinterpret_cast<Bytef*>(out.data());
-    stream.avail_out = static_cast<uInt>(out.size());
-    REQUIRE(deflate(&stream, Z_FINISH) == Z_STREAM_END);
-    out.resize(stream.total_out);
-    deflateEnd(&stream);
-    return out;
-}
-
-/// Makes the record a compressed one of `text` that says it is `declared` bytes long.
-void compress(ForeignRecord& record, const std::string& text, uint64_t declared)
-{
-    record.payload = deflated(text);
-    record.method = 8;
-    record.inflatedBytes = declared;
-    record.inflatedCrc = io::crc32(0, {reinterpret_cast<const uint8_t*>(text.data()), text.size()});
 }
 
 } // namespace

@@ -133,7 +133,9 @@ private:
 
 TEST_CASE("killed at random moments, the same command gives the same bytes")
 {
-    std::mt19937_64 random(std::random_device{}());
+    const auto seed = std::random_device{}();
+    INFO("seed ", seed);
+    std::mt19937_64 random(seed);
     std::vector<std::unique_ptr<Victim>> victims;
     for (const Source& source : sources()) {
         for (const int ranks : source.ranks)

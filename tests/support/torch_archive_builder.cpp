@@ -4,7 +4,10 @@
 #include "core/io/crc32.h"
 #include "core/torchfile/zip_layout.h"
 
+#include <zlib.h>
+
 #include <cstring>
+#include <stdexcept>
 
 namespace shardscope::test {
 namespace {
@@ -100,6 +103,26 @@ std::string buildForeignArchive(const std::vector<ForeignRecord>& records, const
     put<uint32_t>(out, directoryOffset);
     put<uint16_t>(out, comment.size());
     return out + comment;
+}
+
+void compress(ForeignRecord& record, const std::string& text, uint64_t declared)
+{
+    record.payload.assign(compressBound(text.size()) + 16, '\0');
+    z_stream stream{};
+    if (deflateInit2(&stream, 9, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+        throw std::runtime_error("zlib cannot start");
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream.avail_in = static_cast<uInt>(text.size());
+    stream.next_out = reinterpret_cast<Bytef*>(record.payload.data());
+    stream.avail_out = static_cast<uInt>(record.payload.size());
+    const int ended = deflate(&stream, Z_FINISH);
+    record.payload.resize(stream.total_out);
+    deflateEnd(&stream);
+    if (ended != Z_STREAM_END)
+        throw std::runtime_error("zlib cannot compress the text");
+    record.method = 8;
+    record.inflatedBytes = declared;
+    record.inflatedCrc = crcOf(text);
 }
 
 } // namespace shardscope::test

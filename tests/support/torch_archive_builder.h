@@ -33,6 +33,8 @@ struct ForeignRecord {
     int64_t headerShift = 0; ///< added to the offset in the directory
     uint32_t inflatedCrc = 0; ///< of the inflated payload, when compressed
 };
+/// Makes the record a compressed one of `text` that says it is `declared` bytes long.
+void compress(ForeignRecord& record, const std::string& text, uint64_t declared);
 /// A plain zip: sizes in local headers, no padding, no zip64 records. `comment` ends it.
 std::string buildForeignArchive(const std::vector<ForeignRecord>& records, const std::string& comment = {});
 

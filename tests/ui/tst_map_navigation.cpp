@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/synthetic_checkpoint.h"
+#include "tests/ui/map_shapes.h"
 #include "ui/layoutmap/map_navigation.h"
 
 #include <QTest>
@@ -11,14 +12,7 @@
 
 using namespace shardscope;
 using namespace shardscope::ui;
-
-namespace {
-
-const std::vector<std::pair<std::string, Shape>> kShapes
-    = {{"embed.weight", {50, 7}}, {"layers.0.self_attn.q_proj.weight", {7, 7}}, {"layers.0.norm.weight", {7}},
-        {"layers.0.bias", {1}}, {"layers.1.mlp.up_proj.weight", {28, 7}}, {"lm_head.weight", {50, 7}}};
-
-} // namespace
+using test::kShapes;
 
 /// Steps by meaning, checked against a walk over all cells.
 class TestMapNavigation : public QObject

@@ -132,6 +132,16 @@ private Q_SLOTS:
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::Usage);
         QVERIFY(!dialog->startButton()->isEnabled());
+        // Not by its name, but by where it leads.
+        QVERIFY(QFile::link(samplePath("zero3-w4"), ui.folder(u"link"_s)));
+        dialog->form()->setDestination(ui.folder(u"link"_s) + u"/inside"_s);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::Usage);
+        QFile file(ui.folder(u"file"_s));
+        QVERIFY(file.open(QIODevice::WriteOnly));
+        dialog->form()->setDestination(file.fileName() + u"/below"_s);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::Usage);
         dialog->form()->setDestination(ui.folder(u"taken"_s));
         QVERIFY(QDir().mkpath(ui.folder(u"taken/global_step5"_s)));
         QVERIFY(waitForPlan(dialog));

@@ -2,6 +2,7 @@
 #include "ui/models/reshard_preview.h"
 
 #include "core/checkpoint/file_names.h"
+#include "core/engine/preflight.h"
 #include "ui/models/text.h"
 #include "ui/models/whole_groups.h"
 
@@ -79,34 +80,15 @@ CheckpointPtr plannedCheckpoint(const Checkpoint& source, const ReshardPlan& pla
     return target;
 }
 
-std::optional<uint64_t> freeSpaceAt(io::FileSystem& files, io::Path path)
-{
-    while (true) {
-        if (const auto space = files.space(path))
-            return space->freeBytes;
-        if (!path.has_parent_path() || path.parent_path() == path)
-            return {};
-        path = path.parent_path();
-    }
-}
-
-std::optional<Error> destinationProblem(const Checkpoint& source, const io::Path& destination)
+/// The rules of a run, and that a path typed into a field is a whole one.
+Status checkDestination(io::FileSystem& files, const Checkpoint& source, const io::Path& destination)
 {
     if (destination.empty())
-        return Error{ErrorCode::Usage, Words::tr("Choose the folder to write to.").toStdString(), {}, {}};
+        return fail(ErrorCode::Usage, Words::tr("Choose the folder to write to.").toStdString());
     if (destination.is_relative())
-        return Error{ErrorCode::Usage, Words::tr("The target folder must be an absolute path.").toStdString(),
-            destination.native(), {}};
-    const io::Path from = source.runFolder.lexically_normal();
-    const io::Path to = destination.lexically_normal();
-    const auto begins = [](const io::Path& path, const io::Path& start) {
-        return std::mismatch(start.begin(), start.end(), path.begin(), path.end()).first == start.end();
-    };
-    if (begins(to, from) || begins(from, to))
-        return Error{ErrorCode::Usage,
-            Words::tr("The target must lie neither inside nor around the source run.").toStdString(),
-            destination.native(), Words::tr("Choose a folder beside it.").toStdString()};
-    return {};
+        return fail(ErrorCode::Usage, Words::tr("The target folder must be an absolute path.").toStdString(),
+            destination.native());
+    return checkPlaces(files, destination, source.runFolder);
 }
 
 QString quoted(const QString& argument)
@@ -140,17 +122,16 @@ ReshardPreview previewReshard(
         preview.subGroups.push_back(group.units.size());
     if (hasSplitGroups(*preview.target))
         preview.target = withWholeGroups(*preview.target);
-    preview.problem = destinationProblem(*source, wish.destination);
-    if (preview.problem)
+    if (auto places = checkDestination(files, *source, wish.destination); !places) {
+        preview.problem = std::move(places).error();
         return preview;
-    preview.freeBytes = freeSpaceAt(files, wish.destination);
+    }
+    preview.freeBytes = freeBytesAt(files, wish.destination);
     preview.targetExists = files.stat(wish.destination / preview.plan->targetName()).has_value();
-    if (preview.freeBytes && *preview.freeBytes < preview.plan->writesBytes())
-        preview.problem = Error{ErrorCode::NoSpace,
-            Words::tr("There is not enough room: %1 are needed, %2 are free.")
-                .arg(bytesText(preview.plan->writesBytes()), bytesText(*preview.freeBytes))
-                .toStdString(),
-            wish.destination.native(), {}};
+    auto space
+        = checkSpace(files, wish.destination, preview.plan->writesBytes(), preview.plan->files().size());
+    if (!space)
+        preview.problem = std::move(space).error();
     else if (preview.targetExists && !wish.force)
         preview.problem
             = Error{ErrorCode::TargetExists, Words::tr("The target exists already.").toStdString(),
