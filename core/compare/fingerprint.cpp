@@ -1,47 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/fingerprint.h"
 
+#include "core/compare/word_sums.h"
 #include "core/io/sha256.h"
 
 #include <array>
 #include <cstdio>
-#include <cstring>
 
 namespace shardscope {
 
 namespace {
-
-constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
-
-inline uint64_t mix(uint64_t z)
-{
-    z ^= z >> 30;
-    z *= 0xBF58476D1CE4E5B9u;
-    z ^= z >> 27;
-    z *= 0x94D049BB133111EBu;
-    return z ^ (z >> 31);
-}
-
-__extension__ using Wide = unsigned __int128;
-
-template <class Word>
-Digest sumWords(const DigestKey& key, uint64_t first, const uint8_t* data, size_t count)
-{
-    Wide low = 0;
-    uint64_t high = 0;
-    uint64_t walk0 = key.k0 + first * kGolden;
-    uint64_t walk1 = key.k1 + first * kGolden;
-    for (size_t i = 0; i < count; ++i) {
-        Word word{};
-        std::memcpy(&word, data + i * sizeof(Word), sizeof(Word));
-        const uint64_t value = word;
-        low += mix(walk0 ^ value);
-        high += mix(walk1 ^ value);
-        walk0 += kGolden;
-        walk1 += kGolden;
-    }
-    return {static_cast<uint64_t>(low), high + static_cast<uint64_t>(low >> 64)};
-}
 
 uint64_t littleEndian(const uint8_t* bytes)
 {
@@ -88,19 +56,9 @@ DigestKey digestKey(std::string_view name, std::string_view state)
 Digest digestElements(
     const DigestKey& key, uint32_t itemBytes, uint64_t firstElement, std::span<const uint8_t> bytes)
 {
-    const size_t count = bytes.size() / itemBytes;
-    switch (itemBytes) {
-    case 1:
-        return sumWords<uint8_t>(key, firstElement, bytes.data(), count);
-    case 2:
-        return sumWords<uint16_t>(key, firstElement, bytes.data(), count);
-    case 4:
-        return sumWords<uint32_t>(key, firstElement, bytes.data(), count);
-    case 8:
-        return sumWords<uint64_t>(key, firstElement, bytes.data(), count);
-    default: // complex128
-        return sumWords<uint64_t>(key, firstElement * 2, bytes.data(), count * 2);
-    }
+    if (itemBytes > sizeof(uint64_t)) // complex128
+        return sumWords(key, sizeof(uint64_t), firstElement * 2, bytes);
+    return sumWords(key, itemBytes, firstElement, bytes);
 }
 
 Digest digestText(std::string_view name, std::string_view state, std::string_view canonicalText)

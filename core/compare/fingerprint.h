@@ -14,14 +14,13 @@ namespace shardscope {
 /// any order.
 ///
 /// Definition, precise enough for an independent program:
-///   key(name, state) = the first 16 bytes of SHA-256(name bytes, one zero byte, state bytes), as two
-///   little-endian
-///                      64-bit numbers k0, k1.
-///   mix(z)           = z ^= z >> 30; z *= 0xBF58476D1CE4E5B9; z ^= z >> 27; z *= 0x94D049BB133111EB; z ^ (z
-///   >> 31) term(i, v)       = mix((k1 + i·G) ^ v) · 2^64 + mix((k0 + i·G) ^ v), G = 0x9E3779B97F4A7C15, all
-///   modulo 2^64 where i is the element's index in the flattened tensor and v its bits, little-endian,
-///   zero-extended to 64 bits. A complex128 element counts as two elements 2i and 2i+1 (real, imaginary).
-///   digest(tensor)   = Σ term(i, v) modulo 2^128.
+///   key(name, state): the first 16 bytes of SHA-256(name bytes, one zero byte, state bytes), as two
+///     little-endian 64-bit numbers k0, k1
+///   mix(z): z ^= z >> 30; z *= 0xBF58476D1CE4E5B9; z ^= z >> 27; z *= 0x94D049BB133111EB; z ^ (z >> 31)
+///   term(i, v): mix((k1 + i·G) ^ v) · 2^64 + mix((k0 + i·G) ^ v), with G = 0x9E3779B97F4A7C15
+///   digest(tensor): Σ term(i, v) modulo 2^128
+/// All else is modulo 2^64; i is the element's index in the flattened tensor and v its bits, little-endian,
+/// zero-extended to 64 bits. A complex128 element counts as two elements 2i and 2i+1 (real, imaginary).
 struct Digest {
     uint64_t low = 0;
     uint64_t high = 0;

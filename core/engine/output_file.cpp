@@ -12,11 +12,13 @@ Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const 
 {
     SHARDSCOPE_CHECK(file.allocate(bytes));
     io::Sha256 sha;
+    io::Xxh3 xxh3;
     uint64_t windowBegin = 0;
     ChunkSink sink(buffers, settings.threaded && bytes > buffers.bytes(),
         [&](uint64_t offset, std::span<const uint8_t> chunk) -> Status {
             SHARDSCOPE_CHECK(context.halt.poll());
             sha.update(chunk);
+            xxh3.update(chunk);
             SHARDSCOPE_CHECK(file.writeAt(offset, chunk));
             const uint64_t end = offset + chunk.size();
             if (end - windowBegin >= settings.windowBytes) {
@@ -30,7 +32,7 @@ Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const 
     SHARDSCOPE_TRY(auto records, walk.run(bytes));
     SHARDSCOPE_CHECK(file.sync());
     SHARDSCOPE_CHECK(file.close());
-    return WrittenFile{recipe.path, bytes, sha.finishHex(), std::move(records)};
+    return WrittenFile{recipe.path, bytes, sha.finishHex(), xxh3.digest(), std::move(records)};
 }
 
 } // namespace
@@ -59,16 +61,18 @@ Result<WrittenFile> replayOutputFile(io::FileSystem& files, const WalkContext& c
 {
     SHARDSCOPE_TRY(const auto file, files.openRead(target));
     io::Sha256 sha;
+    io::Xxh3 xxh3;
     ChunkSink sink(buffers, settings.threaded && bytes > buffers.bytes(),
         [&](uint64_t, std::span<const uint8_t> chunk) -> Status {
             SHARDSCOPE_CHECK(context.halt.poll());
             sha.update(chunk);
+            xxh3.update(chunk);
             context.halt.job().advance(chunk.size());
             return {};
         });
     OutputWalk walk(context, recipe, sink, file.get());
     SHARDSCOPE_TRY(auto records, walk.run(bytes));
-    return WrittenFile{recipe.path, bytes, sha.finishHex(), std::move(records)};
+    return WrittenFile{recipe.path, bytes, sha.finishHex(), xxh3.digest(), std::move(records)};
 }
 
 } // namespace shardscope

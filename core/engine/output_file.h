@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/engine/output_walk.h"
+#include "core/io/xxh3.h"
 
 #include <cstdint>
 #include <string>
@@ -14,6 +15,7 @@ struct WrittenFile {
     std::string path; ///< relative to the target
     uint64_t bytes = 0;
     std::string sha256;
+    io::Xxh3Digest xxh3; ///< for reading back within the run: a third of the processor's time of sha256
     std::vector<WrittenRecord> records;
 };
 

@@ -2,7 +2,6 @@
 #include "core/engine/verify_files.h"
 
 #include "core/io/crc32.h"
-#include "core/io/sha256.h"
 #include "core/torchfile/zip_directory.h"
 
 #include <algorithm>
@@ -144,10 +143,10 @@ Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const Writt
     }
     PassingRuns runs(std::move(cursor), digests);
 
-    io::Sha256 sha;
+    io::Xxh3 xxh3;
     ChunkSink sink(buffers, threaded && written.bytes > buffers.bytes(),
         [&](uint64_t, std::span<const uint8_t> chunk) -> Status {
-            sha.update(chunk);
+            xxh3.update(chunk);
             return {};
         });
     for (uint64_t offset = 0; offset < written.bytes;) {
@@ -165,7 +164,7 @@ Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const Writt
     SHARDSCOPE_CHECK(sink.finish());
     if (torchArchive)
         SHARDSCOPE_CHECK(compareRecords(records, crcs, written, path));
-    if (sha.finishHex() != written.sha256)
+    if (xxh3.digest() != written.xxh3)
         return differs("the file was read back with other bytes than were written", path);
     if (!runs.atEnd())
         return differs("a tensor was read back behind the end of its file", path);

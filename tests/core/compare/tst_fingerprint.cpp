@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/fingerprint.h"
 
+#include "core/compare/word_sums.h"
 #include "core/io/sha256.h"
 
 #include <doctest/doctest.h>
@@ -79,6 +80,24 @@ TEST_CASE("a digest equals its definition for every item size")
         }
     }
     CHECK(digestElements(digestKey("a", "b"), 4, 9, {}) == Digest{});
+}
+
+TEST_CASE("sums do not depend on the vectors that the processor has")
+{
+    std::mt19937_64 random(3);
+    const DigestKey key = digestKey("w", "fp32");
+    for (const uint32_t wordBytes : {1u, 2u, 4u, 8u}) {
+        for (size_t count = 0; count < 70; ++count) {
+            const auto bytes = randomBytes(random, wordBytes * count);
+            CHECK(sumWords(key, wordBytes, 7, bytes) == sumWordsPlainly(key, wordBytes, 7, bytes));
+            CHECK(
+                sumWords(key, wordBytes, 7, bytes).text() == hexOf(oracle("w", "fp32", wordBytes, 7, bytes)));
+        }
+        // More than one block, with all halves of the terms' sums carrying.
+        const auto bytes = randomBytes(random, (size_t{3} << 20) + wordBytes * 5);
+        CHECK(sumWords(key, wordBytes, 7, bytes) == sumWordsPlainly(key, wordBytes, 7, bytes));
+        CHECK(sumWords(key, wordBytes, 7, bytes).text() == hexOf(oracle("w", "fp32", wordBytes, 7, bytes)));
+    }
 }
 
 TEST_CASE("a digest does not depend on how a tensor is cut or in which order parts are added")

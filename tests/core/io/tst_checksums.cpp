@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/crc32.h"
 #include "core/io/sha256.h"
+#include "core/io/xxh3.h"
 
 #include <doctest/doctest.h>
 
@@ -89,4 +90,26 @@ TEST_CASE("SHA-256 of the standard's examples (FIPS 180-4)")
     for (int i = 0; i < 1000; ++i)
         pieces.update(bytesOf(std::string(1000, 'a')));
     CHECK(pieces.finishHex() == "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST_CASE("XXH3 of 128 bits, in pieces of any size")
+{
+    const auto digestOf = [](std::string_view text, size_t piece) {
+        io::Xxh3 sum;
+        for (size_t at = 0; at < text.size(); at += piece) {
+            const std::string_view part = text.substr(at, piece);
+            sum.update({reinterpret_cast<const uint8_t*>(part.data()), part.size()});
+        }
+        return sum.digest();
+    };
+    // The value that xxhsum -H2 prints for nothing: 99aa06d3014798d8 6001c324468d497f.
+    CHECK(digestOf("", 1) == io::Xxh3Digest{0x6001c324468d497fu, 0x99aa06d3014798d8u});
+    std::string text;
+    for (int i = 0; i < 5000; ++i)
+        text += static_cast<char>(i * 7);
+    const io::Xxh3Digest whole = digestOf(text, text.size());
+    for (const size_t piece : {1u, 3u, 64u, 255u, 1024u, 4999u})
+        CHECK(digestOf(text, piece) == whole);
+    text[4321] = static_cast<char>(text[4321] ^ 1);
+    CHECK(digestOf(text, text.size()) != whole);
 }

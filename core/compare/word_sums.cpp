@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Half of the time of a reshard goes by here, so the sums are taken in vectors.
+#include "core/compare/word_sums.h"
+
+#include <cstring>
+
+// A function for one instruction set may only take in what is compiled for it too, so all is inlined by
+// force.
+#define SHARDSCOPE_INLINE [[gnu::always_inline]] inline
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kGolden = 0x9E3779B97F4A7C15u;
+constexpr size_t kBlock = size_t{1} << 20; ///< words; a lane's sums of 32-bit halves stay far below 2^64
+
+__extension__ using Wide = unsigned __int128;
+
+/// N words side by side.
+template <class Word, size_t N>
+struct Vector {
+    using Type [[gnu::vector_size(N * sizeof(Word))]] = Word;
+};
+
+/// Number or vector, changed in place: a vector given by value would make the call depend on the instruction
+/// set.
+template <class Value>
+SHARDSCOPE_INLINE void mix(Value& z)
+{
+    z ^= z >> 30;
+    z *= 0xBF58476D1CE4E5B9u;
+    z ^= z >> 27;
+    z *= 0x94D049BB133111EBu;
+    z ^= z >> 31;
+}
+
+template <class Word, size_t N>
+SHARDSCOPE_INLINE void sumBlock(
+    const DigestKey& key, uint64_t first, const uint8_t* data, size_t count, Wide& low, uint64_t& high)
+{
+    using Lanes = typename Vector<uint64_t, N>::Type;
+    using Words = typename Vector<Word, N>::Type;
+    Lanes walk0{};
+    Lanes walk1{};
+    for (size_t lane = 0; lane < N; ++lane) {
+        walk0[lane] = key.k0 + (first + lane) * kGolden;
+        walk1[lane] = key.k1 + (first + lane) * kGolden;
+    }
+    Lanes lowHalves{};
+    Lanes highHalves{};
+    Lanes highs{};
+    size_t i = 0;
+    for (; i + N <= count; i += N) {
+        Words words{};
+        std::memcpy(&words, data + i * sizeof(Word), sizeof(Words));
+        const Lanes values = __builtin_convertvector(words, Lanes);
+        Lanes term = walk0 ^ values;
+        mix(term);
+        lowHalves += term & 0xFFFFFFFFu;
+        highHalves += term >> 32;
+        term = walk1 ^ values;
+        mix(term);
+        highs += term;
+        walk0 += N * kGolden;
+        walk1 += N * kGolden;
+    }
+    for (size_t lane = 0; i < count; ++i, ++lane) {
+        Word value{};
+        std::memcpy(&value, data + i * sizeof(Word), sizeof(Word));
+        uint64_t term = walk0[lane] ^ value;
+        mix(term);
+        low += term;
+        term = walk1[lane] ^ value;
+        mix(term);
+        high += term;
+    }
+    for (size_t lane = 0; lane < N; ++lane) {
+        low += lowHalves[lane] + (static_cast<Wide>(highHalves[lane]) << 32U);
+        high += highs[lane];
+    }
+}
+
+template <class Word, size_t N>
+SHARDSCOPE_INLINE Digest sumAs(const DigestKey& key, uint64_t first, std::span<const uint8_t> bytes)
+{
+    Wide low = 0;
+    uint64_t high = 0;
+    size_t left = bytes.size() / sizeof(Word);
+    for (const uint8_t* data = bytes.data(); left > 0;) {
+        const size_t count = left < kBlock ? left : kBlock;
+        sumBlock<Word, N>(key, first, data, count, low, high);
+        first += count;
+        data += count * sizeof(Word);
+        left -= count;
+    }
+    return {static_cast<uint64_t>(low), high + static_cast<uint64_t>(low >> 64U)};
+}
+
+/// N: words at a time
+template <size_t N>
+SHARDSCOPE_INLINE Digest sumAny(
+    const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
+{
+    switch (wordBytes) {
+    case 1:
+        return sumAs<uint8_t, N>(key, first, bytes);
+    case 2:
+        return sumAs<uint16_t, N>(key, first, bytes);
+    case 4:
+        return sumAs<uint32_t, N>(key, first, bytes);
+    default:
+        return sumAs<uint64_t, N>(key, first, bytes);
+    }
+}
+
+#if defined(__x86_64__)
+[[gnu::target("avx2")]] Digest sumWithAvx2(
+    const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
+{
+    return sumAny<4>(key, wordBytes, first, bytes);
+}
+
+[[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] Digest sumWithAvx512(
+    const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
+{
+    return sumAny<8>(key, wordBytes, first, bytes);
+}
+#endif
+
+} // namespace
+
+Digest sumWordsPlainly(
+    const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
+{
+    return sumAny<2>(key, wordBytes, first, bytes);
+}
+
+Digest sumWords(const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return sumWithAvx512(key, wordBytes, first, bytes);
+    if (__builtin_cpu_supports("avx2"))
+        return sumWithAvx2(key, wordBytes, first, bytes);
+#endif
+    return sumWordsPlainly(key, wordBytes, first, bytes);
+}
+
+} // namespace shardscope

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace shardscope::io {
+
+struct Xxh3Digest {
+    uint64_t low = 0;
+    uint64_t high = 0;
+    bool operator==(const Xxh3Digest&) const = default;
+};
+
+/// XXH3 of 128 bits in pieces (libxxhash, seed 0). Tells whether bytes came back as they were meant, at the
+/// speed of memory; no defence against someone who wants them to differ: that is what Sha256 is for. Not
+/// thread-safe.
+class Xxh3
+{
+public:
+    Xxh3();
+    ~Xxh3();
+    Xxh3(const Xxh3&) = delete;
+    Xxh3& operator=(const Xxh3&) = delete;
+
+    void update(std::span<const uint8_t> bytes);
+    /// Of all bytes so far.
+    [[nodiscard]] Xxh3Digest digest() const;
+
+private:
+    struct Impl;
+    std::unique_ptr<Impl> m_impl;
+};
+
+} // namespace shardscope::io
