@@ -7,6 +7,7 @@
 #include "ui/layoutmap/rank_gutter.h"
 #include "ui/shell/app_style.h"
 #include "ui/shell/theme.h"
+#include "ui/widgets/elided_text.h"
 #include "ui/widgets/message_bar.h"
 
 #include <QApplication>
@@ -58,6 +59,26 @@ private Q_SLOTS:
         QApplication::setStyle(new AppStyle);
         m_theme = std::make_unique<Theme>();
         m_theme->setMode(ThemeMode::Light);
+    }
+
+    void shortenedFileNamesKeepTheirRank()
+    {
+        const QFontMetrics metrics(QApplication::font());
+        const QString name = u"bf16_zero_pp_rank_17_mp_rank_00_optim_states.pt"_s;
+        const int whole = metrics.horizontalAdvance(name);
+        QCOMPARE(elidedText(name, metrics, whole), name);
+        QVERIFY(elidedText(name, metrics, whole - 1).contains(u"rank_17"_s)); // and more of the name
+        const QString shorter = u"…rank_17…optim_states.pt"_s;
+        QCOMPARE(elidedText(name, metrics, metrics.horizontalAdvance(shorter)), shorter);
+        const QString shortest = u"…rank_17…optim_states"_s;
+        QCOMPARE(elidedText(name, metrics, metrics.horizontalAdvance(shorter) - 1), shortest);
+        // Where not even that fits, and for other names, what every program does.
+        const int narrow = metrics.horizontalAdvance(shortest) - 1;
+        QCOMPARE(elidedText(name, metrics, narrow), metrics.elidedText(name, Qt::ElideMiddle, narrow));
+        const QString path = u"/runs/llama/global_step5/"_s + name;
+        QCOMPARE(elidedText(path, metrics, 160), metrics.elidedText(path, Qt::ElideMiddle, 160));
+        const QString other = u"layers.10.self_attn.q_proj.weight"_s;
+        QCOMPARE(elidedText(other, metrics, 90), metrics.elidedText(other, Qt::ElideMiddle, 90));
     }
 
     void cleanupTestCase() { m_theme.reset(); }

@@ -33,7 +33,7 @@ ParametersPage::ParametersPage(Theme& theme, Selection& selection, QWidget* pare
     header->setSectionsClickable(true);
     header->setSortIndicatorShown(true);
     header->setSortIndicator(0, Qt::AscendingOrder);
-    const int widths[] = {252, 92, 84, 88, 68, 124, 58, 150};
+    const int widths[] = {236, 86, 78, 84, 66, 112, 52, 80};
     for (int column = 0; column < kParamColumns; ++column)
         m_table->setColumnWidth(column, widths[column]);
     m_summary->setObjectName(u"parameterSummary"_s);

@@ -3,6 +3,7 @@
 
 #include "ui/models/parameter_table_model.h"
 #include "ui/shell/icons.h"
+#include "ui/widgets/elided_text.h"
 
 #include <QApplication>
 #include <QPainter>
@@ -24,7 +25,6 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
     const bool selected = (item.state & QStyle::State_Selected) != 0;
     if (at.data(MutedRole).toBool() && !selected)
         item.palette.setColor(QPalette::Text, m_theme.colour(ThemeRole::MutedText));
-    item.textElideMode = Qt::ElideMiddle;
     const QString text = std::exchange(item.text, QString());
     const QWidget* view = item.widget;
     const QStyle* style = view != nullptr ? view->style() : QApplication::style();
@@ -42,7 +42,7 @@ void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, 
     painter->save();
     painter->setFont(item.font);
     painter->setPen(item.palette.color(selected ? QPalette::HighlightedText : QPalette::Text));
-    const QString shown = item.fontMetrics.elidedText(text, item.textElideMode, textRect.width());
+    const QString shown = elidedText(text, item.fontMetrics, textRect.width());
     painter->drawText(textRect, static_cast<int>(item.displayAlignment) | Qt::TextSingleLine, shown);
     painter->restore();
 }

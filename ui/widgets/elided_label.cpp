@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/elided_label.h"
 
+#include "ui/widgets/elided_text.h"
+
 #include <QPainter>
 
 namespace shardscope::ui {
@@ -38,7 +40,7 @@ void ElidedLabel::paintEvent(QPaintEvent* /*event*/)
     QPainter painter(this);
     painter.setPen(palette().color(isEnabled() ? QPalette::Active : QPalette::Disabled, foregroundRole()));
     painter.drawText(rect(), static_cast<int>(m_alignment) | Qt::TextSingleLine,
-        fontMetrics().elidedText(m_text, Qt::ElideMiddle, width()));
+        elidedText(m_text, fontMetrics(), width()));
 }
 
 } // namespace shardscope::ui
