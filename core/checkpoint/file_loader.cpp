@@ -12,11 +12,12 @@ namespace {
 
 using Loaded = Reading::Loaded;
 
-Loaded openOne(const Reading& reading, const CheckpointFile& file)
+Loaded openOne(Reading& reading, const CheckpointFile& file)
 {
     const bool isTemplate = !file.rank || file.rank->dp == 0; // of what a plan writes: kept whole
     const auto reduce = file.role == FileRole::OptimStates && !isTemplate ? withoutZeroPaddings : nullptr;
-    auto opened = TorchFile::open(reading.files, file.path, ReadMode::Tolerant, reading.job, reduce);
+    auto opened = TorchFile::open(
+        reading.files, file.path, ReadMode::Tolerant, reading.job, &reading.pickles, reduce);
     if (!opened)
         return {nullptr, std::move(opened).error()};
     return {std::move(*opened), std::nullopt};

@@ -23,6 +23,7 @@ struct Reading {
         std::optional<Error> error;
         [[nodiscard]] bool isThere() const { return content != nullptr || error.has_value(); }
     };
+    SharedPickles pickles{};
     std::vector<Loaded> prefetched{}; ///< by file: read ahead, and not yet part of the checkpoint
 
     void add(std::string_view code, Severity severity, std::string message, std::string where,

@@ -2,6 +2,7 @@
 #include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
+#include "core/base/parallel.h"
 #include "core/base/text.h"
 
 #include <algorithm>
@@ -250,12 +251,12 @@ private:
     {
         if (m_reading.depth == OpenDepth::Structure)
             return {};
-        constexpr uint32_t kBatch = 16;
-        for (uint32_t begin = 0; begin < m_out.modelFiles.size(); begin += kBatch) {
+        const uint32_t batchSize = std::min(2 * defaultJobs(), 16U);
+        for (uint32_t begin = 0; begin < m_out.modelFiles.size(); begin += batchSize) {
             SHARDSCOPE_CHECK(m_reading.job.poll());
             std::vector<FileId> batch;
             const uint32_t end
-                = std::min<uint32_t>(begin + kBatch, static_cast<uint32_t>(m_out.modelFiles.size()));
+                = std::min<uint32_t>(begin + batchSize, static_cast<uint32_t>(m_out.modelFiles.size()));
             for (uint32_t rank = begin; rank < end; ++rank) {
                 if (m_reading.content(m_out.modelFiles[rank]) == nullptr)
                     batch.push_back(m_out.modelFiles[rank]);

@@ -83,7 +83,7 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
     out.emplace_back("bf16.enabled", source.precision == "bf16" ? "true" : "false");
     out.emplace_back("fp16.enabled", source.precision == "fp16" ? "true" : "false");
     out.emplace_back("optimizer.type", configText(source, {"optimizer", "type"}));
-    out.emplace_back("param groups (count and order)", std::to_string(source.groups.size()));
+    out.emplace_back("param_groups", std::to_string(source.groups.size()) + ", in the same order");
     if (source.kind == CheckpointKind::Zero3) {
         out.emplace_back("zero_optimization.stage", "3");
         out.emplace_back("zero_optimization.sub_group_size", std::to_string(subGroupSize));

@@ -98,10 +98,35 @@ tl::unexpected<Error> inFile(Error error, const io::Path& path)
     return forward(std::move(error));
 }
 
+Result<FilePickle> pickleOf(std::string text, const io::Path& path, JobContext& job, SharedPickles* shared,
+    SharedPickles::Reduce reduce)
+{
+    if (shared != nullptr) {
+        FilePickle known = shared->find(text, reduce);
+        if (known.graph)
+            return known;
+    }
+    const auto stream = std::make_shared<const std::string>(std::move(text));
+    auto parsed = parsePickle(stream, PickleLimits(), job);
+    if (!parsed)
+        return inFile(std::move(parsed).error(), path);
+    SHARDSCOPE_CHECK(refuseForeignReferences(parsed->graph, path));
+    if (parsed->consumedBytes < stream->size())
+        parsed->findings.push_back({code::kTrailingData, Severity::Warning,
+            formatCount(stream->size() - parsed->consumedBytes)
+                + " bytes follow the end of the pickle; loaders ignore them",
+            "data.pkl", {"STOP at byte " + std::to_string(parsed->consumedBytes - 1)}});
+    if (reduce != nullptr)
+        parsed->graph = reduce(std::move(parsed->graph));
+    FilePickle pickle{
+        std::make_shared<const PickleGraph>(std::move(parsed->graph)), std::move(parsed->findings)};
+    return shared != nullptr ? shared->add(stream, reduce, std::move(pickle)) : pickle;
+}
+
 } // namespace
 
-Result<std::shared_ptr<const TorchFile>> TorchFile::open(
-    io::FileSystem& files, const io::Path& path, ReadMode mode, JobContext& job, Reduce reduce)
+Result<std::shared_ptr<const TorchFile>> TorchFile::open(io::FileSystem& files, const io::Path& path,
+    ReadMode mode, JobContext& job, SharedPickles* shared, SharedPickles::Reduce reduce)
 {
     SHARDSCOPE_CHECK(job.poll());
     SHARDSCOPE_TRY(const std::unique_ptr<io::ReadFile> file, files.openRead(path));
@@ -117,18 +142,9 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(
 
     TorchRecords records(*file, result->m_zip, mode);
     SHARDSCOPE_TRY(std::string stream, records.readPickle());
-    const uint64_t streamBytes = stream.size();
-    auto parsed = parsePickle(std::make_shared<const std::string>(std::move(stream)), PickleLimits(), job);
-    if (!parsed)
-        return inFile(std::move(parsed).error(), path);
-    SHARDSCOPE_CHECK(refuseForeignReferences(parsed->graph, path));
-    if (parsed->consumedBytes < streamBytes)
-        parsed->findings.push_back({code::kTrailingData, Severity::Warning,
-            formatCount(streamBytes - parsed->consumedBytes)
-                + " bytes follow the end of the pickle; loaders ignore them",
-            "data.pkl", {"STOP at byte " + std::to_string(parsed->consumedBytes - 1)}});
-    result->m_pickle = std::move(parsed->graph);
-    std::move(parsed->findings.begin(), parsed->findings.end(), std::back_inserter(result->m_findings));
+    SHARDSCOPE_TRY(FilePickle pickle, pickleOf(std::move(stream), path, job, shared, reduce));
+    result->m_pickle = std::move(pickle.graph);
+    std::move(pickle.findings.begin(), pickle.findings.end(), std::back_inserter(result->m_findings));
 
     SHARDSCOPE_TRY(result->m_bigEndian, records.readByteOrder());
     SHARDSCOPE_CHECK(records.checkFormat());
@@ -137,8 +153,6 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(
         result->m_findings.push_back(std::move(finding));
     SHARDSCOPE_CHECK(scanExtraPickles(*file, result->m_zip, records.unused(), result->m_findings, job));
     SHARDSCOPE_CHECK(file->checkUnchanged());
-    if (reduce != nullptr)
-        result->m_pickle = reduce(std::move(result->m_pickle));
     return std::shared_ptr<const TorchFile>(std::move(result));
 }
 
@@ -176,11 +190,11 @@ std::vector<StorageView> TorchFile::storagesInOrder() const
     // The arena grows as the stream is read, so that node order is the unpickler's order.
     std::vector<StorageView> storages;
     std::unordered_set<std::string_view> seen;
-    for (uint32_t i = 0; i < m_pickle.nodeCount(); ++i) {
+    for (uint32_t i = 0; i < m_pickle->nodeCount(); ++i) {
         const NodeId node{i};
-        if (m_pickle.kind(node) != NodeKind::PersistentId)
+        if (m_pickle->kind(node) != NodeKind::PersistentId)
             continue;
-        const auto storage = asStorage(m_pickle, node);
+        const auto storage = asStorage(*m_pickle, node);
         if (storage && seen.insert(storage->key).second)
             storages.push_back(*storage);
     }

@@ -3,6 +3,7 @@
 
 #include "core/torchfile/pickle_machine.h"
 #include "core/torchfile/pickle_values.h"
+#include "core/torchfile/shared_pickles.h"
 #include "core/torchfile/zip_directory.h"
 
 #include <memory>
@@ -24,16 +25,15 @@ struct TensorExtent {
 class TorchFile
 {
 public:
-    /// What to keep of a parsed pickle: for readers of many files that need little of each.
-    using Reduce = PickleGraph (*)(PickleGraph);
-
-    static Result<std::shared_ptr<const TorchFile>> open(
-        io::FileSystem& files, const io::Path& path, ReadMode mode, JobContext& job, Reduce reduce = nullptr);
+    /// `shared` (optional): pickles of files opened before; `reduce`: what to keep of this one.
+    static Result<std::shared_ptr<const TorchFile>> open(io::FileSystem& files, const io::Path& path,
+        ReadMode mode, JobContext& job, SharedPickles* shared = nullptr,
+        SharedPickles::Reduce reduce = nullptr);
 
     [[nodiscard]] const io::Path& path() const { return m_path; }
     [[nodiscard]] const io::FileIdentity& identity() const { return m_identity; }
     [[nodiscard]] const ZipDirectory& zip() const { return m_zip; }
-    [[nodiscard]] const PickleGraph& pickle() const { return m_pickle; }
+    [[nodiscard]] const PickleGraph& pickle() const { return *m_pickle; }
     /// Of the archive, its version and byteorder records, and the pickle.
     [[nodiscard]] const std::vector<Finding>& findings() const { return m_findings; }
     [[nodiscard]] bool isBigEndian() const { return m_bigEndian; }
@@ -48,7 +48,7 @@ private:
     io::Path m_path;
     io::FileIdentity m_identity;
     ZipDirectory m_zip;
-    PickleGraph m_pickle;
+    std::shared_ptr<const PickleGraph> m_pickle;
     std::vector<Finding> m_findings;
     bool m_bigEndian = false;
 };

@@ -141,3 +141,12 @@ TEST_CASE("the samples are recognised for what they are")
         CHECK(checkpoint->deepspeedVersion == "0.19.8");
     }
 }
+
+TEST_CASE("an opened checkpoint keeps what its ranks have in common once")
+{
+    const CheckpointPtr checkpoint = openSample("zero3-w4", "global_step5");
+    const auto pickle = [&](FileId file) { return &checkpoint->file(file).content->pickle(); };
+    REQUIRE(checkpoint->modelFiles.size() == 4);
+    CHECK(pickle(checkpoint->modelFiles[1]) == pickle(checkpoint->modelFiles[3]));
+    CHECK(pickle(checkpoint->modelFiles[0]) != pickle(checkpoint->modelFiles[1]));
+}
