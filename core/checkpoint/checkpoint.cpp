@@ -95,7 +95,7 @@ const WholeTensor* Checkpoint::wholeOf(ParamId param) const
 
 std::optional<ParamId> Checkpoint::findParam(std::string_view name) const
 {
-    const auto found = paramByName.find(std::string(name));
+    const auto found = paramByName.find(name);
     return found == paramByName.end() ? std::nullopt : std::optional(found->second);
 }
 

@@ -3,6 +3,7 @@
 
 #include "core/base/finding.h"
 #include "core/base/ids.h"
+#include "core/base/string_hash.h"
 #include "core/io/file_system.h"
 #include "core/partition/flat_partition.h"
 #include "core/tensor/dtype.h"
@@ -12,7 +13,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 namespace shardscope {
@@ -138,7 +138,7 @@ struct WholeTensor {
     std::string state = "weight";
     DType dtype = DType::Float32;
     StoredRun run;
-    std::vector<uint64_t> strides; ///< elements; row-major unless `contiguous` is false
+    std::vector<uint64_t> strides; ///< elements; empty when `contiguous`: row-major then
     bool contiguous = true;
 };
 
@@ -199,7 +199,7 @@ struct Checkpoint {
     std::vector<FlatUnit> units;
     std::vector<WholeTensor> whole;     ///< ascending by param, at most one per parameter: wholeOf() searches it
     std::vector<ParamGroup> groups;
-    std::unordered_map<std::string, ParamId> paramByName;
+    StringMap<ParamId> paramByName;
 
     /// The whole tensor of a parameter, or null.
     [[nodiscard]] const WholeTensor* wholeOf(ParamId param) const;

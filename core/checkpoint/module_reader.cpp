@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace shardscope {
@@ -29,6 +29,10 @@ public:
         readFrozenShapes();
         readSharedNames();
         const auto items = mappingItems(m_graph, lookup(m_graph, m_reading.modelRoot, "module"));
+        if (weightsAreWhole) {
+            m_byExtent.reserve(items.size() / 2);
+            m_reading.out.whole.reserve(items.size() / 2);
+        }
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             if (const auto name = asString(m_graph, items[i]))
                 readEntry(std::string(*name), items[i + 1], weightsAreWhole);
@@ -100,8 +104,8 @@ private:
             return;
         }
         if (!known && !isBuffer && weightsAreWhole) {
-            if (const auto owner = m_byExtent.find(extentKey(*tensor)); owner != m_byExtent.end()) {
-                addAlias(name, m_reading.out.params[index(owner->second)].name, &tensor->sizes);
+            if (const auto owner = sameExtent(*tensor)) {
+                addAlias(name, m_reading.out.params[index(*owner)].name, &tensor->sizes);
                 return;
             }
         }
@@ -156,18 +160,42 @@ private:
         WholeTensor whole;
         whole.param = param;
         whole.dtype = tensor.dtype;
-        whole.strides = tensor.strides;
         whole.contiguous = tensor.isContiguous();
+        if (!whole.contiguous)
+            whole.strides = tensor.strides;
         whole.run = {out.rank0Model, extent->record, extent->byteOffset, out.params[index(param)].elements};
         if (whole.run.elements > 0) // empty tensors share an address without being tied
-            m_byExtent.emplace(extentKey(tensor), param);
+            m_byExtent.emplace(hashOf(tensor), Extent{tensor.storage.key, tensor.storageOffset, param});
         out.whole.push_back(std::move(whole));
     }
 
-    using ExtentKey = std::tuple<std::string, uint64_t, Shape>;
-    static ExtentKey extentKey(const TensorView& tensor)
+    /// Where a parameter's tensor lies; its shape is the parameter's. The key is the graph's.
+    struct Extent {
+        std::string_view storage;
+        uint64_t offset = 0;
+        ParamId param = kNoParam;
+    };
+
+    static uint64_t hashOf(const TensorView& tensor)
     {
-        return {std::string(tensor.storage.key), tensor.storageOffset, tensor.sizes};
+        uint64_t hash = StringHash()(tensor.storage.key);
+        const auto mix = [&](uint64_t number) { hash = (hash ^ number) * 0x9E3779B97F4A7C15u; };
+        mix(tensor.storageOffset);
+        for (const uint64_t size : tensor.sizes)
+            mix(size);
+        return hash;
+    }
+
+    [[nodiscard]] std::optional<ParamId> sameExtent(const TensorView& tensor) const
+    {
+        const auto [begin, end] = m_byExtent.equal_range(hashOf(tensor));
+        for (auto at = begin; at != end; ++at) {
+            const Extent& extent = at->second;
+            if (extent.storage == tensor.storage.key && extent.offset == tensor.storageOffset
+                && m_reading.out.params[index(extent.param)].shape == tensor.sizes)
+                return extent.param;
+        }
+        return std::nullopt;
     }
 
     /// Frozen parameters that `module` does not list (excluded at save, or zero-element ones that were left
@@ -185,7 +213,7 @@ private:
     std::unordered_set<std::string> m_buffers;
     std::map<std::string, Shape> m_frozen;
     std::map<std::string, std::string> m_shared;
-    std::map<ExtentKey, ParamId> m_byExtent;
+    std::unordered_multimap<uint64_t, Extent> m_byExtent; ///< by hashOf()
 };
 
 } // namespace
@@ -210,6 +238,17 @@ ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole 
     return entry->second;
 }
 
+void reserveParameters(const Reading& reading)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    if (file == nullptr)
+        return;
+    const PickleGraph& graph = file->pickle();
+    const size_t count = mappingItems(graph, lookup(graph, reading.modelRoot, "module")).size() / 2;
+    reading.out.params.reserve(count);
+    reading.out.paramByName.reserve(count);
+}
+
 void readModule(Reading& reading, bool weightsAreWhole)
 {
     if (reading.content(reading.out.rank0Model) != nullptr)
@@ -227,6 +266,10 @@ std::optional<std::vector<std::vector<NamedShape>>> readParamShapes(const Readin
         return std::nullopt;
     std::vector<std::vector<NamedShape>> out;
     std::unordered_set<std::string_view> seen; // a parameter lies in one place
+    size_t count = 0;
+    for (const NodeId entry : sequenceItems(graph, list))
+        count += mappingItems(graph, entry).size() / 2;
+    seen.reserve(count);
     for (const NodeId entry : sequenceItems(graph, list)) {
         if (!isMapping(graph, entry))
             return std::nullopt;
@@ -238,7 +281,7 @@ std::optional<std::vector<std::vector<NamedShape>>> readParamShapes(const Readin
             auto shape = asShape(graph, items[i + 1]);
             if (!name || !shape || !elementCount(*shape) || !seen.emplace(*name).second)
                 return std::nullopt;
-            group.push_back({std::string(*name), std::move(*shape)});
+            group.push_back({*name, std::move(*shape)});
         }
     }
     return out;

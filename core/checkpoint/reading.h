@@ -67,6 +67,8 @@ void readModelHeader(Reading& reading);
 /// no mapping.
 NodeId configValue(const Reading& reading, std::initializer_list<std::string_view> path);
 
+/// Makes room for the parameters that the model file names, so that adding them moves none.
+void reserveParameters(const Reading& reading);
 /// Adds one parameter; the index of the old one when the name is known.
 ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole role);
 /// Parameters, buffers, frozen ones and aliases from the model file; whole tensors when `weightsAreWhole`
@@ -75,7 +77,7 @@ void readModule(Reading& reading, bool weightsAreWhole);
 /// The entries of `param_shapes`: names and shapes in flat order. Nothing when it is absent, malformed or
 /// names a parameter twice.
 struct NamedShape {
-    std::string name;
+    std::string_view name; ///< lives as long as the model file's content
     Shape shape;
 };
 std::optional<std::vector<std::vector<NamedShape>>> readParamShapes(const Reading& reading);

@@ -24,6 +24,7 @@ public:
     void run()
     {
         auto shapes = readParamShapes(m_reading);
+        reserveParameters(m_reading);
         if (!shapes)
             return m_reading.noModel({ErrorCode::Damaged,
                 "the model file has no usable `param_shapes`, so no parameter can be placed",
@@ -99,7 +100,8 @@ private:
             unit.group = static_cast<int32_t>(g);
             std::vector<uint64_t> elements;
             for (const NamedShape& entry : shapes[g]) {
-                const ParamId id = addParameter(m_reading, entry.name, entry.shape, ParamRole::Trainable);
+                const ParamId id
+                    = addParameter(m_reading, std::string(entry.name), entry.shape, ParamRole::Trainable);
                 Parameter& param = m_out.params[index(id)];
                 param.group = unit.group;
                 param.unit = UnitId{g};

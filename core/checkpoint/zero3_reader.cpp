@@ -29,6 +29,7 @@ public:
     Status run()
     {
         const auto shapes = readParamShapes(m_reading);
+        reserveParameters(m_reading);
         if (!shapes) {
             m_reading.noModel({ErrorCode::Damaged,
                 "no model file has a usable `param_shapes`, so no parameter can be placed",
@@ -109,7 +110,8 @@ private:
         std::vector<uint64_t> elements;
         const UnitId unitId{static_cast<uint32_t>(m_out.units.size())};
         for (const NamedShape& entry : shapes) {
-            const ParamId id = addParameter(m_reading, entry.name, entry.shape, ParamRole::Trainable);
+            const ParamId id
+                = addParameter(m_reading, std::string(entry.name), entry.shape, ParamRole::Trainable);
             Parameter& param = m_out.params[index(id)];
             param.group = unit.group;
             param.unit = unitId;

@@ -13,7 +13,7 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kChecksEvery = 4096;
-constexpr uint64_t kBytesPerNode = 12; ///< of a stream, about, as torch writes them
+constexpr uint64_t kBytesPerNode = 8; ///< of a stream, about, as torch writes them
 constexpr uint64_t kBytesPerLink = 2; ///< at the densest: a list of small integers
 constexpr std::string_view kWouldRun = ", which would run in Python";
 constexpr uint64_t kLargestStream = 0xFFFFFFFFu; ///< nodes keep 32-bit source offsets
