@@ -164,7 +164,8 @@ private:
         if (!whole.contiguous)
             whole.strides = tensor.strides;
         whole.run = {out.rank0Model, extent->record, extent->byteOffset, out.params[index(param)].elements};
-        if (whole.run.elements > 0) // empty tensors share an address without being tied
+        // Empty tensors share an address without being tied; of several at one place the first is the owner.
+        if (whole.run.elements > 0 && !sameExtent(tensor))
             m_byExtent.emplace(hashOf(tensor), Extent{tensor.storage.key, tensor.storageOffset, param});
         out.whole.push_back(std::move(whole));
     }

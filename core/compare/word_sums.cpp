@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Half of the time of a reshard goes by here, so the sums are taken in vectors.
+// Nothing else that a reshard computes itself takes as long, so the sums are taken in vectors.
 #include "core/compare/word_sums.h"
 
 #include <cstring>
@@ -120,12 +120,6 @@ SHARDSCOPE_INLINE Digest sumAny(
 {
     return sumAny<4>(key, wordBytes, first, bytes);
 }
-
-[[gnu::target("avx512f,avx512dq,avx512vl,prefer-vector-width=512")]] Digest sumWithAvx512(
-    const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
-{
-    return sumAny<8>(key, wordBytes, first, bytes);
-}
 #endif
 
 } // namespace
@@ -139,8 +133,6 @@ Digest sumWordsPlainly(
 Digest sumWords(const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
 {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
-        return sumWithAvx512(key, wordBytes, first, bytes);
     if (__builtin_cpu_supports("avx2"))
         return sumWithAvx2(key, wordBytes, first, bytes);
 #endif

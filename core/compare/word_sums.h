@@ -5,12 +5,12 @@
 
 namespace shardscope {
 
-/// The sum of term(i, v) of fingerprint.h over `bytes`, taken as little-endian words of `wordBytes` bytes (1,
-/// 2, 4 or 8), the first of them being number `first`. Uses the widest vectors that the processor has; the
-/// result does not depend on them.
+/// The sum of term(i, v) of fingerprint.h over `bytes`, taken as little-endian words of `wordBytes` bytes
+/// (1, 2, 4 or 8), the first of them being number `first`. Uses AVX2 where the processor has it; the result
+/// does not depend on that.
 Digest sumWords(const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes);
 
-/// The same without vectors of more than the processor family's basic width: what other machines compute.
+/// The same as processors without AVX2 compute it.
 Digest sumWordsPlainly(
     const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes);
 

@@ -15,7 +15,7 @@ struct WrittenFile {
     std::string path; ///< relative to the target
     uint64_t bytes = 0;
     std::string sha256;
-    io::Xxh3Digest xxh3; ///< for reading back within the run: a third of the processor's time of sha256
+    io::Xxh3Digest xxh3; ///< for reading back within the run
     std::vector<WrittenRecord> records;
 };
 
