@@ -86,6 +86,13 @@ std::string_view fileStatusName(FileStatus status)
     return "damaged";
 }
 
+UnitState::Place UnitState::placeOf(const FlatPiece& piece) const
+{
+    if (!perParam.empty())
+        return piece.param < perParam.size() ? Place{perParam[piece.param], piece.paramOffset} : Place{};
+    return piece.rank < perRank.size() ? Place{perRank[piece.rank], piece.flatOffset} : Place{};
+}
+
 const WholeTensor* Checkpoint::wholeOf(ParamId param) const
 {
     const auto found = std::lower_bound(whole.begin(), whole.end(), param,

@@ -112,13 +112,29 @@ struct UnitState {
     std::string name;
     DType dtype = DType::Float32;
     bool lean = false; ///< stored without padding (ZeRO-1/2 fp32 masters)
-    std::vector<StoredRun> perRank; ///< index = dp rank
+    /// Index = dp rank. Whole units: one entry that stands for all (no record), present when any part is.
+    std::vector<StoredRun> perRank;
+    /// Whole units only: where each parameter's own tensor lies, by position in FlatUnit::params.
+    std::vector<StoredRun> perParam;
+
+    struct Place {
+        StoredRun run; ///< absent where nothing is stored
+        uint64_t offset = 0; ///< first element of the piece inside the run
+    };
+    /// Where a piece of the unit's partition is stored. `param` is a position in FlatUnit::params.
+    [[nodiscard]] Place placeOf(const FlatPiece& piece) const;
 };
 
-enum class UnitKind { Group, SubGroup, Frozen };
+/// Whole: a param group whose states are tensors of their own, one per parameter and unpartitioned (universal
+/// folders, stage 0). Its partition has one rank and no padding: an order to draw and walk, no buffer on disk.
+enum class UnitKind { Group, SubGroup, Frozen, Whole };
+
+/// How an optimizer keeps its step: torch's Adam as a 0-dim tensor, DeepSpeed's as an int, Apex nowhere but in
+/// the group's options.
+enum class StepForm { Absent, Integer, Real, Tensor };
 
 /// A ZeRO-1/2 param group, a ZeRO-3 sub-group, or a frozen ZeRO-3 parameter: what is flattened and
-/// partitioned as one.
+/// partitioned as one. Or a group of tensors stored whole (UnitKind::Whole).
 struct FlatUnit {
     UnitKind kind = UnitKind::Group;
     int32_t group = -1; ///< param group; -1 for frozen
@@ -127,9 +143,14 @@ struct FlatUnit {
     FlatPartition partition;
     std::vector<UnitState> states;
     std::optional<double> step; ///< the unit's optimizer step, as a number, from rank 0
+    StepForm stepForm = StepForm::Absent;
+    DType stepType = DType::Float32; ///< of a step that is a tensor
     /// rank 0's optimizer state entry for this unit (mapping node in the rank-0 optimizer file), kNoNode when
     /// absent
     NodeId stateNode = kNoNode;
+
+    /// Whether ranks hold flat buffers of it that carry a number, so that flat addresses lead into it.
+    [[nodiscard]] bool isFlat() const { return kind == UnitKind::Group || kind == UnitKind::SubGroup; }
 };
 
 /// A tensor that one file holds whole: ZeRO-1/2's 16-bit copies, frozen parameters and buffers.
@@ -191,7 +212,9 @@ struct Checkpoint {
 
     std::vector<CheckpointFile> files;
     FileId rank0Model = kNoFile;
-    FileId rank0Optim = kNoFile;
+    FileId rank0Optim = kNoFile; ///< universal: zero/optimizer_state.pt
+    /// In rank 0's optimizer file: the mapping that holds `loss_scaler` and the like.
+    NodeId optimWrapper = kNoNode;
     std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile where missing
     std::vector<FileId> modelFiles; ///< ZeRO-3: index = dp rank; else one entry
 

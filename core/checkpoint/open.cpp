@@ -238,6 +238,8 @@ private:
         else if (m_out.rank0Optim != kNoFile)
             loadFile(m_reading, m_out.rank0Optim);
         markUnread();
+        if (const TorchFile* optim = m_reading.content(m_out.rank0Optim))
+            m_out.optimWrapper = lookup(optim->pickle(), optim->pickle().root(), "optimizer_state_dict");
         if (m_out.kind == CheckpointKind::Unknown) {
             m_reading.noModel({ErrorCode::Damaged, "no optimizer file tells what kind of checkpoint this is",
                 m_out.tagFolder.string(), {}});
@@ -288,8 +290,7 @@ private:
         if (optim == nullptr)
             return;
         const PickleGraph& graph = optim->pickle();
-        const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
-        if (const auto scaler = asObject(graph, lookup(graph, wrapper, "loss_scaler")))
+        if (const auto scaler = asObject(graph, lookup(graph, m_out.optimWrapper, "loss_scaler")))
             m_out.lossScale = asNumber(graph, lookup(graph, scaler->attributes, "cur_scale"));
     }
 

@@ -89,6 +89,11 @@ std::optional<StoredRun> flatRun(const Reading& reading, FileId file, NodeId ten
 std::vector<uint8_t> readScalar(
     const Reading& reading, const io::Path& path, uint64_t offset, uint32_t bytes);
 
+/// Whether a step is kept as an int, a number or a tensor.
+void setStepForm(const PickleGraph& graph, NodeId value, FlatUnit& unit);
+/// The number that a value is, or that a tensor of one element in `file` holds.
+std::optional<double> scalarOf(const Reading& reading, FileId file, NodeId value);
+
 /// Per param group of the torch optimizer state: options and the state keys ("params") it lists.
 struct GroupEntry {
     NodeId options = kNoNode;

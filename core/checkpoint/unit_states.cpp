@@ -132,6 +132,21 @@ bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::v
     return !seen;
 }
 
+} // namespace
+
+void setStepForm(const PickleGraph& graph, NodeId value, FlatUnit& unit)
+{
+    if (looksLikeTensor(graph, value)) {
+        unit.stepForm = StepForm::Tensor;
+        if (const auto tensor = asTensor(graph, value))
+            unit.stepType = tensor->dtype;
+    } else if (asInteger(graph, value)) {
+        unit.stepForm = StepForm::Integer;
+    } else if (asNumber(graph, value)) {
+        unit.stepForm = StepForm::Real;
+    }
+}
+
 std::optional<double> scalarOf(const Reading& reading, FileId file, NodeId value)
 {
     const TorchFile* content = reading.content(file);
@@ -146,8 +161,6 @@ std::optional<double> scalarOf(const Reading& reading, FileId file, NodeId value
     const auto bytes = readScalar(reading, content->path(), extent->byteOffset, itemSize(tensor->dtype));
     return bytes.empty() ? std::nullopt : std::optional(elementAsDouble(tensor->dtype, bytes.data()));
 }
-
-} // namespace
 
 std::vector<uint8_t> readScalar(const Reading& reading, const io::Path& path, uint64_t offset, uint32_t bytes)
 {
@@ -247,8 +260,10 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<St
         if (!name)
             continue;
         if (!isFlatState(graph, *name, items[i + 1])) {
-            if (*name == "step")
+            if (*name == "step") {
                 unit.step = scalarOf(reading, guide->file, items[i + 1]);
+                setStepForm(graph, items[i + 1], unit);
+            }
             continue;
         }
         if (!followsPartition(reading, unit, perRank, *name)) {

@@ -135,6 +135,14 @@ void addUnitRuns(const TensorTable& table, const FlatUnit& unit, FileId file, st
     for (uint32_t s = 0; s < unit.states.size(); ++s) {
         const UnitState& state = unit.states[s];
         const uint32_t item = itemSize(state.dtype);
+        for (uint32_t at = 0; at < state.perParam.size(); ++at) {
+            const StoredRun& run = state.perParam[at];
+            if (run.file == file && run.elements > 0)
+                out.push_back(
+                    {run.byteOffset, run.elements * item, table.indexOf(unit.params[at], s), item, 0});
+        }
+        if (!state.perParam.empty())
+            continue;
         for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
             const StoredRun& run = state.perRank[rank];
             if (run.file != file)

@@ -42,8 +42,7 @@ void addGroupScalars(const Checkpoint& checkpoint, const ParamGroup& group, Dige
 void addScaler(const Checkpoint& checkpoint, Digest& sum)
 {
     const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
-    const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
-    const NodeId scaler = lookup(graph, wrapper, "loss_scaler");
+    const NodeId scaler = lookup(graph, checkpoint.optimWrapper, "loss_scaler");
     const auto object = scaler == kNoNode ? std::nullopt : asObject(graph, scaler);
     if (!object || object->attributes == kNoNode)
         return;

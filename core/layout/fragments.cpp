@@ -55,8 +55,7 @@ bool visitStored(Fragment fragment, const StoredRun& run, uint64_t stored,
 bool visitPiece(const FlatUnit& unit, UnitId unitId, const UnitState& state, const FlatPiece& piece,
     const std::function<bool(const Fragment&)>& visit)
 {
-    static const StoredRun kAbsent;
-    const StoredRun& run = piece.rank < state.perRank.size() ? state.perRank[piece.rank] : kAbsent;
+    const auto [run, offset] = state.placeOf(piece);
     Fragment fragment;
     fragment.param = unit.params[piece.param];
     fragment.paramOffset = piece.paramOffset;
@@ -65,9 +64,8 @@ bool visitPiece(const FlatUnit& unit, UnitId unitId, const UnitState& state, con
     fragment.flatOffset = piece.flatOffset;
     fragment.elements = piece.elements;
     fragment.dtype = state.dtype;
-    fragment.byteOffset = run.byteOffset + piece.flatOffset * itemSize(state.dtype);
-    return visitStored(
-        fragment, run, run.elements > piece.flatOffset ? run.elements - piece.flatOffset : 0, visit);
+    fragment.byteOffset = run.byteOffset + offset * itemSize(state.dtype);
+    return visitStored(fragment, run, run.elements > offset ? run.elements - offset : 0, visit);
 }
 
 void forEachWholeFragment(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,

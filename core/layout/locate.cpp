@@ -37,7 +37,7 @@ Location locateElement(const Checkpoint& checkpoint, const StateSource& source, 
     forEachFragmentOf(checkpoint, source, element, element + 1, [&](const Fragment& fragment) {
         if (source.whole == nullptr) {
             const FlatUnit& unit = checkpoint.units[index(source.unit)];
-            if (unit.kind != UnitKind::Frozen) {
+            if (unit.isFlat()) {
                 FlatAddress flat;
                 flat.rank = fragment.rank;
                 flat.subgroup = unit.kind == UnitKind::SubGroup;
@@ -101,7 +101,7 @@ Result<Location> locateInUnit(
         location.paddingStored = true;
         setFile(location, checkpoint, run.file, run.byteOffset + offset * itemSize(state.dtype));
     }
-    if (unit.kind != UnitKind::Frozen) {
+    if (unit.isFlat()) {
         const bool subgroup = unit.kind == UnitKind::SubGroup;
         location.flat = FlatAddress{{rank, 0, 0}, subgroup,
             subgroup ? unit.subgroup.value_or(0) : static_cast<uint32_t>(unit.group), offset,
@@ -151,6 +151,14 @@ Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t 
         const auto& states = checkpoint.units[unit].states;
         for (uint32_t i = 0; i < states.size(); ++i) {
             const uint64_t itemBytes = itemSize(states[i].dtype);
+            for (uint32_t at = 0; at < states[i].perParam.size(); ++at) {
+                const StoredRun& run = states[i].perParam[at];
+                if (contains(run, file, byte, itemBytes))
+                    return locateInUnit(checkpoint, UnitId{unit}, i, 0,
+                        checkpoint.units[unit].partition.paramStart(at) + (byte - run.byteOffset) / itemBytes);
+            }
+            if (!states[i].perParam.empty())
+                continue;
             if (rank >= states[i].perRank.size() || !contains(states[i].perRank[rank], file, byte, itemBytes))
                 continue;
             const uint64_t offset = (byte - states[i].perRank[rank].byteOffset) / itemBytes;

@@ -91,6 +91,9 @@ MapCell MapQuery::cellOf(const FlatPiece& piece) const
     }
     if (cell.kind == CellKind::Param && piece.flatOffset >= storedOn(piece.rank))
         cell.kind = CellKind::Missing;
+    const auto& perParam = flat().states[m_state].perParam;
+    if (cell.kind == CellKind::Param && !perParam.empty() && !perParam[piece.param].isPresent())
+        cell.kind = CellKind::Missing;
     cell.param = flat().params[piece.param];
     cell.paramOffset = piece.paramOffset;
     cell.paramClass = m_looks[piece.param].paramClass;

@@ -13,6 +13,14 @@ Status checkRunsPresent(const Checkpoint& source)
 {
     for (const FlatUnit& unit : source.units) {
         for (const UnitState& state : unit.states) {
+            for (size_t at = 0; at < state.perParam.size(); ++at) {
+                const Parameter& param = source.params[index(unit.params[at])];
+                if (!state.perParam[at].isPresent() && param.elements > 0)
+                    return fail(ErrorCode::Refused,
+                        "state `" + state.name + "` of parameter `" + toValidUtf8(param.name)
+                            + "` is not there, so it cannot be carried",
+                        source.tagFolder.string());
+            }
             for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
                 if (state.perRank[rank].isPresent() || unit.partition.partitionElements() == 0)
                     continue;

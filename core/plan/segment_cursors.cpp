@@ -105,10 +105,13 @@ private:
         const uint64_t elements
             = std::min(piece.paramOffset + piece.elements - element, m_piece.elements - m_pieceDone);
         const UnitState& state = stateOf(id);
-        const StoredRun& run = state.perRank[position.rank];
+        FlatPiece here = piece;
+        here.flatOffset = position.flatOffset;
+        here.paramOffset = element;
+        const auto [run, offset] = state.placeOf(here);
         const uint32_t item = itemSize(state.dtype);
         segment = Segment{(*m_target->sourceOfFile)[index(run.file)], run.record,
-            run.byteOffset + position.flatOffset * item, elements * item, m_target->tensorOf(id), element};
+            run.byteOffset + offset * item, elements * item, m_target->tensorOf(id), element};
         m_pieceDone += elements;
     }
 

@@ -15,6 +15,8 @@ std::string unitText(const Checkpoint& checkpoint, const FlatUnit& unit)
         return "frozen "
             + printable(unit.params.empty() ? "" : checkpoint.params[index(unit.params.front())].name);
     std::string out = fmt::format("group {}", unit.group);
+    if (unit.kind == UnitKind::Whole)
+        return out + ", whole tensors";
     if (unit.subgroup)
         out += fmt::format(", sub-group {}", *unit.subgroup);
     return out;
@@ -70,11 +72,12 @@ std::vector<std::string> fragmentCells(const Checkpoint& checkpoint, const Fragm
     std::string flat = "whole";
     if (fragment.unit != kNoUnit) {
         const FlatUnit& unit = checkpoint.units[index(fragment.unit)];
-        flat = unit.kind == UnitKind::Frozen
-            ? rankText(fragment.rank) + " (frozen)"
-            : formatAddress(FlatAddress{fragment.rank, unit.subgroup.has_value(),
-                unit.subgroup.value_or(static_cast<uint32_t>(unit.group)), fragment.flatOffset,
-                fragment.state});
+        flat = unit.kind == UnitKind::Frozen ? rankText(fragment.rank) + " (frozen)"
+            : unit.kind == UnitKind::Whole ? std::string("whole")
+                                           : formatAddress(FlatAddress{fragment.rank,
+                                               unit.subgroup.has_value(),
+                                               unit.subgroup.value_or(static_cast<uint32_t>(unit.group)),
+                                               fragment.flatOffset, fragment.state});
     }
     return {formatAddress(address), formatCount(fragment.elements), flat, place, formatCount(fragment.bytes)};
 }

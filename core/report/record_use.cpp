@@ -16,7 +16,7 @@ bool holds(const StoredRun& run, FileId file, size_t records)
 std::string unitAddress(
     const Checkpoint& checkpoint, const FlatUnit& unit, const UnitState& state, uint32_t rank)
 {
-    if (unit.kind == UnitKind::Frozen && !unit.params.empty()) {
+    if (!unit.isFlat() && !unit.params.empty()) {
         const auto piece = unit.partition.pieceAt(rank, 0);
         const std::string& name = checkpoint.params[index(unit.params.front())].name;
         if (!piece || piece->isPadding())
@@ -49,6 +49,11 @@ RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId 
     const uint32_t rank = entry.rank ? entry.rank->dp : 0;
     for (const FlatUnit& unit : checkpoint.units) {
         for (const UnitState& state : unit.states) {
+            for (size_t at = 0; at < state.perParam.size(); ++at) {
+                if (holds(state.perParam[at], file, out.records.size()))
+                    out.usedBy[state.perParam[at].record].push_back(formatAddress(
+                        ParamAddress{checkpoint.params[index(unit.params[at])].name, state.name, std::nullopt}));
+            }
             if (entry.rank && rank < state.perRank.size()
                 && holds(state.perRank[rank], file, out.records.size()))
                 out.usedBy[state.perRank[rank].record].push_back(unitAddress(checkpoint, unit, state, rank));

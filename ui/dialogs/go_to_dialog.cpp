@@ -20,7 +20,7 @@ UnitId unitOf(const Checkpoint& checkpoint, const FlatAddress& address)
 {
     for (size_t i = 0; i < checkpoint.units.size(); ++i) {
         const FlatUnit& unit = checkpoint.units[i];
-        if (unit.kind == UnitKind::Frozen)
+        if (!unit.isFlat())
             continue;
         const bool same = address.subgroup ? unit.subgroup == address.group
                                            : unit.group == static_cast<int32_t>(address.group);

@@ -18,10 +18,10 @@ SelectedThing selectedThingAt(const MapSource& source, MapSource::Point point)
     thing.block = FlatBlock{place.rank, place.rank + 1, place.offset, place.offset + (cell.end - cell.begin)};
     const bool inFile = cell.kind == CellKind::Param || cell.kind == CellKind::PaddingStored;
     if (inFile) {
-        const auto& run = source.state().perRank[place.rank];
+        const auto [run, offset] = source.storedAt(cell, place);
         thing.file = run.file;
         thing.record = run.record;
-        thing.byte = run.byteOffset + place.offset * itemSize(source.state().dtype);
+        thing.byte = run.byteOffset + offset * itemSize(source.state().dtype);
     }
     return thing;
 }

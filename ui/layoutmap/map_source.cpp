@@ -83,6 +83,14 @@ MapSource::Place MapSource::placeOf(uint32_t row, uint64_t element) const
     return {static_cast<uint32_t>(element / length), element % length};
 }
 
+UnitState::Place MapSource::storedAt(const MapCell& cell, Place place) const
+{
+    FlatPiece piece{.rank = place.rank, .paramOffset = cell.paramOffset, .flatOffset = place.offset};
+    if (cell.param != kNoParam)
+        piece.param = checkpoint().params[index(cell.param)].indexInUnit;
+    return state().placeOf(piece);
+}
+
 MapSource::Point MapSource::pointOf(uint32_t rank, uint64_t offset) const
 {
     if (projection() == MapQuery::Projection::Partitions) {

@@ -47,6 +47,8 @@ public:
         uint64_t offset = 0;
     };
     [[nodiscard]] Place placeOf(uint32_t row, uint64_t element) const;
+    /// The run that stores a cell which begins at `place`, and where in it.
+    [[nodiscard]] UnitState::Place storedAt(const MapCell& cell, Place place) const;
     struct Point {
         uint32_t row = 0;
         uint64_t element = 0;

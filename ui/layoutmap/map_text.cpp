@@ -81,6 +81,9 @@ QString MapText::unitName(const Checkpoint& checkpoint, UnitId unitId)
             = unit.params.empty() ? QString() : fromText(checkpoint.params[index(unit.params[0])].name);
         return tr("Frozen %1 · %2").arg(name, elements);
     }
+    if (unit.kind == UnitKind::Whole) {
+        return tr("Group %1, whole tensors · %2").arg(unit.group).arg(elements);
+    }
     if (unit.subgroup) {
         return tr("Group %1, sub-group %2 · %3").arg(unit.group).arg(*unit.subgroup).arg(elements);
     }
@@ -98,7 +101,7 @@ QString MapText::headline(const MapSource& source, const MapCell& cell)
 
 QString MapText::storage(const MapSource& source, const MapCell& cell, MapSource::Place place)
 {
-    const auto& run = source.state().perRank[place.rank];
+    const auto [run, offset] = source.storedAt(cell, place);
     if (cell.kind == CellKind::PaddingImplied) {
         return tr("not stored: nothing to read");
     }
@@ -110,7 +113,7 @@ QString MapText::storage(const MapSource& source, const MapCell& cell, MapSource
         return tr("%1 · %2").arg(
             fromText(source.checkpoint().file(run.file).name), bytesText((cell.end - cell.begin) * size));
     }
-    const uint64_t first = run.byteOffset + place.offset * size;
+    const uint64_t first = run.byteOffset + offset * size;
     const uint64_t bytes = (cell.end - cell.begin) * size;
     return tr("%1 · bytes %2 to %3 (%4)")
         .arg(fromText(source.checkpoint().file(run.file).name), count(first), count(first + bytes),

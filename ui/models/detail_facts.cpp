@@ -134,7 +134,7 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
         address.rank = RankCoordinate{rank, 0, 0};
         address.subgroup = unit.subgroup.has_value();
         address.group = unit.subgroup.value_or(static_cast<uint32_t>(std::max(0, unit.group)));
-        if (unit.kind != UnitKind::Frozen)
+        if (unit.isFlat())
             section.facts.append({Words::tr("Address"), toText(formatAddress(address)), true});
         details.sections.append(section);
     }

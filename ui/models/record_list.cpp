@@ -34,6 +34,15 @@ void markUnits(const Checkpoint& checkpoint, FileId file, std::vector<RecordLine
     for (size_t i = 0; i < checkpoint.units.size(); ++i) {
         const FlatUnit& unit = checkpoint.units[i];
         for (const UnitState& state : unit.states) {
+            for (size_t at = 0; at < state.perParam.size(); ++at) {
+                const StoredRun& run = state.perParam[at];
+                if (run.file != file || run.record >= lines.size())
+                    continue;
+                lines[run.record].unit = UnitId{static_cast<uint32_t>(i)};
+                lines[run.record].param = unit.params[at];
+                addUse(lines[run.record],
+                    state.name + " of " + checkpoint.params[index(unit.params[at])].name);
+            }
             const size_t first = rank && rank->dp < state.perRank.size() ? rank->dp : 0;
             const size_t last
                 = rank ? std::min<size_t>(first + 1, state.perRank.size()) : state.perRank.size();

@@ -196,6 +196,8 @@ QString unitText(const FlatUnit& unit)
     if (unit.kind == UnitKind::Frozen)
         return Words::tr("frozen, partitioned");
     QString text = Words::tr("group %1").arg(unit.group);
+    if (unit.kind == UnitKind::Whole)
+        text += u" · "_s % Words::tr("whole tensors");
     if (unit.subgroup)
         text += u" · "_s % Words::tr("sub-group %1").arg(*unit.subgroup);
     return text;
