@@ -234,6 +234,21 @@ bool isPlainTag(const std::string& tag)
         && tag.find('\0') == std::string::npos && tag.size() <= 200;
 }
 
+Status checkKind(const Checkpoint& source)
+{
+    switch (source.kind) {
+    case CheckpointKind::Zero1:
+    case CheckpointKind::Zero2:
+    case CheckpointKind::Bf16:
+    case CheckpointKind::Zero3:
+        return {};
+    default:
+        return fail(ErrorCode::Unsupported,
+            "a checkpoint of kind " + std::string(kindName(source.kind)) + " cannot be resharded yet",
+            source.tagFolder.string(), "give the ZeRO checkpoint that it was made from");
+    }
+}
+
 Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
 {
     if (options.worldSize == 0 || options.worldSize > kMaxRanks)
@@ -270,6 +285,8 @@ Result<uint64_t> chooseSubGroupSize(const Checkpoint& source, const ReshardOptio
 Result<std::shared_ptr<const ReshardPlan>> planReshard(
     io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options, JobContext& job)
 {
+    if (source->supported && source->kind != CheckpointKind::Unknown)
+        SHARDSCOPE_CHECK(checkKind(*source));
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
     SHARDSCOPE_CHECK(checkOptions(*source, options));
