@@ -29,7 +29,7 @@ std::span<const std::string_view> all()
         kRecordCorrupt, kRecordMissing, kRecordUnchecked, kRecordUnused, kTrailingData, kUnalignedPayload,
         kPickleOpaque, kPickleDangerous, kTensorInvalid, kStateLength, kStepMismatch, kOptionMismatch,
         kStateMissing, kAliasUnrecorded, kNotSupported, kNotYetRead, kClientStatePerRank, kSubGroupSize,
-        kStockLoaderTrap};
+        kStockLoaderTrap, kUniversalOverlong, kUniversalSource};
     return kAll;
 }
 

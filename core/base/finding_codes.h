@@ -42,6 +42,11 @@ inline constexpr std::string_view kNotYetRead = "not-yet-read";
 inline constexpr std::string_view kClientStatePerRank = "client-state-per-rank";
 inline constexpr std::string_view kSubGroupSize = "sub-group-size";
 inline constexpr std::string_view kStockLoaderTrap = "stock-loader-trap";
+// universal folder
+inline constexpr std::string_view kUniversalOverlong
+    = "universal-overlong"; ///< more elements than the parameter has: a bug of the converter
+inline constexpr std::string_view kUniversalSource
+    = "universal-source"; ///< what the parallelism or padding of the source left in it
 
 std::span<const std::string_view> all();
 
