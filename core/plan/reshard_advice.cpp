@@ -91,7 +91,8 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
     }
     out.emplace_back("zero_optimization.stage", "1 or 2");
     out.emplace_back("zero_optimization.round_robin_gradients",
-        configText(source, {"zero_optimization", "round_robin_gradients"}));
+        source.roundRobin ? std::string("True")
+                          : configText(source, {"zero_optimization", "round_robin_gradients"}));
     out.emplace_back("zero_optimization.parameter_alignment",
         configText(source, {"zero_optimization", "parameter_alignment"}));
     return out;
@@ -117,6 +118,11 @@ std::vector<Finding> reshardWarnings(
             "the wrapper's files beside the tag (random states, trainer state) are not part of the "
             "checkpoint and are not "
             "copied; ranks without a random state start with fresh ones");
+    const bool heedsRoundRobin = source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2;
+    if (heedsRoundRobin && !source.roundRobin && configNode(source, {"zero_optimization"}) == kNoNode)
+        add(out, code::kParamOrder, Severity::Warning,
+            "the checkpoint does not record its configuration; the order of its parameters shows no "
+            "round_robin_gradients, and the resumed run must have it off");
     if (source.kind == CheckpointKind::Zero3) {
         add(out, code::kSubGroupSize, Severity::Info,
             "the resumed run must use sub_group_size " + std::to_string(subGroupSize)

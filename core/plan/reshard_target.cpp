@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_target.h"
 
+#include "core/partition/round_robin.h"
+
 namespace shardscope {
 
 namespace {
@@ -59,10 +61,25 @@ std::vector<uint64_t> elementsOf(const Checkpoint& source, const std::vector<Par
     return out;
 }
 
+/// Under round_robin_gradients a group stands in another order at every number of ranks.
+std::vector<ParamId> groupOrder(const Checkpoint& source, const FlatUnit& from, uint32_t ranks)
+{
+    if (!source.roundRobin)
+        return from.params;
+    std::vector<ParamId> out;
+    out.reserve(from.params.size());
+    const auto count = static_cast<uint32_t>(from.params.size());
+    for (const uint32_t place : roundRobinMoves(count, from.partition.ranks(), ranks))
+        out.push_back(from.params[place]);
+    return out;
+}
+
 Status addGroup(const Checkpoint& source, const FlatUnit& from, ReshardTarget& out)
 {
-    FlatUnit unit = targetUnit(source, from, from.params);
-    SHARDSCOPE_TRY(unit.partition, FlatPartition::contiguous(elementsOf(source, from.params), out.ranks));
+    FlatUnit unit = targetUnit(source, from, groupOrder(source, from, out.ranks));
+    SHARDSCOPE_TRY(unit.partition,
+        FlatPartition::contiguous(
+            elementsOf(source, unit.params), out.ranks, 2, from.partition.parameterAlignment()));
     out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
     return {};
 }

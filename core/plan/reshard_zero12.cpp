@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 namespace shardscope {
 
@@ -33,6 +34,7 @@ public:
             "partition_count", [](uint32_t) { return int64_t{0}; }, true);
         replaceInteger(
             "group_paddings", [this](uint32_t g) { return paddingOf(g); }, false);
+        replaceAlignmentPaddings();
         replaceMappings();
         const std::string sourceName = m_source.file(m_source.rank0Optim).name;
         const bool bf16 = sourceName.starts_with("bf16_");
@@ -96,11 +98,38 @@ private:
     {
         const FlatPartition& partition = unit(g).partition;
         if (m_source.kind != CheckpointKind::Bf16)
-            return static_cast<int64_t>(partition.paddingOn(m_rank));
+            return static_cast<int64_t>(partition.partitionElements() - partition.leanElementsOn(m_rank));
         if (m_rank + 1 != partition.ranks())
             return 0;
         return static_cast<int64_t>(
             partition.partitionElements() * partition.ranks() - partition.payloadElements());
+    }
+
+    /// Stock DeepSpeed compares this list with its own and refuses another one. Where parameters lie back to
+    /// back the source's zeros are right at every number of ranks.
+    void replaceAlignmentPaddings()
+    {
+        const NodeId old = lookup(m_graph, m_wrapper, "param_alignment_paddings");
+        bool aligned = false;
+        for (uint32_t g = 0; g < groupCount(); ++g)
+            aligned = aligned || unit(g).partition.parameterAlignment() > 1;
+        if (old == kNoNode || !aligned)
+            return;
+        PickleBuilder& builder = m_composer.builder();
+        std::map<uint64_t, NodeId> numbers; // few different ones
+        std::vector<NodeId> groups;
+        for (uint32_t g = 0; g < groupCount(); ++g) {
+            std::vector<NodeId> items;
+            for (uint32_t param = 0; param < unit(g).partition.paramCount(); ++param) {
+                const uint64_t padding = unit(g).partition.paddingAfter(param);
+                const auto [at, isNew] = numbers.try_emplace(padding, kNoNode);
+                if (isNew)
+                    at->second = builder.integer(static_cast<int64_t>(padding));
+                items.push_back(at->second);
+            }
+            groups.push_back(builder.list(items));
+        }
+        m_composer.substitute(old, builder.list(groups));
     }
 
     /// fragment_address objects need their class; releases differ in where it lives, so the source's is
@@ -154,6 +183,25 @@ private:
     NodeId m_wrapper;
 };
 
+/// `param_shapes` names the parameters of every group in flat order. Under round robin it is made anew even
+/// where the order stays, so that there and back gives the bytes of rewriting in place.
+void replaceShapes(ArchiveComposer& composer, const ReshardContext& context)
+{
+    if (!context.source->roundRobin)
+        return;
+    const PickleGraph& graph = composer.graph();
+    const auto groups = sequenceItems(graph, lookup(graph, graph.root(), "param_shapes"));
+    for (uint32_t g = 0; g < groups.size() && g < context.target.units.size(); ++g) {
+        const auto items = mappingItems(graph, groups[g]);
+        const NodeId mapping = composer.orderedDict();
+        for (const ParamId param : context.target.units[g]->params) {
+            const size_t at = size_t{2} * context.source->params[index(param)].indexInUnit;
+            composer.builder().setItem(mapping, composer.import(items[at]), composer.import(items[at + 1]));
+        }
+        composer.substitute(groups[g], mapping);
+    }
+}
+
 } // namespace
 
 Result<OutputFile> composeZero12Optim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
@@ -170,6 +218,7 @@ Result<OutputFile> composeZero12Model(const std::shared_ptr<const ReshardContext
     const NodeId world = lookup(graph, graph.root(), "dp_world_size");
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
+    replaceShapes(composer, *context);
     composer.setRecordCursor([context, sourceIndex](uint32_t record) {
         const ZipRecord& from = context->modelTemplate().zip().records()[record];
         return markedRecordCursor(

@@ -14,6 +14,8 @@ SAMPLES = {
         "zero2-w2": (2, Setup(2, "bf16", shape=(("empty_parameter", True),)), [3, 6]),
         "zero1-w2": (2, Setup(1, "fp16", scheduler="steps"), [7]),
         "bf16opt-w2": (2, Setup(1, "bf16", bf16_optimizer=True), [4]),
+        "roundrobin-w3": (3, Setup(2, "bf16", round_robin=True), [4]),
+        "aligned-w2": (2, Setup(1, "bf16", round_robin=True, aligned=True), [4]),
     },
     "0.14.4": {
         "ds0144-zero3-w3": (3, Setup(3, "fp16", sub_group_size=300), [7]),
