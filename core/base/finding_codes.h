@@ -31,6 +31,8 @@ inline constexpr std::string_view kPickleDangerous
     = "pickle-dangerous"; ///< names code that would run in Python
 inline constexpr std::string_view kTensorInvalid = "tensor-invalid";
 // model
+inline constexpr std::string_view kParamOrder
+    = "param-order"; ///< evidence contradicts the recorded order of parameters in the flat buffers
 inline constexpr std::string_view kStateLength
     = "state-length"; ///< a shard shorter or longer than the layout
 inline constexpr std::string_view kStepMismatch = "step-mismatch";

@@ -183,7 +183,10 @@ private:
         set(wrapper, "partition_count", m_builder.list(counts));
         set(wrapper, "ds_version", m_builder.string(m_source.deepspeedVersion));
         set(wrapper, "param_slice_mappings", sliceMappings(m_composer, *m_context, m_rank));
-        carry(wrapper, "param_alignment_paddings");
+        if (const NodeId paddings = alignmentPaddings(m_composer, *m_context); paddings != kNoNode)
+            set(wrapper, "param_alignment_paddings", paddings);
+        else
+            carry(wrapper, "param_alignment_paddings");
     }
 
     void addUnknown(NodeId wrapper)

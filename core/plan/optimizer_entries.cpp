@@ -5,6 +5,7 @@
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
+#include <map>
 
 namespace shardscope {
 
@@ -133,11 +134,34 @@ int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t rank
 {
     const FlatPartition& partition = context.target.units[unit]->partition;
     if (context.target.kind != CheckpointKind::Bf16)
-        return static_cast<int64_t>(partition.paddingOn(rank));
+        return static_cast<int64_t>(partition.partitionElements() - partition.leanElementsOn(rank));
     if (rank + 1 != partition.ranks())
         return 0;
     return static_cast<int64_t>(
         partition.partitionElements() * partition.ranks() - partition.payloadElements());
+}
+
+NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context)
+{
+    const auto& units = context.target.units;
+    if (std::none_of(units.begin(), units.end(),
+            [](const auto& unit) { return unit->partition.parameterAlignment() > 1; }))
+        return kNoNode;
+    PickleBuilder& builder = composer.builder();
+    std::map<uint64_t, NodeId> numbers; // few different ones
+    std::vector<NodeId> groups;
+    for (const auto& unit : units) {
+        std::vector<NodeId> items;
+        for (uint32_t param = 0; param < unit->partition.paramCount(); ++param) {
+            const uint64_t padding = unit->partition.paddingAfter(param);
+            const auto [at, isNew] = numbers.try_emplace(padding, kNoNode);
+            if (isNew)
+                at->second = builder.integer(static_cast<int64_t>(padding));
+            items.push_back(at->second);
+        }
+        groups.push_back(builder.list(items));
+    }
+    return builder.list(groups);
 }
 
 } // namespace shardscope

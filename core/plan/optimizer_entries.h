@@ -24,4 +24,8 @@ NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, u
 /// one.
 int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t rank);
 
+/// `param_alignment_paddings` of ZeRO-1/2: stock DeepSpeed compares this list with its own and refuses another one.
+/// kNoNode where parameters lie back to back: a source's zeros are right at every number of ranks.
+NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context);
+
 } // namespace shardscope

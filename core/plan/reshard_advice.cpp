@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/plan/reshard_options.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -101,7 +102,8 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
     }
     out.emplace_back("zero_optimization.stage", "1 or 2");
     out.emplace_back("zero_optimization.round_robin_gradients",
-        configText(source, {"zero_optimization", "round_robin_gradients"}));
+        source.roundRobin ? std::string("True")
+                          : configText(source, {"zero_optimization", "round_robin_gradients"}));
     out.emplace_back("zero_optimization.parameter_alignment",
         configText(source, {"zero_optimization", "parameter_alignment"}));
     return out;
@@ -128,6 +130,12 @@ std::vector<Finding> reshardWarnings(
             "checkpoint and are not "
             "copied; ranks without a random state start with fresh ones");
     addUniversalWarnings(source, target, out);
+    const bool heedsRoundRobin = target == CheckpointKind::Zero1 || target == CheckpointKind::Zero2;
+    if (heedsRoundRobin && !targetRoundRobin(source, target)
+        && configNode(source, {"zero_optimization"}) == kNoNode)
+        add(out, code::kParamOrder, Severity::Warning,
+            "the checkpoint does not record its configuration; the order of its parameters shows no "
+            "round_robin_gradients, and the resumed run must have it off");
     if (target == CheckpointKind::Zero3) {
         add(out, code::kSubGroupSize, Severity::Info,
             "the resumed run must use sub_group_size " + std::to_string(subGroupSize)

@@ -173,7 +173,7 @@ FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t ra
     out.unit = target.units[unit];
     out.rank = rank;
     out.state = out.unit->states[state].name;
-    out.elements = out.unit->states[state].lean ? out.unit->partition.payloadOn(rank)
+    out.elements = out.unit->states[state].lean ? out.unit->partition.leanElementsOn(rank)
                                                 : out.unit->partition.partitionElements();
     out.sourceOfFile = sourceOfFile;
     return out;

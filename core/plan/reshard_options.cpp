@@ -92,6 +92,19 @@ Result<uint64_t> chooseSubGroupSize(
         source.tagFolder.string(), "name the one the resumed run will use with --sub-group-size");
 }
 
+bool targetRoundRobin(const Checkpoint& source, CheckpointKind target)
+{
+    if (target != CheckpointKind::Zero1 && target != CheckpointKind::Zero2)
+        return false;
+    if (source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2)
+        return source.roundRobin;
+    if (!source.isReadable(source.rank0Model))
+        return false;
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const NodeId zero = lookup(graph, lookup(graph, graph.root(), "ds_config"), "zero_optimization");
+    return asBool(graph, lookup(graph, zero, "round_robin_gradients")).value_or(false);
+}
+
 std::string targetTag(const Checkpoint& source, const ReshardOptions& options)
 {
     std::string tag = options.tagOut.empty() ? source.tag : options.tagOut;

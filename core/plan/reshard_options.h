@@ -16,6 +16,9 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
 /// 0. Refused when a ZeRO-3 source does not tell.
 Result<uint64_t> chooseSubGroupSize(
     const Checkpoint& source, CheckpointKind target, const ReshardOptions& options);
+/// Whether the target's groups stand in round-robin order: as in the source where it has one, else as its
+/// configuration asks of stages 1 and 2.
+bool targetRoundRobin(const Checkpoint& source, CheckpointKind target);
 /// The tag's folder name: universal ones end in "_universal", native ones do not.
 std::string targetTag(const Checkpoint& source, const ReshardOptions& options);
 /// Whether the source tells all that files made anew need: options of every group, a version, names that a

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_target.h"
 
+#include "core/partition/round_robin.h"
+#include "core/plan/reshard_options.h"
 #include "core/plan/segment_cursors.h"
 
 namespace shardscope {
@@ -62,7 +64,17 @@ std::vector<uint64_t> elementsOf(const Checkpoint& source, const std::vector<Par
     return out;
 }
 
-/// The parameters of a param group in its own order, whatever units the source keeps them in.
+/// Under round_robin_gradients a group stands in another order at every number of ranks.
+std::vector<ParamId> dealt(const std::vector<ParamId>& params, uint32_t fromRanks, uint32_t toRanks)
+{
+    std::vector<ParamId> out;
+    out.reserve(params.size());
+    for (const uint32_t place : roundRobinMoves(static_cast<uint32_t>(params.size()), fromRanks, toRanks))
+        out.push_back(params[place]);
+    return out;
+}
+
+/// The parameters of a param group in the optimizer's order, whatever units the source keeps them in.
 Result<std::vector<ParamId>> paramsOf(const Checkpoint& source, const ParamGroup& group)
 {
     std::vector<ParamId> params;
@@ -71,7 +83,7 @@ Result<std::vector<ParamId>> paramsOf(const Checkpoint& source, const ParamGroup
         SHARDSCOPE_CHECK(checkAlike(source.units[index(group.units.front())], unit));
         params.insert(params.end(), unit.params.begin(), unit.params.end());
     }
-    return params;
+    return source.roundRobin ? dealt(params, source.parallel.dp, 1) : params;
 }
 
 /// One unit for the whole group: ZeRO-1/2, and universal folders.
@@ -84,12 +96,15 @@ Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget
             source.tagFolder.string(), "stay with stage 3");
     const FlatUnit& from = source.units[index(group.units.front())];
     SHARDSCOPE_TRY(std::vector<ParamId> params, paramsOf(source, group));
+    if (targetRoundRobin(source, out.kind))
+        params = dealt(params, 1, out.ranks);
     const std::vector<uint64_t> elements = elementsOf(source, params);
     const bool whole = out.kind == CheckpointKind::Universal;
     FlatUnit unit = targetUnit(from, whole ? UnitKind::Whole : UnitKind::Group, std::move(params),
         !whole && out.kind != CheckpointKind::Bf16);
     SHARDSCOPE_TRY(unit.partition,
-        whole ? FlatPartition::contiguous(elements, 1, 1) : FlatPartition::contiguous(elements, out.ranks));
+        whole ? FlatPartition::contiguous(elements, 1, 1)
+              : FlatPartition::contiguous(elements, out.ranks, 2, from.partition.parameterAlignment()));
     out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
     return {};
 }

@@ -31,6 +31,7 @@ public:
             "partition_count", [](uint32_t) { return int64_t{0}; }, true);
         replaceInteger(
             "group_paddings", [this](uint32_t g) { return groupPadding(*m_context, g, m_rank); }, false);
+        replaceAlignmentPaddings();
         replaceMappings();
         const std::string sourceName = m_source.file(m_source.rank0Optim).name;
         const bool bf16 = sourceName.starts_with("bf16_");
@@ -88,6 +89,14 @@ private:
         m_composer.substitute(old, builder.list(items));
     }
 
+    void replaceAlignmentPaddings()
+    {
+        const NodeId old = lookup(m_graph, m_wrapper, "param_alignment_paddings");
+        const NodeId paddings = old == kNoNode ? kNoNode : alignmentPaddings(m_composer, *m_context);
+        if (paddings != kNoNode)
+            m_composer.substitute(old, paddings);
+    }
+
     void replaceMappings()
     {
         const NodeId old = lookup(m_graph, m_wrapper, "param_slice_mappings");
@@ -102,6 +111,25 @@ private:
     const PickleGraph& m_graph;
     NodeId m_wrapper;
 };
+
+/// `param_shapes` names the parameters of every group in flat order. Under round robin it is made anew even
+/// where the order stays, so that there and back gives the bytes of rewriting in place.
+void replaceShapes(ArchiveComposer& composer, const ReshardContext& context)
+{
+    if (!context.source->roundRobin)
+        return;
+    const PickleGraph& graph = composer.graph();
+    const auto groups = sequenceItems(graph, lookup(graph, graph.root(), "param_shapes"));
+    for (uint32_t g = 0; g < groups.size() && g < context.target.units.size(); ++g) {
+        const auto items = mappingItems(graph, groups[g]);
+        const NodeId mapping = composer.orderedDict();
+        for (const ParamId param : context.target.units[g]->params) {
+            const size_t at = size_t{2} * context.source->params[index(param)].indexInUnit;
+            composer.builder().setItem(mapping, composer.import(items[at]), composer.import(items[at + 1]));
+        }
+        composer.substitute(groups[g], mapping);
+    }
+}
 
 } // namespace
 
@@ -119,6 +147,7 @@ Result<OutputFile> composeZero12Model(const std::shared_ptr<const ReshardContext
     const NodeId world = lookup(graph, graph.root(), "dp_world_size");
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
+    replaceShapes(composer, *context);
     composer.setRecordCursor([context, sourceIndex](uint32_t record) {
         const ZipRecord& from = context->modelTemplate().zip().records()[record];
         return markedRecordCursor(

@@ -33,7 +33,7 @@ struct FlatTarget {
     std::shared_ptr<const FlatUnit> unit; ///< target: params are the source's ids, partition the target's
     uint32_t rank = 0; ///< target rank
     std::string state;
-    uint64_t elements = 0; ///< to write: the partition, or the payload for lean states
+    uint64_t elements = 0; ///< to write: the partition, or what lean states keep of it
     DType castTo = DType::Unknown; ///< Unknown: as the source has it
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
     /// Index into WritePlan::tensors() of a parameter's state.

@@ -20,6 +20,8 @@ SAMPLES = {
         "bf16opt-w2": (2, Setup(1, "bf16", bf16_optimizer=True), [4]),
         "zero2-universal-w2": (2, Setup(2, "fp16", shape=SMALL, scheduler="steps"), [5]),
         "zero3-universal-w3": (3, Setup(3, "bf16", shape=SMALL, sub_group_size=150), [3]),
+        "roundrobin-w3": (3, Setup(2, "bf16", round_robin=True), [4]),
+        "aligned-w2": (2, Setup(1, "bf16", round_robin=True, aligned=True), [4]),
     },
     "0.14.4": {
         "ds0144-zero3-w3": (3, Setup(3, "fp16", sub_group_size=300), [7]),
