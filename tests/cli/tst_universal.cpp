@@ -60,9 +60,8 @@ TEST_CASE("a changed element shows in comparison, and where it lies")
     const TemporaryFolder folder;
     const fs::path run = copySample("zero3-universal-w3", folder);
     const fs::path file = run / "global_step3_universal/zero/norm.bias/exp_avg.pt";
-    const Json layout = answerOf({"layout", run / "global_step3_universal", "--param", "norm.bias"});
     std::string bytes = slurp(file);
-    bytes[layout.at("fragments")[1].at("byte_offset").get<size_t>()] ^= 1;
+    bytes[704] ^= 1; // where `layout` shows its tensor to begin
     spill(file, bytes);
     const Json verified = answerOf({"verify", run / "global_step3_universal", "--against", run}, 1);
     CHECK(verified.dump().find("norm.bias") != std::string::npos);
