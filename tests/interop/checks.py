@@ -107,9 +107,9 @@ def same_files(left, right, ignore=("shardscope.json",)):
     return len(ours)
 
 
-def same_payload(left, right):
+def same_payload(left, right, same_mappings=True):
     import payload
-    return payload.compare(left, right)
+    return payload.compare(left, right, same_mappings)
 
 
 def same_stock_export(left, right, same_order=True):

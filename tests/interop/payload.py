@@ -54,7 +54,7 @@ def _compare(left, right, where, mask):
     return 0
 
 
-def compare(left, right):
+def compare(left, right, same_mappings=True):
     """Every file of the tags that `latest` names; returns how many tensors are equal."""
     tag = (left / "latest").read_text()
     left, right = left / tag, right / tag
@@ -73,6 +73,8 @@ def compare(left, right):
         count += _compare(ours, theirs, path.name, None)
     for path in sorted(left.glob("*optim_states.pt")):
         ours, theirs = (_load(folder / path.name)["optimizer_state_dict"] for folder in (left, right))
+        if not same_mappings:
+            ours.pop("param_slice_mappings"), theirs.pop("param_slice_mappings")
         rank = int(path.name.removeprefix("bf16_").split("_")[3])
         if rank not in masks:
             count += _compare(ours, theirs, path.name, None)
