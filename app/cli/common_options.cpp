@@ -91,8 +91,8 @@ std::vector<Option> reshardOptions()
             {.name = "--stage",
                 .kind = ValueKind::Count,
                 .valueName = "S",
-                .help = "The ZeRO stage of the result: 1, 2 or 3. Without it the stage of the source; a "
-                        "universal source has none."},
+                .help = "The ZeRO stage of the result: 1, 2 or 3. Without it the stage of the source, or the one "
+                    "that a universal source was made from."},
             {.name = "--tp",
                 .kind = ValueKind::Count,
                 .valueName = "T",

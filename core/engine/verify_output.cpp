@@ -56,6 +56,8 @@ public:
         , m_table(m_checkpoint)
         , m_wholeRuns(*m_checkpoint, m_table)
     {
+        for (uint32_t i = 0; i < m_checkpoint->files.size(); ++i)
+            m_fileByName.emplace(m_checkpoint->files[i].name, FileId{i});
     }
 
     /// Every planned tensor must be there with its dtype and size, and nothing beside them. Empty ones are
@@ -93,19 +95,18 @@ public:
 
     [[nodiscard]] Result<std::unique_ptr<ElementRunCursor>> runsOf(const std::string& path) const override
     {
-        const auto file = std::find_if(m_checkpoint->files.begin(), m_checkpoint->files.end(),
-            [&](const CheckpointFile& candidate) { return candidate.name == path; });
-        if (file == m_checkpoint->files.end())
+        const auto file = m_fileByName.find(path);
+        if (file == m_fileByName.end())
             return std::unique_ptr<ElementRunCursor>();
-        const FileId id{static_cast<uint32_t>(file - m_checkpoint->files.begin())};
         std::vector<ElementRun> runs;
-        for (const TensorRun& run : runsOfFile(*m_checkpoint, m_table, m_wholeRuns, id))
+        for (const TensorRun& run : runsOfFile(*m_checkpoint, m_table, m_wholeRuns, file->second))
             runs.push_back({run.offset, run.bytes, m_planned[run.tensor], run.firstElement});
         return std::unique_ptr<ElementRunCursor>(std::make_unique<RunCursor>(std::move(runs)));
     }
 
 private:
     CheckpointPtr m_checkpoint;
+    StringMap<FileId> m_fileByName; ///< universal folders have several per parameter
     TensorTable m_table;
     WholeRuns m_wholeRuns;
     std::vector<uint32_t> m_planned; ///< table index → plan index

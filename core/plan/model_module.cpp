@@ -69,7 +69,9 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
     if (made != m_made.end())
         return made->second;
     NodeId node = kNoNode;
-    if (m_source.wholeOf(owner) != nullptr || m_source.wholeOf(param) != nullptr) {
+    if (m_source.params[index(owner)].elements == 0) {
+        node = m_composer.smallTensor(dtype, m_source.params[index(owner)].shape, {});
+    } else if (m_source.wholeOf(owner) != nullptr || m_source.wholeOf(param) != nullptr) {
         node = m_composer.import(inModule);
     } else {
         const bool frozen = m_source.params[index(owner)].role != ParamRole::Trainable;

@@ -17,7 +17,7 @@ enum class TargetForm { Native, Universal };
 struct ReshardOptions {
     uint32_t worldSize = 0; ///< target ranks, 1 to 1,024 and beyond; required for native targets
     TargetForm form = TargetForm::Native;
-    std::optional<int> stage = {}; ///< ZeRO stage of a native target, 1 to 3; default the source's
+    std::optional<int> stage = {}; ///< ZeRO stage of a native target, 1 to 3; default the source's (universal: that it was made from)
     std::optional<uint64_t> subGroupSize
         = {}; ///< ZeRO-3 targets, elements per rank; default the source's, else 1e9
     std::string tagOut = {}; ///< empty: the source's tag

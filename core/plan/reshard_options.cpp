@@ -58,8 +58,8 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
 {
     if (options.form == TargetForm::Universal)
         return CheckpointKind::Universal;
-    if (!options.stage && source.kind == CheckpointKind::Universal)
-        return fail(ErrorCode::Usage, "a universal checkpoint has no ZeRO stage of its own",
+    if (!options.stage && source.kind == CheckpointKind::Universal && source.zeroStage == 0)
+        return fail(ErrorCode::Usage, "the universal checkpoint does not tell the ZeRO stage it was made from",
             source.tagFolder.string(), "name the stage of the new run with --stage 1, 2 or 3");
     const int stage = options.stage.value_or(source.zeroStage);
     const bool sameStage = source.kind != CheckpointKind::Universal && stage == source.zeroStage;

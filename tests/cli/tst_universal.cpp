@@ -109,11 +109,34 @@ TEST_CASE("a native tag may be called zero")
     CHECK(answerOf({"inspect", run / "zero"}).at("kind") == "zero2");
 }
 
-TEST_CASE("resharding a universal folder is refused by name")
+TEST_CASE("a universal folder becomes native in the stage that is named")
 {
     const TemporaryFolder folder;
     const fs::path path = samplePath("zero2-universal-w2") / "global_step5_universal";
-    const Json error = errorOf({"reshard", path, folder / "out", "-w", "2"}, 4, "unsupported");
-    CHECK(error.at("message").get<std::string>().find("universal") != std::string::npos);
+    CHECK(answerOf({"reshard", path, folder / "out", "-w", "2", "-n"}).at("plan").at("kind") == "zero2");
     CHECK(!fs::exists(folder / "out"));
+    const Json answer = answerOf({"reshard", path, folder / "out", "-w", "2", "--stage", "3"});
+    CHECK(answer.at("plan").at("kind") == "zero3");
+    CHECK(fs::exists(folder / "out/global_step5/zero_pp_rank_1_mp_rank_00_model_states.pt"));
+    CHECK(answerOf({"verify", folder / "out", "--against", path}).at("ok") == true);
+}
+
+TEST_CASE("convert writes one universal folder and its pointer")
+{
+    const TemporaryFolder folder;
+    const Json answer = answerOf({"convert", samplePath("zero2-w2"), folder / "u", "--to", "universal"});
+    CHECK(answer.at("plan").at("kind") == "universal");
+    CHECK(answer.at("plan").at("world_size").is_null());
+    CHECK(fs::exists(folder / "u/latest_universal"));
+    CHECK(!fs::exists(folder / "u/latest"));
+    CHECK(answerOf({"verify", folder / "u", "--against", samplePath("zero2-w2")}).at("ok") == true);
+    // The suffix is there once, whatever is converted.
+    answerOf({"convert", folder / "u", folder / "again", "--to", "universal"});
+    CHECK(fs::exists(folder / "again/global_step6_universal"));
+    errorOf({"convert", samplePath("zero2-w2"), folder / "x", "--to", "dcp"}, 2, "usage");
+    errorOf({"convert", samplePath("zero2-w2"), folder / "x"}, 2, "usage");
+    CHECK(!fs::exists(folder / "x"));
+    const Json dry = answerOf({"convert", samplePath("zero2-w2"), folder / "x", "--to", "universal", "-n"});
+    CHECK(dry.at("plan").at("files") == answer.at("plan").at("files"));
+    CHECK(!fs::exists(folder / "x"));
 }

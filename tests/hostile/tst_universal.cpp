@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr Row kHealthy{0, 0, 0, 4};
-constexpr Row kHurt{0, 0, 1, 4};
+constexpr Row kHealthy{0, 0, 0, 0};
+constexpr Row kHurt{0, 0, 1, 6};
 
 /// The universal folder of a sample, alone in a run folder; with the same parameters in both.
 struct Folder {
@@ -331,7 +331,7 @@ TEST_CASE("files that stand for the whole folder")
 
     const Folder noModel(false);
     fs::remove(noModel.model);
-    checkRow(noModel.path, {0, 3, 1, 4}, "universal", noModel.temporary);
+    checkRow(noModel.path, {0, 3, 1, 6}, "universal", noModel.temporary);
 
     const Folder noRank(true);
     fs::remove(noRank.path / "zero_pp_rank_2_mp_rank_00_model_states.pt");
