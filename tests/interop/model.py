@@ -11,14 +11,15 @@ ODD_NAMES = ("gain [0] *", "größe µ", "a*b[c]#d!e+f@g%h")
 class OddNames(nn.Module):
     """Scales by parameters whose names need care: torch refuses only '.' and the empty name."""
 
-    def __init__(self, width):
+    def __init__(self, width, names):
         super().__init__()
-        self.register_parameter(ODD_NAMES[0], nn.Parameter(torch.ones(width)))
-        self.register_parameter(ODD_NAMES[1], nn.Parameter(torch.zeros(3)))
-        self.register_parameter(ODD_NAMES[2], nn.Parameter(torch.full((1,), 0.5)))
+        self.names = names
+        self.register_parameter(names[0], nn.Parameter(torch.ones(width)))
+        self.register_parameter(names[1], nn.Parameter(torch.zeros(3)))
+        self.register_parameter(names[2], nn.Parameter(torch.full((1,), 0.5)))
 
     def forward(self, x):
-        gain, shift, weight = (getattr(self, name) for name in ODD_NAMES)
+        gain, shift, weight = (getattr(self, name) for name in self.names)
         return x * gain + weight * functional.pad(shift, (0, x.shape[-1] - shift.shape[0]))
 
 
@@ -81,12 +82,13 @@ class OutputScale(nn.Module):
 
 class TinyLanguageModel(nn.Module):
 
-    def __init__(self, vocabulary=32, width=16, heads=2, layers=1, positions=8, empty_parameter=False):
+    def __init__(self, vocabulary=32, width=16, heads=2, layers=1, positions=8, empty_parameter=False,
+                 odd_names=ODD_NAMES):
         super().__init__()
         self.tok_embeddings = nn.Embedding(vocabulary, width)
         self.positions = PositionTable(positions, width)
         self.layers = nn.ModuleList(Layer(width, heads, positions) for _ in range(layers))
-        self.odd = OddNames(width)
+        self.odd = OddNames(width, odd_names)
         self.norm = nn.LayerNorm(width)
         self.output_scale = OutputScale()
         self.lm_head = nn.Linear(width, vocabulary, bias=False)
@@ -113,6 +115,15 @@ def build_model(seed=17, **shape):
         # Tied to the head: with torch's own unit variance the first losses would be far above log(vocabulary).
         model.tok_embeddings.weight.mul_(0.1)
     return model
+
+
+def take_frozen(model, other):
+    """Gives the model the frozen parameters of another, which a universal load of stock DeepSpeed leaves alone."""
+    wanted = dict(other.named_parameters())
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if not parameter.requires_grad:
+                parameter.copy_(wanted[name])
 
 
 def split_parameters(model):
