@@ -4,7 +4,10 @@
 import shutil
 from dataclasses import dataclass
 
+import torch
+
 import checks
+import live_state
 import universal
 from setups import Setup
 from sources import STEPS_AFTER
@@ -93,3 +96,54 @@ class UniversalToNative:
         checks.same_client_state(client)
         deviation = checks.losses_track(source.losses, losses, checks.TOLERANCE[self.native.precision])
         return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
+def _files(folder):
+    """Parameter and state -> tensor or number of every file that DeepSpeed's loaders of a universal folder look for."""
+    found = {}
+    for path in (folder / (folder / "latest_universal").read_text() / "zero").rglob("*.pt"):
+        if path.name != "optimizer_state.pt":
+            held = torch.load(path, weights_only=False)
+            found[path.parent.name, path.stem] = held["param"] if isinstance(held, dict) else held
+    return found
+
+
+@dataclass(frozen=True)
+class LikeConverter:
+    """The folder of shardscope's converter beside that of DeepSpeed's: the same in every state; frozen parameters and
+    buffers lie in the model file, where a training script can take them from."""
+    setup: Setup
+    before: int
+
+    @property
+    def name(self):
+        return f"universal files {self.setup.name} {self.before}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        stock, ours = (universal.make_universal(context, route, source.folder, self.name) for route in ("stock", "ours"))
+        told = context.tool.call("verify", ours, "--against", source.folder)
+        if not told["ok"]:
+            raise checks.Failure(f"verify says {told['problems']}")
+        expected, found = _files(stock), _files(ours)
+        for key, value in expected.items():
+            if f"{key[0]}#fp32" not in source.state:
+                continue  # DeepSpeed writes buffers, frozen and tied ones too, and reads them never
+            other = found.get(key)
+            # A ZeRO-3 folder of DeepSpeed's holds flat tensors.
+            flat = other.reshape(value.shape) if torch.is_tensor(value) and other is not None else other
+            if live_state.plain(flat) != live_state.plain(value):
+                raise checks.Failure(f"{key[1]} of {key[0]} is not what DeepSpeed's converter writes")
+        states = {key for key in found if key[1] != "step"}
+        whole = {tuple(label.rsplit("#", 1)) for label, value in source.state.items() if isinstance(value, bytes)}
+        if states != whole:
+            raise checks.Failure(f"there are other states than those of the run: {sorted(states ^ whole)[:8]}")
+        module = torch.load(ours / (ours / "latest_universal").read_text() / "mp_rank_00_model_states.pt",
+                            weights_only=False)["module"]
+        fixed = [label.removeprefix("weight ") for label in source.state if label.startswith("weight ")
+                 and f"{label.removeprefix('weight ')}#fp32" not in source.state]
+        wrong = [name for name in fixed
+                 if live_state.plain(module[name]) != ("tensor", *source.state[f"weight {name}"])]
+        if wrong:
+            raise checks.Failure(f"the model file does not hold {wrong} as the run did")
+        return f"{len(found)} files like those of DeepSpeed's converter, {len(fixed)} frozen parameters and buffers whole"

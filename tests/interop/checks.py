@@ -122,9 +122,9 @@ def same_files(left, right, ignore=("shardscope.json",)):
     return len(ours)
 
 
-def same_payload(left, right):
+def same_payload(left, right, without=None):
     import payload
-    return payload.compare(left, right)
+    return payload.compare(left, right, without)
 
 
 def same_stock_export(left, right):

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from cases_stage import LikeStock, StageChange, StageRoundTrip
 from cases_stock import StockBeside, StockCannotLoad, known_changes, lost_names, scrambled
-from cases_universal import UniversalToEngine, UniversalToNative
+from cases_universal import LikeConverter, UniversalToEngine, UniversalToNative
 from setups import Setup
 from universal import PLAIN_NAMES
 
@@ -146,6 +146,8 @@ def short_run():
 
 def full_run():
     cases = [*_stage_changes(), *_to_engines(), *_to_native(), *_beside_stock()]
+    for stage, precision in itertools.product((1, 2, 3), ("bf16", "fp16")):
+        cases.append(LikeConverter(replace(_plain(stage, precision), sub_group_size=200 if stage == 3 else 0), 3))
     for (before, after), (old, new) in PAIRS.items():
         for precision in ("bf16", "fp16"):
             cases.append(LikeStock(_setup(before, precision), old, _setup(after, precision), new))

@@ -17,8 +17,9 @@ import sources
 def _convert(_rank, _world, folder, target):
     from deepspeed.checkpoint import ds_to_universal
     with contextlib.redirect_stderr(io.StringIO()):  # progress bars
-        ds_to_universal.main(Namespace(input_folder=folder, output_folder=target, inject_missing_state=True, strict=True,
-                                       keep_temp_folder=False, num_extract_workers=1, num_merge_workers=1))
+        ds_to_universal.main(Namespace(input_folder=folder, output_folder=target, inject_missing_state=True,
+                                       strict=True, keep_temp_folder=False, num_extract_workers=1,
+                                       num_merge_workers=1))
 
 
 # DeepSpeed's converter loses or refuses other ones.
@@ -85,7 +86,8 @@ def resume(context, setup, world, folder, frozen_seed=17):
     parts = ranks.run_ranks(world, _load_and_train, replace(setup, universal=True), str(folder), frozen_seed,
                             sources.STEPS_BEFORE, sources.STEPS_AFTER, log_path=context.sources.log)
     states, losses, clients, ends, sub_groups = zip(*parts)
-    return Resumed(live_state.join(states), sources.mean_losses(losses), clients[0], live_state.join(ends), sub_groups[0])
+    return Resumed(live_state.join(states), sources.mean_losses(losses), clients[0], live_state.join(ends),
+                   sub_groups[0])
 
 
 # A fresh engine's counter of batches, which is a buffer.
