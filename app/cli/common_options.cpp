@@ -44,42 +44,17 @@ std::vector<Option> checkpointOptions()
     };
 }
 
-std::vector<Option> reshardOptions()
+namespace {
+
+/// What all verbs take that write a checkpoint.
+std::vector<Option> targetOptions()
 {
     return {
-        {.name = "--world-size",
-            .letter = 'w',
-            .kind = ValueKind::Count,
-            .valueName = "N",
-            .help = "The number of ranks (GPUs, torch's WORLD_SIZE) that the result is for. Required.",
-            .required = true},
-        {.name = "--stage",
-            .kind = ValueKind::Count,
-            .valueName = "S",
-            .help = "The ZeRO stage of the result. This build keeps the stage of the source."},
-        {.name = "--tp",
-            .kind = ValueKind::Count,
-            .valueName = "T",
-            .help = "Tensor-parallel degree of the result. This build supports 1."},
-        {.name = "--pp",
-            .kind = ValueKind::Count,
-            .valueName = "P",
-            .help = "Pipeline-parallel degree of the result. This build supports 1."},
-        {.name = "--ep",
-            .kind = ValueKind::Count,
-            .valueName = "E",
-            .help = "Expert-parallel degree of the result. This build supports 1."},
-        {.name = "--sub-group-size",
-            .kind = ValueKind::Count,
-            .valueName = "M",
-            .help = "ZeRO-3: the sub_group_size that the new run will use, in elements; the result is cut "
-                    "for it. Without "
-                    "it that of the source, else 1000000000."},
         {.name = "--tag-out",
             .kind = ValueKind::Text,
             .valueName = "NAME",
             .help = "The tag of the result; without it the tag of the source."},
-        {.name = "--no-latest", .help = "Do not write the pointer file `latest`."},
+        {.name = "--no-latest", .help = "Do not write the pointer file (`latest`, `latest_universal`)."},
         {.name = "--allow",
             .kind = ValueKind::Text,
             .valueName = "CODE",
@@ -88,6 +63,57 @@ std::vector<Option> reshardOptions()
               "marked. May be given several times.",
             .repeats = true},
     };
+}
+
+} // namespace
+
+std::vector<Option> convertOptions()
+{
+    return joined({{.name = "--to",
+                      .kind = ValueKind::Choice,
+                      .valueName = "FORM",
+                      .help = "The form of the result: universal. Required.",
+                      .choices = {"universal"},
+                      .required = true}},
+        targetOptions());
+}
+
+std::vector<Option> reshardOptions()
+{
+    return joined(
+        {
+            {.name = "--world-size",
+                .letter = 'w',
+                .kind = ValueKind::Count,
+                .valueName = "N",
+                .help = "The number of ranks (GPUs, torch's WORLD_SIZE) that the result is for. Required.",
+                .required = true},
+            {.name = "--stage",
+                .kind = ValueKind::Count,
+                .valueName = "S",
+                .help = "The ZeRO stage of the result: 1, 2 or 3. Without it the stage of the source; a "
+                        "universal source has none."},
+            {.name = "--tp",
+                .kind = ValueKind::Count,
+                .valueName = "T",
+                .help = "Tensor-parallel degree of the result. This build supports 1."},
+            {.name = "--pp",
+                .kind = ValueKind::Count,
+                .valueName = "P",
+                .help = "Pipeline-parallel degree of the result. This build supports 1."},
+            {.name = "--ep",
+                .kind = ValueKind::Count,
+                .valueName = "E",
+                .help = "Expert-parallel degree of the result. This build supports 1."},
+            {.name = "--sub-group-size",
+                .kind = ValueKind::Count,
+                .valueName = "M",
+                .help
+                = "ZeRO-3: the sub_group_size that the new run will use, in elements; the result is cut "
+                  "for it. Without "
+                  "it that of the source, else 1000000000."},
+        },
+        targetOptions());
 }
 
 std::vector<Option> writeOptions()

@@ -13,6 +13,7 @@ std::vector<Option> checkpointOptions();
 /// What decides a reshard plan: --world-size, --stage, --tp, --pp, --ep, --sub-group-size, --tag-out,
 /// --no-latest, --allow.
 std::vector<Option> reshardOptions();
+std::vector<Option> convertOptions();
 /// How a plan is run: --dry-run, --force, --no-verify, --jobs, --memory-limit, --restart.
 std::vector<Option> writeOptions();
 

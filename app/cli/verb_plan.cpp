@@ -40,10 +40,9 @@ Status writeText(io::FileSystem& files, const io::Path& path, const std::string&
     return done;
 }
 
-Result<int> runPlanReshard(Session& session)
+Result<int> savePlanOf(Session& session, const WriteJob& job)
 {
     const Arguments& arguments = session.arguments();
-    SHARDSCOPE_TRY(const WriteJob job, planReshardJob(session));
     std::vector<io::Path> roots;
     for (const std::string& root : arguments.all("--root"))
         roots.push_back(absolutePath(root));
@@ -68,28 +67,52 @@ Result<int> runPlanReshard(Session& session)
     return kExitDone;
 }
 
+Result<int> runPlanReshard(Session& session)
+{
+    SHARDSCOPE_TRY(const WriteJob job, planReshardJob(session));
+    return savePlanOf(session, job);
+}
+
+Result<int> runPlanConvert(Session& session)
+{
+    SHARDSCOPE_TRY(const WriteJob job, planConvertJob(session));
+    return savePlanOf(session, job);
+}
+
+/// The verb with the same options that decide the outcome, and a file to save to in place of those of the
+/// run.
+Command planOf(Command verb, std::vector<Option> options)
+{
+    verb.description = {"Decides everything that `shardscope " + verb.name
+        + "` would, writes it to a file and nothing else. `shardscope run FILE` executes it, as long as the "
+          "source "
+          "is still the same."};
+    verb.summary = "plan `" + verb.name + "` and save the plan";
+    verb.options = joined({{.name = "--output",
+                               .letter = 'o',
+                               .kind = ValueKind::File,
+                               .valueName = "FILE",
+                               .help = "The file to save the plan to. Required.",
+                               .required = true},
+                              {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}},
+        joined(std::move(options), checkpointOptions()));
+    verb.resumes = false;
+    return verb;
+}
+
 } // namespace
 
 Command planCommand()
 {
-    Command reshard = reshardCommand();
-    reshard.summary = "plan a reshard and save the plan";
-    reshard.description
-        = {"Decides everything that `shardscope reshard` would, writes it to a file and nothing else. "
-           "`shardscope run FILE` executes it, as long as the source is still the same."};
-    reshard.options = joined({{.name = "--output",
-                                  .letter = 'o',
-                                  .kind = ValueKind::File,
-                                  .valueName = "FILE",
-                                  .help = "The file to save the plan to. Required.",
-                                  .required = true},
-                                 {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}},
-        joined(reshardOptions(), checkpointOptions()));
+    Command reshard = planOf(reshardCommand(), reshardOptions());
     reshard.examples = {
         {"shardscope plan reshard runs/llama runs/llama-16 --world-size 16 -o llama-16.json", "Decide now:"},
         {"shardscope run llama-16.json", "Run it later, on another node:"}};
     reshard.run = runPlanReshard;
-    reshard.resumes = false;
+    Command convert = planOf(convertCommand(), convertOptions());
+    convert.examples
+        = {{"shardscope plan convert runs/llama runs/llama-u --to universal -o llama-u.json", "Decide now:"}};
+    convert.run = runPlanConvert;
 
     return {
         .name = "plan",
@@ -99,7 +122,7 @@ Command planCommand()
         .commonOptions = outputOptions(),
         .examples = {{"shardscope plan reshard runs/llama runs/llama-16 --world-size 16 -o llama-16.json",
             "Plan a reshard:"}},
-        .children = {std::move(reshard)},
+        .children = {std::move(reshard), std::move(convert)},
     };
 }
 

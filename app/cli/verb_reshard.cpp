@@ -19,7 +19,7 @@ Command reshardCommand()
 {
     return {
         .name = "reshard",
-        .summary = "rewrite a checkpoint for another number of ranks",
+        .summary = "rewrite a checkpoint for another number of ranks or another ZeRO stage",
         .description = {"Writes DST/TAG, which unmodified DeepSpeed loads with engine.load_checkpoint(DST) "
                         "at N ranks, with the same "
                         "masters, optimizer states, steps, scaler, scheduler and options, bit for bit. Then "
@@ -37,6 +37,7 @@ Command reshardCommand()
         .options = joined(reshardOptions(), joined(writeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope reshard runs/llama runs/llama-16 --world-size 16", "Go on with 16 GPUs:"},
+            {"shardscope reshard runs/llama runs/llama-z3 -w 16 --stage 3", "Go on with ZeRO-3:"},
             {"shardscope reshard runs/llama /tmp/x -w 16 --dry-run", "See first what would be written:"},
             {"shardscope reshard runs/llama runs/llama-6 -w 6 --sub-group-size 100000000",
                 "ZeRO-3, for a run with that sub_group_size:"}},

@@ -14,6 +14,7 @@ Command filesCommand();
 Command showCommand();
 Command verifyCommand();
 Command reshardCommand();
+Command convertCommand();
 Command planCommand();
 Command runCommand();
 Command completionCommand();

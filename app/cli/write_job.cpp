@@ -40,7 +40,7 @@ Status checkDestination(io::FileSystem& files, const ExecuteOptions& options, co
     return {};
 }
 
-/// Degrees that this build keeps at 1, and the stage that it keeps at the source's.
+/// Degrees that this build keeps at 1.
 Status checkTarget(const Arguments& arguments, const Checkpoint& source)
 {
     for (const char* const option : {"--tp", "--pp", "--ep"}) {
@@ -50,26 +50,12 @@ Status checkTarget(const Arguments& arguments, const Checkpoint& source)
                     + ": this build reshards data parallelism only",
                 checkpointFolder(source), "leave it out, or give 1");
     }
-    const uint64_t stage = arguments.count("--stage").value_or(static_cast<uint64_t>(source.zeroStage));
-    if (stage != static_cast<uint64_t>(source.zeroStage))
-        return fail(ErrorCode::Unsupported,
-            "--stage " + arguments.text("--stage")
-                + ": this build keeps the ZeRO stage of the source, which is "
-                + std::to_string(source.zeroStage),
-            checkpointFolder(source), "leave --stage out");
     return {};
 }
 
 Result<ReshardOptions> optionsFrom(const Arguments& arguments)
 {
     ReshardOptions out;
-    const uint64_t worldSize = arguments.count("--world-size").value_or(0);
-    if (worldSize == 0 || worldSize > std::numeric_limits<uint32_t>::max())
-        return fail(ErrorCode::Usage, "--world-size must be at least 1 and fit 32 bits");
-    out.worldSize = static_cast<uint32_t>(worldSize);
-    out.subGroupSize = arguments.count("--sub-group-size");
-    if (out.subGroupSize && *out.subGroupSize == 0)
-        return fail(ErrorCode::Usage, "--sub-group-size must be at least 1");
     out.tagOut = arguments.text("--tag-out");
     out.writePointer = !arguments.has("--no-latest");
     out.allow = arguments.all("--allow");
@@ -83,6 +69,25 @@ Result<ReshardOptions> optionsFrom(const Arguments& arguments)
                           : "did you mean `" + meant + "`?");
     }
     return out;
+}
+
+/// The options that native targets alone have.
+Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
+{
+    const uint64_t worldSize = arguments.count("--world-size").value_or(0);
+    if (worldSize == 0 || worldSize > std::numeric_limits<uint32_t>::max())
+        return fail(ErrorCode::Usage, "--world-size must be at least 1 and fit 32 bits");
+    out.worldSize = static_cast<uint32_t>(worldSize);
+    if (arguments.has("--stage")) {
+        const uint64_t stage = arguments.count("--stage").value_or(4);
+        if (stage > 3)
+            return fail(ErrorCode::Usage, "--stage must be 0, 1, 2 or 3");
+        out.stage = static_cast<int>(stage);
+    }
+    out.subGroupSize = arguments.count("--sub-group-size");
+    if (out.subGroupSize && *out.subGroupSize == 0)
+        return fail(ErrorCode::Usage, "--sub-group-size must be at least 1");
+    return {};
 }
 
 Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob& job)
@@ -113,7 +118,8 @@ Result<unsigned> jobsAsked(const Arguments& arguments)
 Result<WriteJob> planReshardJob(Session& session)
 {
     const Arguments& arguments = session.arguments();
-    SHARDSCOPE_TRY(const ReshardOptions options, optionsFrom(arguments));
+    SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(arguments));
+    SHARDSCOPE_CHECK(addNativeOptions(arguments, options));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     SHARDSCOPE_CHECK(checkTarget(arguments, *opened.checkpoint));
@@ -121,6 +127,17 @@ Result<WriteJob> planReshardJob(Session& session)
         + checkpointFolder(*opened.checkpoint));
     SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));
     return WriteJob{std::move(plan), opened.checkpoint, arguments.positional("DST")};
+}
+
+Result<WriteJob> planConvertJob(Session& session)
+{
+    SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(session.arguments()));
+    options.form = TargetForm::Universal;
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
+    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    session.job().log("planning a universal checkpoint from " + checkpointFolder(*opened.checkpoint));
+    SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));
+    return WriteJob{std::move(plan), opened.checkpoint, session.arguments().positional("DST")};
 }
 
 Result<std::shared_ptr<const ReshardPlan>> planFor(

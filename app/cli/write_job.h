@@ -20,8 +20,9 @@ struct WriteJob {
 /// --jobs as a number of threads; the machine's default without it. Usage for 0 and for absurd numbers.
 Result<unsigned> jobsAsked(const Arguments& arguments);
 
-/// Opens SRC and plans; Unsupported names what this build cannot do (another stage, tensor parallelism, …).
+/// Opens SRC and plans; Unsupported names what this build cannot do (stage 0, tensor parallelism, …).
 Result<WriteJob> planReshardJob(Session& session);
+Result<WriteJob> planConvertJob(Session& session);
 
 /// planReshard(), with damage in the source as a refusal.
 Result<std::shared_ptr<const ReshardPlan>> planFor(

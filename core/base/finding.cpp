@@ -27,9 +27,9 @@ std::span<const std::string_view> all()
     static constexpr std::array kAll{kLatestMissing, kLatestDangling, kRankMissing, kRankForeign,
         kModelStatesMissing, kStaleFile, kForeignFile, kMixedPrefix, kFileUnreadable, kFileTorn, kFileHostile,
         kRecordCorrupt, kRecordMissing, kRecordUnchecked, kRecordUnused, kTrailingData, kUnalignedPayload,
-        kPickleOpaque, kPickleDangerous, kTensorInvalid, kStateLength, kStepMismatch, kOptionMismatch,
-        kStateMissing, kAliasUnrecorded, kNotSupported, kNotYetRead, kClientStatePerRank, kSubGroupSize,
-        kStockLoaderTrap};
+        kPickleOpaque, kPickleDangerous, kTensorInvalid, kParamOrder, kStateLength, kStepMismatch,
+        kOptionMismatch, kStateMissing, kAliasUnrecorded, kNotSupported, kNotYetRead, kClientStatePerRank,
+        kSubGroupSize, kStockLoaderTrap, kUniversalOverlong, kUniversalSource};
     return kAll;
 }
 

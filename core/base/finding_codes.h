@@ -31,6 +31,8 @@ inline constexpr std::string_view kPickleDangerous
     = "pickle-dangerous"; ///< names code that would run in Python
 inline constexpr std::string_view kTensorInvalid = "tensor-invalid";
 // model
+inline constexpr std::string_view kParamOrder
+    = "param-order"; ///< evidence contradicts the recorded order of parameters in the flat buffers
 inline constexpr std::string_view kStateLength
     = "state-length"; ///< a shard shorter or longer than the layout
 inline constexpr std::string_view kStepMismatch = "step-mismatch";
@@ -42,6 +44,11 @@ inline constexpr std::string_view kNotYetRead = "not-yet-read";
 inline constexpr std::string_view kClientStatePerRank = "client-state-per-rank";
 inline constexpr std::string_view kSubGroupSize = "sub-group-size";
 inline constexpr std::string_view kStockLoaderTrap = "stock-loader-trap";
+// universal folder
+inline constexpr std::string_view kUniversalOverlong
+    = "universal-overlong"; ///< more elements than the parameter has: a bug of the converter
+inline constexpr std::string_view kUniversalSource
+    = "universal-source"; ///< what the parallelism or padding of the source left in it
 
 std::span<const std::string_view> all();
 

@@ -204,6 +204,9 @@ struct Checkpoint {
     std::string deepspeedVersion;
     StepCounters steps;
     std::optional<uint64_t> subGroupSize; ///< ZeRO-3, as the source's ds_config says or as inferred
+    /// ZeRO-1/2 with round_robin_gradients: the flat order of every group is its optimizer order, dealt to
+    /// parallel.dp ranks in turn, so another number of ranks has another order (core/partition/round_robin.h).
+    bool roundRobin = false;
     std::optional<double> lossScale;
     std::string wrapper; ///< "transformers", "accelerate", "lightning", "megatron" or empty
     std::vector<std::string> clientStateKeys;

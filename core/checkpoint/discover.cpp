@@ -13,6 +13,9 @@ namespace {
 constexpr uint64_t kPointerLimitBytes = 4096;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
+constexpr std::string_view kUniversalPointer = "latest_universal";
+constexpr std::string_view kUniversalStates = "zero"; ///< of a universal folder: a folder per parameter
+
 struct Folder {
     io::Path path;
     std::vector<io::DirectoryEntry> entries;
@@ -25,6 +28,12 @@ struct Folder {
     {
         return std::any_of(entries.begin(), entries.end(), [](const io::DirectoryEntry& e) {
             return e.type != io::FileType::Directory && parseCheckpointFileName(e.name).has_value();
+        });
+    }
+    [[nodiscard]] bool hasFolder(std::string_view name) const
+    {
+        return std::any_of(entries.begin(), entries.end(), [&](const io::DirectoryEntry& e) {
+            return e.name == name && (e.type == io::FileType::Directory || e.type == io::FileType::Symlink);
         });
     }
 };
@@ -52,6 +61,15 @@ std::string_view strip(std::string_view text)
     return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
 }
 
+/// What ds_to_universal.py makes. A native tag may be called "zero" too.
+bool isUniversalFolder(io::FileSystem& files, const Folder& folder)
+{
+    if (!folder.hasFolder(kUniversalStates) || folder.has("latest"))
+        return false;
+    const auto inside = listFolder(files, folder.path / kUniversalStates);
+    return inside && !inside->isTagFolder();
+}
+
 /// Sub-folders that hold DeepSpeed's files; a folder that cannot be listed is none.
 std::vector<std::string> tagsIn(io::FileSystem& files, const Folder& run)
 {
@@ -62,7 +80,7 @@ std::vector<std::string> tagsIn(io::FileSystem& files, const Folder& run)
         if (entry.name.starts_with(".")) // work folders of an unfinished job
             continue;
         const auto folder = listFolder(files, run.path / entry.name);
-        if (folder && folder->isTagFolder())
+        if (folder && (folder->isTagFolder() || isUniversalFolder(files, *folder)))
             tags.push_back(entry.name);
     }
     std::sort(tags.begin(), tags.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
@@ -98,11 +116,9 @@ std::string newestTrainerCheckpoint(io::FileSystem& files, const Folder& output)
     return newest == names.end() ? std::string() : *newest;
 }
 
-CheckpointKind foreignKindOf(const Folder& folder)
+CheckpointKind foreignKindOf(io::FileSystem& files, const Folder& folder)
 {
-    if (folder.has("zero") && !folder.has("latest"))
-        return CheckpointKind::Universal;
-    if (folder.has("latest_universal") && !folder.has("latest"))
+    if (isUniversalFolder(files, folder))
         return CheckpointKind::Universal;
     if (folder.has("zero_stage_3"))
         return CheckpointKind::Swap;
@@ -128,14 +144,17 @@ void readPointer(io::FileSystem& files, const Folder& run, Discovery& out)
             "latest", {"an editor added it; write the tag's name as plain text"}});
 }
 
-/// A universal checkpoint's run folder may have `latest_universal` alone.
-std::string universalTag(io::FileSystem& files, const Folder& run)
+/// The folder that `latest_universal` names; empty, with a finding, when it names none.
+std::string universalTag(io::FileSystem& files, const Folder& run, Discovery& out)
 {
-    if (run.has("latest") || !run.has("latest_universal"))
-        return {};
-    const auto text = files.readSmall(run.path / "latest_universal", kPointerLimitBytes);
+    const auto text = files.readSmall(run.path / kUniversalPointer, kPointerLimitBytes);
     const std::string name = text ? std::string(strip(*text)) : std::string();
-    return isPlainName(name) && files.list(run.path / name) ? name : std::string();
+    if (isPlainName(name) && files.list(run.path / name))
+        return name;
+    out.findings.push_back({code::kLatestDangling, Severity::Error,
+        "`latest_universal` names no folder beside it", std::string(kUniversalPointer),
+        {text ? "it says `" + toValidUtf8(name).substr(0, 200) + "`" : describe(text.error())}});
+    return {};
 }
 
 Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discovery& out)
@@ -150,7 +169,7 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
                 out.tags.empty() ? "" : "its newest tag is `" + out.tags.back() + "`");
         out.tag = wanted;
         out.tagFolder = folder->path;
-        out.foreignKind = foreignKindOf(*folder);
+        out.foreignKind = foreignKindOf(files, *folder);
         return {};
     }
     const std::string list = out.tags.empty()
@@ -175,7 +194,7 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
         dangling("there is no such tag folder");
         return {};
     }
-    const CheckpointKind foreign = foreignKindOf(*folder);
+    const CheckpointKind foreign = foreignKindOf(files, *folder);
     if (!folder->isTagFolder() && foreign == CheckpointKind::Unknown) {
         dangling("that folder holds no state files of DeepSpeed");
         return {};
@@ -186,14 +205,18 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
     return {};
 }
 
-Result<Discovery> discoverRun(io::FileSystem& files, const Folder& run, const std::string& tag)
+/// `universal`: what `latest_universal` names is wanted, though there may be a `latest`.
+Result<Discovery> discoverRun(
+    io::FileSystem& files, const Folder& run, const std::string& tag, bool universal = false)
 {
     Discovery out;
     out.runFolder = run.path;
     readPointer(files, run, out);
     out.tags = tagsIn(files, run);
-    const std::string universal = tag.empty() ? universalTag(files, run) : std::string();
-    SHARDSCOPE_CHECK(chooseTag(files, universal.empty() ? tag : universal, out));
+    std::string chosen = tag;
+    if (chosen.empty() && run.has(kUniversalPointer) && (universal || !run.has("latest")))
+        chosen = universalTag(files, run, out);
+    SHARDSCOPE_CHECK(chooseTag(files, chosen, out));
     out.wrapper = wrapperOf(run, out.tag);
     return out;
 }
@@ -201,6 +224,7 @@ Result<Discovery> discoverRun(io::FileSystem& files, const Folder& run, const st
 Result<Discovery> discoverTag(io::FileSystem& files, const Folder& tagFolder)
 {
     Discovery out;
+    out.foreignKind = foreignKindOf(files, tagFolder);
     out.tagFolder = tagFolder.path;
     out.tag = tagFolder.path.filename().string();
     out.runFolder = tagFolder.path.parent_path();
@@ -214,6 +238,43 @@ Result<Discovery> discoverTag(io::FileSystem& files, const Folder& tagFolder)
     return out;
 }
 
+/// The universal folder whose `zero`, `zero/NAME` or a file in them PATH is.
+std::optional<Folder> universalAround(io::FileSystem& files, const io::Path& path, io::FileType type)
+{
+    io::Path at = type == io::FileType::Directory ? path : path.parent_path();
+    if (at.filename() != kUniversalStates)
+        at = at.parent_path();
+    if (at.filename() != kUniversalStates)
+        return std::nullopt;
+    auto folder = listFolder(files, at.parent_path());
+    if (!folder || !isUniversalFolder(files, *folder))
+        return std::nullopt;
+    return std::move(*folder);
+}
+
+Result<Discovery> discoverFile(io::FileSystem& files, const io::Path& path, const std::string& tag)
+{
+    const std::string name = path.filename().string();
+    if (name == "latest" || name == kUniversalPointer) {
+        SHARDSCOPE_TRY(const Folder folder, listFolder(files, path.parent_path()));
+        if (name == kUniversalPointer && isUniversalFolder(files, folder))
+            return discoverTag(files, folder); // the converter was given a path with a slash at its end
+        return discoverRun(files, folder, tag, name == kUniversalPointer);
+    }
+    if (parseCheckpointFileName(name)) {
+        SHARDSCOPE_TRY(const Folder folder, listFolder(files, path.parent_path()));
+        SHARDSCOPE_TRY(Discovery out, discoverTag(files, folder));
+        out.selectedFile = name;
+        return out;
+    }
+    Discovery lone;
+    lone.tagFolder = path.parent_path();
+    lone.selectedFile = name;
+    if (name.ends_with(".tensor.swp"))
+        lone.foreignKind = CheckpointKind::Swap;
+    return lone;
+}
+
 } // namespace
 
 Result<Discovery> discover(
@@ -223,37 +284,23 @@ Result<Discovery> discover(
     SHARDSCOPE_TRY(const io::Path path, files.canonical(given));
     SHARDSCOPE_TRY(const io::FileInfo info, files.stat(path));
 
-    if (info.type != io::FileType::Directory) {
-        const std::string name = path.filename().string();
-        if (name == "latest") {
-            SHARDSCOPE_TRY(const Folder run, listFolder(files, path.parent_path()));
-            return discoverRun(files, run, tag);
-        }
-        if (parseCheckpointFileName(name)) {
-            SHARDSCOPE_TRY(const Folder folder, listFolder(files, path.parent_path()));
-            SHARDSCOPE_TRY(Discovery out, discoverTag(files, folder));
-            out.selectedFile = name;
-            return out;
-        }
-        Discovery lone;
-        lone.tagFolder = path.parent_path();
-        lone.selectedFile = name;
-        if (name.ends_with(".tensor.swp"))
-            lone.foreignKind = CheckpointKind::Swap;
-        return lone;
+    if (const auto universal = universalAround(files, path, info.type)) {
+        SHARDSCOPE_TRY(Discovery out, discoverTag(files, *universal));
+        if (info.type != io::FileType::Directory)
+            out.selectedFile = path.lexically_relative(universal->path).string();
+        return out;
     }
+    if (info.type != io::FileType::Directory)
+        return discoverFile(files, path, tag);
 
     SHARDSCOPE_TRY(const Folder folder, listFolder(files, path));
     if (folder.entries.empty())
         return fail(ErrorCode::NotACheckpoint, "the folder is empty", path.string(),
             "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
-    const CheckpointKind foreign = foreignKindOf(folder);
-    if (folder.isTagFolder()) {
-        SHARDSCOPE_TRY(Discovery out, discoverTag(files, folder));
-        out.foreignKind = foreign;
-        return out;
-    }
-    if (folder.has("latest") || !tagsIn(files, folder).empty())
+    const CheckpointKind foreign = foreignKindOf(files, folder);
+    if (folder.isTagFolder() || foreign == CheckpointKind::Universal)
+        return discoverTag(files, folder);
+    if (folder.has("latest") || folder.has(kUniversalPointer) || !tagsIn(files, folder).empty())
         return discoverRun(files, folder, tag);
     if (foreign != CheckpointKind::Unknown) {
         Discovery out;

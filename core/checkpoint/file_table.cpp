@@ -152,30 +152,46 @@ void markStale(const Reading& reading, bool zero3)
     }
 }
 
+using FilesByRank = std::map<std::pair<FileRole, uint32_t>, FileId>;
+
+FileId expectFile(
+    const Reading& reading, const FilesByRank& byRank, FileRole role, uint32_t dp, const std::string& name)
+{
+    if (const auto found = byRank.find({role, dp}); found != byRank.end())
+        return found->second;
+    reading.add(role == FileRole::ModelStates ? code::kModelStatesMissing : code::kRankMissing,
+        Severity::Error, "the file of rank " + std::to_string(dp) + " is missing", name,
+        {"the checkpoint was saved by " + std::to_string(reading.worldSize) + " ranks"});
+    return addMissing(reading, name, role, dp);
+}
+
 } // namespace
 
 void markExpectedFiles(Reading& reading, bool zero3)
 {
     const auto byRank = filesByRank(reading, zero3);
-    const auto expect = [&](FileRole role, uint32_t dp, const std::string& name) {
-        if (const auto found = byRank.find({role, dp}); found != byRank.end())
-            return found->second;
-        reading.add(role == FileRole::ModelStates ? code::kModelStatesMissing : code::kRankMissing,
-            Severity::Error, "the file of rank " + std::to_string(dp) + " is missing", name,
-            {"the checkpoint was saved by " + std::to_string(reading.worldSize) + " ranks"});
-        return addMissing(reading, name, role, dp);
-    };
     Checkpoint& out = reading.out;
     out.optimFiles.clear();
     out.modelFiles.clear();
     for (uint32_t dp = 0; dp < reading.worldSize; ++dp) {
-        out.optimFiles.push_back(expect(FileRole::OptimStates, dp, optimFileName(dp, 0, reading.bf16Prefix)));
+        const std::string name = optimFileName(dp, 0, reading.bf16Prefix);
+        out.optimFiles.push_back(expectFile(reading, byRank, FileRole::OptimStates, dp, name));
         if (zero3)
-            out.modelFiles.push_back(expect(FileRole::ModelStates, dp, zero3ModelFileName(dp, 0)));
+            out.modelFiles.push_back(
+                expectFile(reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, 0)));
     }
     if (!zero3)
-        out.modelFiles.push_back(expect(FileRole::ModelStates, 0, modelFileName(0)));
+        out.modelFiles.push_back(expectFile(reading, byRank, FileRole::ModelStates, 0, modelFileName(0)));
     markStale(reading, zero3);
+}
+
+void markExpectedModelFiles(Reading& reading)
+{
+    const auto byRank = filesByRank(reading, true);
+    reading.out.modelFiles.clear();
+    for (uint32_t dp = 0; dp < reading.worldSize; ++dp)
+        reading.out.modelFiles.push_back(
+            expectFile(reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, 0)));
 }
 
 } // namespace shardscope

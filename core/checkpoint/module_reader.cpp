@@ -91,19 +91,20 @@ private:
             return;
         }
         const bool isBuffer = m_buffers.contains(name);
+        const bool real = weightsAreWhole && !(m_reading.placeholders && tensor->sizes == Shape{0});
         if (const auto alias = m_shared.find(name); alias != m_shared.end() && !isBuffer) {
-            addAlias(name, alias->second, weightsAreWhole ? &tensor->sizes : nullptr);
+            addAlias(name, alias->second, real ? &tensor->sizes : nullptr);
             return;
         }
         auto known = m_reading.out.findParam(name);
-        if (!known && !isBuffer && !weightsAreWhole && !m_frozen.contains(name)) {
+        if (!known && !isBuffer && !real && !m_frozen.contains(name)) {
             m_reading.add(code::kAliasUnrecorded, Severity::Warning,
                 "the module lists this name, but no shard holds it: probably a tie that was not recorded",
                 percentEncode(name) + "#weight",
                 {"a module object registered under two names leaves no record of the tie"});
             return;
         }
-        if (!known && !isBuffer && weightsAreWhole) {
+        if (!known && !isBuffer && real) {
             if (const auto owner = sameExtent(*tensor)) {
                 addAlias(name, m_reading.out.params[index(*owner)].name, &tensor->sizes);
                 return;
@@ -116,7 +117,7 @@ private:
             known = addParameter(
                 m_reading, name, std::move(shape), isBuffer ? ParamRole::Buffer : ParamRole::Frozen);
         }
-        if (weightsAreWhole || isBuffer)
+        if (real || isBuffer)
             addWhole(*known, *tensor);
     }
 
@@ -145,6 +146,8 @@ private:
         const CheckpointFile& file = out.file(out.rank0Model);
         const auto extent = file.content->extentOf(tensor);
         const std::string where = percentEncode(out.params[index(param)].name) + "#weight";
+        if (index(param) < m_reading.reshaped.size() && m_reading.reshaped[index(param)])
+            return; // what the file has is no whole copy
         if (!extent) {
             m_reading.add(code::kTensorInvalid, Severity::Error,
                 inFile("the tensor's bytes", " are not where they should be"), where,
@@ -256,16 +259,18 @@ void readModule(Reading& reading, bool weightsAreWhole)
         ModuleReader(reading).run(weightsAreWhole);
 }
 
-std::optional<std::vector<std::vector<NamedShape>>> readParamShapes(const Reading& reading)
+std::optional<ShapeLists> readParamShapes(const Reading& reading)
 {
     const TorchFile* file = reading.content(reading.out.rank0Model);
-    if (file == nullptr)
-        return std::nullopt;
-    const PickleGraph& graph = file->pickle();
-    const NodeId list = lookup(graph, reading.modelRoot, "param_shapes");
+    return file == nullptr ? std::nullopt : readParamShapes(file->pickle(), reading.modelRoot);
+}
+
+std::optional<ShapeLists> readParamShapes(const PickleGraph& graph, NodeId modelRoot)
+{
+    const NodeId list = lookup(graph, modelRoot, "param_shapes");
     if (list == kNoNode || graph.kind(list) != NodeKind::List)
         return std::nullopt;
-    std::vector<std::vector<NamedShape>> out;
+    ShapeLists out;
     std::unordered_set<std::string_view> seen; // a parameter lies in one place
     size_t count = 0;
     for (const NodeId entry : sequenceItems(graph, list))

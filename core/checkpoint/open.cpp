@@ -25,12 +25,13 @@ public:
     Status run(CheckpointKind foreignKind)
     {
         SHARDSCOPE_CHECK(buildFileTable(m_reading, m_options.roots));
-        if (foreignKind != CheckpointKind::Unknown) {
-            m_out.kind = foreignKind;
-            m_reading.refuse(foreignKind == CheckpointKind::Swap ? "it is an NVMe swap folder"
-                                                                 : "it is a universal checkpoint");
+        m_out.kind = foreignKind;
+        if (foreignKind == CheckpointKind::Swap) {
+            m_reading.refuse("it is an NVMe swap folder");
             return {};
         }
+        if (foreignKind == CheckpointKind::Universal)
+            return readConverted();
         choosePrefix();
         if (m_options.depth == OpenDepth::Full)
             SHARDSCOPE_CHECK(readAhead());
@@ -173,21 +174,12 @@ private:
         }
         if (lookup(graph, wrapper, "single_partition_of_fp32_groups") == kNoNode)
             return;
-        const NodeId stage = lookup(graph, wrapper, "zero_stage");
-        if (stage == kNoNode) {
+        const auto stage = zeroStageOf(graph, wrapper);
+        m_out.zeroStage = stage.value_or(1);
+        if (!stage) {
             m_out.kind = CheckpointKind::Bf16;
-            m_out.zeroStage = 1;
             return;
         }
-        const auto number = asEnumValue(graph, stage, "deepspeed.runtime.zero.config", "ZeroStageEnum",
-            [](std::string_view name) -> std::optional<int64_t> {
-                if (name == "optimizer_states")
-                    return 1;
-                if (name == "gradients")
-                    return 2;
-                return std::nullopt;
-            });
-        m_out.zeroStage = static_cast<int>(number.value_or(asInteger(graph, stage).value_or(0)));
         if (m_out.zeroStage == 1 || m_out.zeroStage == 2)
             m_out.kind = m_out.zeroStage == 1 ? CheckpointKind::Zero1 : CheckpointKind::Zero2;
     }
@@ -263,6 +255,18 @@ private:
         if (m_options.depth == OpenDepth::Full && !zero3 && !m_out.modelError)
             checkWeightsAgree(m_reading);
         describeOptimizer();
+        return {};
+    }
+
+    Status readConverted()
+    {
+        SHARDSCOPE_CHECK(readUniversal(m_reading));
+        describeOptimizer();
+        m_out.evidence.push_back("a folder `zero` with one folder per parameter");
+        if (m_reading.content(m_out.rank0Optim) != nullptr)
+            m_out.evidence.push_back(m_out.zeroStage == 0
+                    ? "`optimizer_state.pt` names no ZeRO stage"
+                    : "`optimizer_state.pt` says it was made from ZeRO-" + std::to_string(m_out.zeroStage));
         return {};
     }
 

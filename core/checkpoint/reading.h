@@ -17,6 +17,9 @@ struct Reading {
     bool bf16Prefix = false; ///< of the optimizer files that belong together
     uint32_t worldSize = 0; ///< ranks that must be there
     NodeId modelRoot = kNoNode; ///< root mapping of the rank-0 (or first readable) model file
+    bool placeholders = false; ///< tensors of shape (0,) in `module` may stand for what is stored elsewhere
+    /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
+    std::vector<bool> reshaped{};
 
     struct Loaded {
         std::shared_ptr<const TorchFile> content;
@@ -48,6 +51,8 @@ Status buildFileTable(const Reading& reading, const std::vector<io::Path>& roots
 /// Fills optimFiles and modelFiles for `worldSize` ranks: adds missing entries, marks stale ones, says so in
 /// findings.
 void markExpectedFiles(Reading& reading, bool zero3);
+/// The same for the model files of ZeRO-3 alone.
+void markExpectedModelFiles(Reading& reading);
 
 /// An optimizer file's pickle without the list of alignment paddings, where that is long and all zero: one
 /// number per parameter in every rank's file, so that keeping them would cost parameters × ranks.
@@ -80,7 +85,9 @@ struct NamedShape {
     std::string_view name; ///< lives as long as the model file's content
     Shape shape;
 };
-std::optional<std::vector<std::vector<NamedShape>>> readParamShapes(const Reading& reading);
+using ShapeLists = std::vector<std::vector<NamedShape>>;
+std::optional<ShapeLists> readParamShapes(const Reading& reading);
+std::optional<ShapeLists> readParamShapes(const PickleGraph& graph, NodeId modelRoot);
 
 /// A 1-D contiguous tensor of a state list as a stored run; nothing when it is not one, with a finding.
 std::optional<StoredRun> flatRun(const Reading& reading, FileId file, NodeId tensor, DType& dtype);
@@ -115,18 +122,40 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
 void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<StateSource>& perRank,
     const std::string& unitText);
 
+/// A unit for every frozen parameter that no file holds whole: it is partitioned alone, over worldSize ranks,
+/// and its fragments are in the model files. Empty ones have nothing to place.
+void addFrozenUnits(Reading& reading);
+/// Full depth: the model files of the other ranks, in small batches, so that memory stays bounded whatever
+/// their number; checks them against the first and takes their frozen fragments.
+Status readOtherModelFiles(Reading& reading);
+
+/// The number behind `zero_stage` of an optimizer's mapping, which is an int or an enum; nothing when absent.
+std::optional<int> zeroStageOf(const PickleGraph& graph, NodeId wrapper);
+
 /// The readers. They fill params, units, groups; a problem becomes a finding or refuse()/noModel().
 Status readZero12(Reading& reading);
 Status readZero3(Reading& reading);
+/// A folder that ds_to_universal made; finds its files too.
+Status readUniversal(Reading& reading);
 /// Reasons to refuse that any kind can have: parallelism, experts, offload folders, legacy releases.
 void refuseUnsupported(const Reading& reading);
 /// Optimizer files of another world size become Foreign, with a finding; before the model is read.
 void markForeignRanks(const Reading& reading);
 /// Ranks that disagree with rank 0 about step, options or scaler; after the model is read.
 void checkRanksAgree(const Reading& reading);
-/// ZeRO-1/2: where the optimizer files record that parameters lie, against where the units say. refuse() when
-/// they are in round-robin order, Foreign for a file of another rank, noModel() when no order explains them.
-void checkSliceMappings(Reading& reading);
+/// ZeRO-1/2: where the optimizer files record that parameters lie, against where the units say. Foreign for a
+/// file of another rank, noModel() when no order explains them. Whether they show round_robin_gradients: stock
+/// DeepSpeed records the places as if the order before it stood on disk.
+bool checkSliceMappings(Reading& reading);
+/// ZeRO-1/2: sets Checkpoint::roundRobin from the configuration, the slice mappings and the order of names; a
+/// finding where they contradict each other.
+void decideRoundRobin(Reading& reading, bool mappingsShowIt);
+/// ZeRO-1/2: whether parameters start on boundaries of their own (parameter_alignment), and on multiples of how
+/// many elements those of a group do.
+bool isParameterAligned(const Reading& reading, FileId optimFile);
+uint32_t parameterAlignmentOf(const Reading& reading, std::string_view firstParam);
+/// The paddings that every optimizer file records against those of the units: noModel() or Foreign.
+void checkAlignmentPaddings(Reading& reading);
 /// ZeRO-1/2: a few masters of every rank against the model file's copies of them, which a rank or a model
 /// file of another run or step does not match even where all its counters do.
 void checkWeightsAgree(const Reading& reading);

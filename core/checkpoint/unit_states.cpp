@@ -15,11 +15,11 @@ std::string rankPlace(uint32_t rank, const std::string& unitText)
     return rankText({rank, 0, 0}) + "/" + unitText + "+0";
 }
 
-/// Lean states keep at least the payload; padded ones the whole partition.
+/// Lean states keep at least what lies before the padding at the tail; padded ones the whole partition.
 bool lengthFits(const FlatUnit& unit, uint32_t rank, uint64_t elements, bool mayBeLean)
 {
     const uint64_t whole = unit.partition.partitionElements();
-    return elements <= whole && elements >= (mayBeLean ? unit.partition.payloadOn(rank) : whole);
+    return elements <= whole && elements >= (mayBeLean ? unit.partition.leanElementsOn(rank) : whole);
 }
 
 /// ZeRO-1/2 cut the padding off the masters only; whether they did shows in the lengths.

@@ -32,6 +32,12 @@ bool isSet(const Reading& reading, std::initializer_list<std::string_view> path)
     return asBool(graph, node).value_or(true);
 }
 
+/// The converter joins what parallel ranks hold, so only the partition of its source is left.
+bool isUniversal(const Reading& reading)
+{
+    return reading.out.kind == CheckpointKind::Universal;
+}
+
 void refuseByFiles(const Reading& reading)
 {
     for (const CheckpointFile& file : reading.out.files) {
@@ -43,6 +49,8 @@ void refuseByFiles(const Reading& reading)
         if (parsed->fastWriterPart)
             return reading.refuse(
                 "`" + file.name + "` is one part of a file split by the fast checkpoint writer");
+        if (isUniversal(reading))
+            continue;
         if (parsed->role == FileRole::LayerStates)
             return reading.refuse("it was saved with pipeline parallelism (`" + file.name + "`)");
         if (parsed->role == FileRole::ExpertStates)
@@ -59,6 +67,12 @@ void refuseByModelFile(const Reading& reading)
     if (reading.modelRoot == kNoNode)
         return;
     const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    if (isSet(reading, {"zero_optimization", "zenflow"}))
+        return reading.refuse("ZenFlow stores its 2-D parameters transposed");
+    if (isSet(reading, {"zero_optimization", "zero_quantized_nontrainable_weights"}))
+        return reading.refuse("its frozen weights are quantised without their scales");
+    if (isUniversal(reading))
+        return;
     const auto integerAt
         = [&](std::string_view key) { return asInteger(graph, lookup(graph, reading.modelRoot, key)); };
     if (const auto mp = integerAt("mp_world_size"); mp && *mp > 1)
@@ -71,10 +85,6 @@ void refuseByModelFile(const Reading& reading)
     if (isTooOld(reading.out.deepspeedVersion))
         return reading.refuse(
             "DeepSpeed " + reading.out.deepspeedVersion + " wrote it; releases before 0.14 are not read");
-    if (isSet(reading, {"zero_optimization", "zenflow"}))
-        return reading.refuse("ZenFlow stores its 2-D parameters transposed");
-    if (isSet(reading, {"zero_optimization", "zero_quantized_nontrainable_weights"}))
-        return reading.refuse("its frozen weights are quantised without their scales");
 }
 
 } // namespace

@@ -38,9 +38,11 @@ public:
         addUnits(*shapes);
         if (!m_out.modelError)
             checkLengths();
+        if (!m_out.modelError)
+            checkAlignmentPaddings(m_reading);
         readModule(m_reading, true);
         if (!m_out.modelError)
-            checkSliceMappings(m_reading);
+            decideRoundRobin(m_reading, checkSliceMappings(m_reading));
         if (!m_out.modelError)
             fillStates();
     }
@@ -73,14 +75,6 @@ private:
                 "its optimizer state has the elastic form (elastic_checkpoint), without group options");
             return true;
         }
-        for (const NodeId group : sequenceItems(graph, lookup(graph, node, "param_alignment_paddings"))) {
-            for (const NodeId padding : sequenceItems(graph, group)) {
-                if (asInteger(graph, padding).value_or(1) != 0) {
-                    m_reading.refuse("parameter_alignment puts padding between its parameters");
-                    return true;
-                }
-            }
-        }
         const auto masters = sequenceItems(graph, lookup(graph, node, "single_partition_of_fp32_groups"));
         m_groups = readParamGroups(graph, m_base);
         if (masters.size() != shapes.size() || m_groups.size() != shapes.size()) {
@@ -94,6 +88,7 @@ private:
 
     void addUnits(const std::vector<std::vector<NamedShape>>& shapes)
     {
+        const bool aligned = isParameterAligned(m_reading, m_guide);
         for (uint32_t g = 0; g < shapes.size(); ++g) {
             FlatUnit unit;
             unit.kind = UnitKind::Group;
@@ -109,7 +104,10 @@ private:
                 unit.params.push_back(id);
                 elements.push_back(param.elements);
             }
-            auto partition = FlatPartition::contiguous(std::move(elements), m_reading.worldSize);
+            const uint32_t alignment
+                = aligned && !shapes[g].empty() ? parameterAlignmentOf(m_reading, shapes[g].front().name) : 1;
+            auto partition
+                = FlatPartition::contiguous(std::move(elements), m_reading.worldSize, 2, alignment);
             if (!partition)
                 return m_reading.noModel(partition.error());
             unit.partition = std::move(*partition);

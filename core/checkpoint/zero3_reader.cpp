@@ -2,8 +2,6 @@
 #include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
-#include "core/base/parallel.h"
-#include "core/base/text.h"
 
 #include <algorithm>
 
@@ -12,9 +10,6 @@ namespace shardscope {
 namespace {
 
 constexpr double kDefaultSubGroupSize = 1e9; ///< runtime/zero/config.py
-/// Model files with more records than this are dropped once their facts are taken: 1,000 ranks of them fill
-/// memory.
-constexpr uint64_t kKeepRecords = 4096;
 
 /// Reads what DeepSpeedZeroOptimizer_Stage3 (runtime/zero/stage3.py, _rigid_state_dict) saves.
 class Zero3Reader
@@ -47,12 +42,12 @@ public:
         if (!refuseForm(*guide))
             addUnits(*shapes, *guide);
         readModule(m_reading, false);
-        addFrozenUnits();
+        addFrozenUnits(m_reading);
         if (m_out.modelError)
             return {};
         readSubGroupSize();
         fillStates();
-        return readOtherModelFiles();
+        return readOtherModelFiles(m_reading);
     }
 
 private:
@@ -130,62 +125,6 @@ private:
         m_out.units.push_back(std::move(unit));
     }
 
-    /// A frozen parameter is partitioned alone; its fragments are in the model files. Empty ones have nothing
-    /// to place.
-    void addFrozenUnits()
-    {
-        for (uint32_t i = 0; i < m_out.params.size(); ++i) {
-            Parameter& param = m_out.params[i];
-            if (param.role != ParamRole::Frozen || param.sharedWith != kNoParam || param.elements == 0)
-                continue;
-            auto partition = FlatPartition::sliced({param.elements}, m_reading.worldSize);
-            if (!partition)
-                return m_reading.noModel(partition.error());
-            FlatUnit unit;
-            unit.kind = UnitKind::Frozen;
-            unit.params = {ParamId{i}};
-            unit.partition = std::move(*partition);
-            UnitState weight;
-            weight.name = "weight";
-            weight.perRank.resize(m_reading.worldSize);
-            unit.states.push_back(std::move(weight));
-            param.unit = UnitId{static_cast<uint32_t>(m_out.units.size())};
-            m_out.units.push_back(std::move(unit));
-        }
-        for (uint32_t rank = 0; rank < m_out.modelFiles.size(); ++rank) {
-            if (m_reading.content(m_out.modelFiles[rank]) != nullptr)
-                takeFrozenFragments(rank);
-        }
-    }
-
-    void takeFrozenFragments(uint32_t rank)
-    {
-        const FileId file = m_out.modelFiles[rank];
-        const PickleGraph& graph = m_reading.content(file)->pickle();
-        const auto items = mappingItems(graph, lookup(graph, graph.root(), "frozen_param_fragments"));
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto name = asString(graph, items[i]);
-            const auto id = name ? m_out.findParam(*name) : std::nullopt;
-            if (!id || m_out.params[index(*id)].unit == kNoUnit)
-                continue;
-            FlatUnit& unit = m_out.units[index(m_out.params[index(*id)].unit)];
-            DType dtype = DType::Unknown;
-            const auto run = unit.kind == UnitKind::Frozen ? flatRun(m_reading, file, items[i + 1], dtype)
-                                                           : std::nullopt;
-            if (!run)
-                continue;
-            if (run->elements != unit.partition.partitionElements()) {
-                m_reading.add(code::kStateLength, Severity::Error,
-                    "the frozen fragment has another length than the layout", m_out.file(file).name,
-                    {percentEncode(*name) + "#weight", std::to_string(run->elements) + " stored",
-                        std::to_string(unit.partition.partitionElements()) + " expected"});
-                continue;
-            }
-            unit.states.front().dtype = dtype;
-            unit.states.front().perRank[rank] = *run;
-        }
-    }
-
     void readSubGroupSize()
     {
         double size = kDefaultSubGroupSize;
@@ -246,35 +185,6 @@ private:
                 return;
             fillUnitStates(m_reading, unit, perRank, unitText);
         }
-    }
-
-    /// In small batches, so that memory stays bounded whatever the number of ranks.
-    Status readOtherModelFiles()
-    {
-        if (m_reading.depth == OpenDepth::Structure)
-            return {};
-        const uint32_t batchSize = std::min(2 * defaultJobs(), 16U);
-        for (uint32_t begin = 0; begin < m_out.modelFiles.size(); begin += batchSize) {
-            SHARDSCOPE_CHECK(m_reading.job.poll());
-            std::vector<FileId> batch;
-            const uint32_t end
-                = std::min<uint32_t>(begin + batchSize, static_cast<uint32_t>(m_out.modelFiles.size()));
-            for (uint32_t rank = begin; rank < end; ++rank) {
-                if (m_reading.content(m_out.modelFiles[rank]) == nullptr)
-                    batch.push_back(m_out.modelFiles[rank]);
-            }
-            SHARDSCOPE_CHECK(loadFiles(m_reading, batch));
-            for (uint32_t rank = begin; rank < end; ++rank) {
-                const FileId file = m_out.modelFiles[rank];
-                if (file == m_out.rank0Model || m_reading.content(file) == nullptr)
-                    continue;
-                checkModelFile(m_reading, file);
-                takeFrozenFragments(rank);
-                if (m_out.file(file).recordCount > kKeepRecords)
-                    m_out.files[index(file)].content.reset();
-            }
-        }
-        return {};
     }
 
     Reading& m_reading;

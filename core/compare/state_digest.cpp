@@ -46,6 +46,10 @@ void addScaler(const Checkpoint& checkpoint, Digest& sum)
     const auto object = scaler == kNoNode ? std::nullopt : asObject(graph, scaler);
     if (!object || object->attributes == kNoNode)
         return;
+    // A static scale of 1 is what some wrappers keep and others leave out.
+    if (object->className == "LossScaler"
+        && asNumber(graph, lookup(graph, object->attributes, "cur_scale")) == 1.0)
+        return;
     const auto items = mappingItems(graph, object->attributes);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         if (const auto key = asString(graph, items[i]))

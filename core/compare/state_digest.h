@@ -36,8 +36,8 @@ Result<CheckpointScan> scanCheckpoint(
 ///   the digests of fp32 masters, optimizer states, frozen parameters and buffers, per tensor as
 ///   fingerprint.h defines; for param group g: digestText("group/g", "step", S) with S the step as %.17g, and
 ///   for every option but `params` and `step`: digestText("group/g", "option/NAME", V) with V the value in
-///   scalarText()'s spelling; digestText("scaler", NAME, V) for every attribute of the loss scaler;
-///   digestText("lr_scheduler", "", V).
+///   scalarText()'s spelling; digestText("scaler", NAME, V) for every attribute of the loss scaler, unless it
+///   is a static one (LossScaler) of 1; digestText("lr_scheduler", "", V).
 Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors);
 
 } // namespace shardscope

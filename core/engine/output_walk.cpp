@@ -2,6 +2,7 @@
 #include "core/engine/output_walk.h"
 
 #include "core/io/crc32.h"
+#include "core/tensor/convert.h"
 #include "core/torchfile/zip_layout.h"
 
 #include <algorithm>
@@ -16,6 +17,8 @@ namespace {
 constexpr size_t kCut = 16;
 /// Bounds the list of pieces where segments are tiny.
 constexpr size_t kMostPieces = 4096;
+/// Source bytes that are converted at a time.
+constexpr uint64_t kConvertBytes = 65536;
 /// From here on combining two CRCs is cheaper than reading the bytes again.
 constexpr size_t kCombineFrom = 16384;
 
@@ -156,8 +159,8 @@ Result<size_t> OutputWalk::gather(SegmentCursor& cursor, size_t roomBytes)
         piece.segment.bytes = count;
         m_pieces.push_back(piece);
         used += count;
+        m_segment.sourceOffset += piece.segment.sourceBytes();
         m_segment.bytes -= count;
-        m_segment.sourceOffset += count;
         if (m_segment.tensor != Segment::kNoTensor)
             m_segment.firstElement += count / m_context.digests.itemBytes(m_segment.tensor);
     }
@@ -183,9 +186,13 @@ Status OutputWalk::checkSegment(const Segment& segment) const
     if (segment.source >= sources.size() || segment.record >= sources[segment.source].records.size())
         return planBug("a segment of a record that is not there", m_file);
     const ZipRecord& record = sources[segment.source].records[segment.record];
+    if (segment.isConverted()
+        && (!canConvert(segment.sourceType, segment.outputType)
+            || segment.bytes % itemSize(segment.outputType) != 0))
+        return planBug("a segment that cannot be converted", m_file);
     if (record.deflated || record.damaged || segment.sourceOffset < record.payloadOffset
-        || segment.bytes > record.bytes
-        || segment.sourceOffset - record.payloadOffset > record.bytes - segment.bytes)
+        || segment.sourceBytes() > record.bytes
+        || segment.sourceOffset - record.payloadOffset > record.bytes - segment.sourceBytes())
         return planBug("a segment leaves its record, or the record cannot be copied from", m_file);
     return {};
 }
@@ -196,7 +203,7 @@ size_t OutputWalk::runEnd(size_t first) const
     for (; end < m_pieces.size(); ++end) {
         const Segment& left = m_pieces[end - 1].segment;
         const Segment& right = m_pieces[end].segment;
-        const bool follows = left.source == right.source
+        const bool follows = left.source == right.source && !left.isConverted() && !right.isConverted()
             && (left.source == Segment::kZero
                 || (left.record == right.record && left.sourceOffset + left.bytes == right.sourceOffset));
         if (!follows)
@@ -218,12 +225,32 @@ Status OutputWalk::load(std::span<uint8_t> room)
             std::memset(room.data() + at, 0, bytes);
         } else {
             SHARDSCOPE_TRY(const io::ReadFile* file, openSource(segment.source));
-            if (auto read = file->readAt(segment.sourceOffset, room.subspan(at, bytes)); !read) {
+            const auto read = segment.isConverted()
+                ? loadConverted(*file, segment, room.subspan(at, bytes))
+                : file->readAt(segment.sourceOffset, room.subspan(at, bytes));
+            if (!read) {
                 SHARDSCOPE_CHECK(file->checkUnchanged()); // the better answer, where it is the reason
                 return read;
             }
         }
         first = end;
+    }
+    return {};
+}
+
+Status OutputWalk::loadConverted(const io::ReadFile& file, const Segment& segment, std::span<uint8_t> out)
+{
+    m_unconverted.resize(kConvertBytes);
+    const uint64_t inItem = itemSize(segment.sourceType);
+    const uint64_t outItem = itemSize(segment.outputType);
+    uint64_t offset = segment.sourceOffset;
+    while (!out.empty()) {
+        const uint64_t count = std::min<uint64_t>(kConvertBytes / inItem, out.size() / outItem);
+        const std::span<uint8_t> in(m_unconverted.data(), count * inItem);
+        SHARDSCOPE_CHECK(file.readAt(offset, in));
+        convertElements(segment.sourceType, in, segment.outputType, out.first(count * outItem));
+        offset += in.size();
+        out = out.subspan(count * outItem);
     }
     return {};
 }
@@ -247,7 +274,9 @@ Status OutputWalk::sum(std::span<const uint8_t> bytes, uint32_t& recordCrc)
 
 Status OutputWalk::sumRun(const Segment& segment, std::span<const uint8_t> bytes, uint32_t& recordCrc)
 {
-    if (segment.source == Segment::kZero) {
+    // What was converted is checked against the source's CRC where the source's elements are copied or, at
+    // the end, by reading the rest.
+    if (segment.source == Segment::kZero || segment.isConverted()) {
         recordCrc = io::crc32(recordCrc, bytes);
         return {};
     }

@@ -60,6 +60,7 @@ private:
     Result<size_t> gather(SegmentCursor& cursor, size_t roomBytes);
     Status checkSegment(const Segment& segment) const;
     Status load(std::span<uint8_t> room);
+    Status loadConverted(const io::ReadFile& file, const Segment& segment, std::span<uint8_t> out);
     Status sum(std::span<const uint8_t> bytes, uint32_t& recordCrc);
     Status sumRun(const Segment& segment, std::span<const uint8_t> bytes, uint32_t& recordCrc);
     /// One past the last piece from `first` on that continues it in the source file.
@@ -73,6 +74,7 @@ private:
     std::vector<Piece> m_pieces;
     Segment m_segment; ///< what is left of the cursor's last one
     std::vector<ByteRange> m_fresh;
+    std::vector<uint8_t> m_unconverted;
     uint32_t m_openIndex = Segment::kZero;
     std::shared_ptr<const io::ReadFile> m_openFile;
 };

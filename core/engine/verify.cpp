@@ -25,9 +25,10 @@ uint64_t bytesToRead(const Checkpoint& checkpoint)
 }
 
 void addProblem(VerifyReport& report, std::string_view code, std::string message, std::string where,
-                std::vector<std::string> evidence = {})
+    std::vector<std::string> evidence = {})
 {
-    report.problems.push_back({code, Severity::Error, std::move(message), std::move(where), std::move(evidence)});
+    report.problems.push_back(
+        {code, Severity::Error, std::move(message), std::move(where), std::move(evidence)});
 }
 
 void reportScan(const Checkpoint& checkpoint, const CheckpointScan& scan, VerifyReport& report)
@@ -38,18 +39,19 @@ void reportScan(const Checkpoint& checkpoint, const CheckpointScan& scan, Verify
         report.bytes += file.bytes;
         if (file.error)
             addProblem(report, code::kFileUnreadable, "the file cannot be read to its end", entry.name,
-                       {describe(*file.error)});
+                {describe(*file.error)});
         for (const uint32_t record : file.badRecords) {
             const std::string name = entry.content ? entry.content->zip().records()[record].name
                                                    : "record " + std::to_string(record);
-            addProblem(report, code::kRecordCorrupt, "the record's bytes do not have the CRC they were saved with",
-                       percentEncode(entry.name) + "!" + percentEncode(name) + "+0");
+            addProblem(report, code::kRecordCorrupt,
+                "the record's bytes do not have the CRC they were saved with",
+                percentEncode(entry.name) + "!" + percentEncode(name) + "+0");
         }
     }
 }
 
-void compareManifest(const Checkpoint& checkpoint, const CheckpointScan& scan, const Manifest& manifest,
-                     VerifyReport& report)
+void compareManifest(
+    const Checkpoint& checkpoint, const CheckpointScan& scan, const Manifest& manifest, VerifyReport& report)
 {
     std::map<std::string, const FileScan*> scanned;
     for (const FileScan& file : scan.files)
@@ -60,7 +62,7 @@ void compareManifest(const Checkpoint& checkpoint, const CheckpointScan& scan, c
             addProblem(report, code::kRankMissing, "the manifest names a file that is not there", path);
         } else if (found->second->bytes != promised.bytes || found->second->sha256 != promised.sha256) {
             addProblem(report, code::kRecordCorrupt, "the file is not the one the manifest names", path,
-                       {"sha256 " + found->second->sha256, "manifest " + promised.sha256});
+                {"sha256 " + found->second->sha256, "manifest " + promised.sha256});
         }
     }
     for (const auto& [path, file] : scanned) {
@@ -73,6 +75,8 @@ struct NamedDigest {
     Digest digest;
     uint64_t elements = 0;
     DType dtype = DType::Unknown;
+    /// Kinds differ in whether they store it: a 16-bit copy beside its master, or a tensor without elements.
+    bool optional = false;
 };
 using DigestsByName = std::map<std::pair<std::string, std::string>, NamedDigest>;
 
@@ -83,33 +87,39 @@ DigestsByName byName(const CheckpointPtr& checkpoint, const CheckpointScan& scan
     for (uint32_t i = 0; i < table.size(); ++i) {
         const TensorTable::Entry entry = table.entry(i);
         const Parameter& param = checkpoint->params[index(entry.param)];
-        out[{param.name, std::string(entry.state)}] = {scan.tensors[i], param.elements, entry.dtype};
+        out[{param.name, std::string(entry.state)}]
+            = {scan.tensors[i], param.elements, entry.dtype, !entry.inFingerprint || param.elements == 0};
     }
     return out;
 }
 
 void compareStates(const DigestsByName& here, const DigestsByName& there, VerifyReport& report)
 {
-    const auto where = [](const auto& key) { return percentEncode(key.first) + "#" + percentEncode(key.second); };
+    const auto where
+        = [](const auto& key) { return percentEncode(key.first) + "#" + percentEncode(key.second); };
     for (const auto& [key, value] : there) {
         const auto found = here.find(key);
-        if (found == here.end())
-            addProblem(report, code::kStateMissing, "the source has this state, the checkpoint has not", where(key));
-        else if (found->second.digest != value.digest || found->second.elements != value.elements
-                 || found->second.dtype != value.dtype)
+        if (found == here.end()) {
+            if (!value.optional)
+                addProblem(report, code::kStateMissing, "the source has this state, the checkpoint has not",
+                    where(key));
+        } else if (found->second.digest != value.digest || found->second.elements != value.elements
+            || found->second.dtype != value.dtype) {
             addProblem(report, code::kRankForeign, "the values differ from the source's", where(key),
-                       {"digest " + found->second.digest.text(), "source " + value.digest.text()});
+                {"digest " + found->second.digest.text(), "source " + value.digest.text()});
+        }
     }
     for (const auto& [key, value] : here) {
-        if (!there.contains(key))
-            addProblem(report, code::kStateMissing, "the checkpoint has this state, the source has not", where(key));
+        if (!there.contains(key) && !value.optional)
+            addProblem(
+                report, code::kStateMissing, "the checkpoint has this state, the source has not", where(key));
     }
 }
 
 } // namespace
 
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-                                      const CheckpointPtr& against, unsigned jobs, JobContext& job)
+    const CheckpointPtr& against, unsigned jobs, JobContext& job)
 {
     if (against)
         SHARDSCOPE_CHECK(requireModel(*against));
@@ -131,8 +141,9 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
         } else {
             compareManifest(*checkpoint, scan, *manifest, report);
             if (!manifest->fingerprint.empty() && manifest->fingerprint != report.fingerprint)
-                addProblem(report, code::kRecordCorrupt, "the training state is not the one the manifest names",
-                           kManifestName, {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
+                addProblem(report, code::kRecordCorrupt,
+                    "the training state is not the one the manifest names", kManifestName,
+                    {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
         }
     }
     if (against) {
@@ -140,8 +151,9 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
         compareStates(byName(checkpoint, scan), byName(against, other), report);
         const std::string theirs = fingerprintOf(against, other.tensors).text();
         if (report.fingerprint != theirs)
-            addProblem(report, code::kRankForeign, "the training states differ (steps, options and scaler included)", {},
-                       {"here " + report.fingerprint, "source " + theirs});
+            addProblem(report, code::kRankForeign,
+                "the training states differ (steps, options and scaler included)", {},
+                {"here " + report.fingerprint, "source " + theirs});
     }
     report.ok = report.problems.empty();
     return report;

@@ -16,14 +16,14 @@ namespace {
 tl::unexpected<Error> wrong(std::string what, const io::Path& folder)
 {
     return fail(ErrorCode::VerifyFailed, std::move(what), folder.string(),
-                "this is a defect: nothing stands under the final name; please report it");
+        "this is a defect: nothing stands under the final name; please report it");
 }
 
 /// The device, not the bytes: the same command may well succeed.
 tl::unexpected<Error> unreadable(const std::string& why, const io::Path& folder)
 {
     return fail(ErrorCode::WriteFailed, "what was written cannot be read again: " + why, folder.string(),
-                "nothing stands under the final name; the same command goes on from here");
+        "nothing stands under the final name; the same command goes on from here");
 }
 
 class RunCursor final : public ElementRunCursor
@@ -57,36 +57,43 @@ public:
     {
     }
 
-    /// Every planned tensor must be there with its dtype and size, and nothing beside them.
+    /// Every planned tensor must be there with its dtype and size, and nothing beside them. Empty ones are
+    /// not stored by every kind.
     Status matchTensors(const WritePlan& plan)
     {
         std::map<std::pair<std::string_view, std::string_view>, uint32_t> planned;
-        for (uint32_t i = 0; i < plan.tensors().size(); ++i)
-            planned.try_emplace({plan.tensors()[i].name, plan.tensors()[i].state}, i);
-        if (planned.size() != m_table.size())
-            return wrong("the output holds " + std::to_string(m_table.size()) + " tensors where "
-                             + std::to_string(planned.size()) + " were planned",
-                         m_checkpoint->tagFolder);
+        for (uint32_t i = 0; i < plan.tensors().size(); ++i) {
+            if (plan.tensors()[i].elements > 0)
+                planned.try_emplace({plan.tensors()[i].name, plan.tensors()[i].state}, i);
+        }
+        size_t matched = 0;
         m_planned.resize(m_table.size());
         for (uint32_t i = 0; i < m_table.size(); ++i) {
             const TensorTable::Entry entry = m_table.entry(i);
             const Parameter& param = m_checkpoint->params[index(entry.param)];
+            if (param.elements == 0)
+                continue;
             const auto found = planned.find({param.name, entry.state});
             const bool same = found != planned.end() && plan.tensors()[found->second].dtype == entry.dtype
                 && plan.tensors()[found->second].elements == param.elements;
             if (!same)
                 return wrong("tensor `" + param.name + "`, state `" + std::string(entry.state)
-                                 + "` is not what was planned",
-                             m_checkpoint->tagFolder);
+                        + "` is not what was planned",
+                    m_checkpoint->tagFolder);
             m_planned[i] = found->second;
+            ++matched;
         }
+        if (planned.size() != matched)
+            return wrong("the output holds " + std::to_string(matched) + " tensors where "
+                    + std::to_string(planned.size()) + " were planned",
+                m_checkpoint->tagFolder);
         return {};
     }
 
     [[nodiscard]] Result<std::unique_ptr<ElementRunCursor>> runsOf(const std::string& path) const override
     {
         const auto file = std::find_if(m_checkpoint->files.begin(), m_checkpoint->files.end(),
-                                       [&](const CheckpointFile& candidate) { return candidate.name == path; });
+            [&](const CheckpointFile& candidate) { return candidate.name == path; });
         if (file == m_checkpoint->files.end())
             return std::unique_ptr<ElementRunCursor>();
         const FileId id{static_cast<uint32_t>(file - m_checkpoint->files.begin())};
@@ -102,14 +109,15 @@ private:
     std::vector<uint32_t> m_planned; ///< table index → plan index
 };
 
-Result<std::unique_ptr<OutputModel>> openOutput(io::FileSystem& files, const io::Path& folder, const WritePlan& plan,
-                                                JobContext& job)
+Result<std::unique_ptr<OutputModel>> openOutput(
+    io::FileSystem& files, const io::Path& folder, const WritePlan& plan, JobContext& job)
 {
     auto opened = openCheckpoint(files, folder, {}, job);
     if (!opened) {
         if (opened.error().code == ErrorCode::Cancelled)
             return forward(std::move(opened).error());
-        // A disk that fails while reading says nothing against what was written: the work is kept for another try.
+        // A disk that fails while reading says nothing against what was written: the work is kept for another
+        // try.
         if (opened.error().code == ErrorCode::Unreadable || opened.error().code == ErrorCode::NotFound)
             return unreadable(describe(opened.error()), folder);
         return wrong("the output does not open again: " + describe(opened.error()), folder);
@@ -117,13 +125,15 @@ Result<std::unique_ptr<OutputModel>> openOutput(io::FileSystem& files, const io:
     const CheckpointPtr checkpoint = opened->checkpoint;
     for (const Finding& finding : checkpoint->findings) {
         if (finding.code == code::kFileUnreadable)
-            return unreadable(finding.where + (finding.evidence.empty() ? "" : ": " + finding.evidence.front()), folder);
+            return unreadable(
+                finding.where + (finding.evidence.empty() ? "" : ": " + finding.evidence.front()), folder);
     }
     if (checkpoint->modelError)
         return wrong("the output does not open again: " + describe(*checkpoint->modelError), folder);
     for (const Finding& finding : checkpoint->findings) {
         if (finding.severity == Severity::Error)
-            return wrong("the output has a finding: " + std::string(finding.code) + " " + finding.where, folder);
+            return wrong(
+                "the output has a finding: " + std::string(finding.code) + " " + finding.where, folder);
     }
     auto model = std::make_unique<CheckpointOutput>(checkpoint);
     SHARDSCOPE_CHECK(model->matchTensors(plan));
@@ -143,7 +153,7 @@ ExecuteHooks checkpointHooks()
     ExecuteHooks hooks;
     hooks.openOutput = openOutput;
     hooks.fingerprint = [](io::FileSystem&, const WritePlan& plan, std::span<const Digest> digests,
-                           JobContext&) -> Result<std::string> { return plan.fingerprint(digests); };
+                            JobContext&) -> Result<std::string> { return plan.fingerprint(digests); };
     return hooks;
 }
 

@@ -205,7 +205,7 @@ PaddingInfo paddingOf(const FlatUnit& unit, const UnitState& state, uint32_t dpR
     const uint64_t padding = dpRank < unit.partition.ranks() ? unit.partition.paddingOn(dpRank) : 0;
     if (padding == 0)
         return {};
-    bool stored = !state.lean;
+    bool stored = !state.lean || unit.partition.leanElementsOn(dpRank) > unit.partition.payloadOn(dpRank);
     if (dpRank < state.perRank.size() && state.perRank[dpRank].isPresent())
         stored = state.perRank[dpRank].elements > unit.partition.payloadOn(dpRank);
     return {padding, stored ? PaddingKind::Stored : PaddingKind::Implied};

@@ -62,8 +62,8 @@ struct PaddingInfo {
     uint64_t elements = 0;
     PaddingKind kind = PaddingKind::None;
 };
-/// Padding of one unit's state on one rank, and whether its bytes are in the file. Old DeepSpeed stores a
-/// part of it: that counts as stored. For a missing shard, what its neighbours do.
+/// Padding of one unit's state on one rank, and whether its bytes are in the file. A part of it that is stored
+/// (by old DeepSpeed, and all that lies between parameters) counts as stored. For a missing shard, what its neighbours do.
 PaddingInfo paddingOf(const FlatUnit& unit, const UnitState& state, uint32_t dpRank);
 
 /// States a parameter has: those of its unit, then "weight" when it is stored whole. An alias has its

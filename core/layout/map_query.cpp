@@ -44,7 +44,10 @@ void MapQuery::lookAtRanks()
         const bool pending = rank < files.size() && index(files[rank]) < m_checkpoint->files.size()
             && m_checkpoint->file(files[rank]).status == FileStatus::NotYetRead;
         const auto& runs = unit.states[m_state].perRank;
-        if (pending)
+        // Whole units lie in files of their own.
+        const bool wholePending = unit.kind == UnitKind::Whole && rank < runs.size() && runs[rank].isPresent()
+            && m_checkpoint->file(runs[rank].file).status == FileStatus::NotYetRead;
+        if (pending || wholePending)
             m_rankKinds[rank] = CellKind::NotYetRead;
         else if (rank >= runs.size() || !runs[rank].isPresent())
             m_rankKinds[rank] = CellKind::Missing;

@@ -44,6 +44,25 @@ std::optional<std::vector<uint64_t>> prefixSums(const std::vector<uint64_t>& ele
     return sums;
 }
 
+/// Where parameters begin when each start is rounded up, and the end of the last one; nothing when they leave
+/// 63 bits. stage_1_and_2.py puts no padding after the last parameter of a group.
+std::optional<std::vector<uint64_t>> alignedStarts(
+    const std::vector<uint64_t>& payloadStarts, uint32_t alignment)
+{
+    std::vector<uint64_t> starts{0};
+    starts.reserve(payloadStarts.size());
+    for (size_t param = 0; param + 1 < payloadStarts.size(); ++param) {
+        const uint64_t elements = payloadStarts[param + 1] - payloadStarts[param];
+        auto next = checkedAdd(starts.back(), elements);
+        if (next && param + 2 < payloadStarts.size())
+            next = checkedMultiply<uint64_t>(divideRoundUp(*next, uint64_t{alignment}), alignment);
+        if (!next || *next > kMaxElements)
+            return std::nullopt;
+        starts.push_back(*next);
+    }
+    return starts;
+}
+
 /// Payload elements at the front of one rank's run of `stride` elements, out of `total` over all ranks.
 uint64_t payloadOfRun(uint64_t total, uint64_t rank, uint64_t stride)
 {
@@ -53,11 +72,11 @@ uint64_t payloadOfRun(uint64_t total, uint64_t rank, uint64_t stride)
 
 } // namespace
 
-Result<FlatPartition> FlatPartition::contiguous(
-    std::vector<uint64_t> paramElements, uint32_t ranks, uint32_t alignmentFactor)
+Result<FlatPartition> FlatPartition::contiguous(std::vector<uint64_t> paramElements, uint32_t ranks,
+    uint32_t alignmentFactor, uint32_t parameterAlignment)
 {
     SHARDSCOPE_CHECK(checkInput(paramElements.size(), ranks));
-    if (alignmentFactor == 0)
+    if (alignmentFactor == 0 || parameterAlignment == 0)
         return fail(ErrorCode::Usage, "the alignment factor of a flat group cannot be 0");
     auto sums = prefixSums(paramElements, [](uint64_t count) { return count; });
     if (!sums)
@@ -67,9 +86,16 @@ Result<FlatPartition> FlatPartition::contiguous(
     out.m_rule = PartitionRule::Contiguous;
     out.m_ranks = ranks;
     out.m_alignment = uint64_t{alignmentFactor} * ranks;
+    out.m_parameterAlignment = parameterAlignment;
     out.m_payloadStarts = std::move(*sums);
+    if (parameterAlignment > 1) {
+        auto starts = alignedStarts(out.m_payloadStarts, parameterAlignment);
+        if (!starts)
+            return tooLarge();
+        out.m_starts = std::move(*starts);
+    }
     const auto padded
-        = checkedMultiply(divideRoundUp(out.payloadElements(), out.m_alignment), out.m_alignment);
+        = checkedMultiply(divideRoundUp(out.filledElements(), out.m_alignment), out.m_alignment);
     if (!padded || *padded > kMaxElements)
         return tooLarge();
     out.m_partition = *padded / ranks;
@@ -93,7 +119,7 @@ Result<FlatPartition> FlatPartition::sliced(std::vector<uint64_t> paramElements,
     if (!overAllRanks || *overAllRanks > kMaxElements)
         return tooLarge();
     out.m_payloadStarts = std::move(*sums);
-    out.m_sliceStarts = std::move(*slices);
+    out.m_starts = std::move(*slices);
     out.indexSparseParams();
     return out;
 }
@@ -129,7 +155,12 @@ void FlatPartition::indexSparseParams()
 
 uint64_t FlatPartition::sliceElements(uint32_t param) const
 {
-    return m_rule == PartitionRule::Contiguous ? 0 : m_sliceStarts[param + size_t{1}] - m_sliceStarts[param];
+    return m_rule == PartitionRule::Contiguous ? 0 : m_starts[param + size_t{1}] - m_starts[param];
+}
+
+uint64_t FlatPartition::paddingAfter(uint32_t param) const
+{
+    return m_rule == PartitionRule::Contiguous ? paramStart(param + 1) - payloadEndOf(param) : 0;
 }
 
 uint32_t FlatPartition::paramAt(uint64_t offset) const
@@ -142,7 +173,7 @@ uint32_t FlatPartition::paramAt(uint64_t offset) const
 
 FlatPiece FlatPartition::slicedPiece(uint32_t param, uint32_t rank, uint64_t offset) const
 {
-    const uint64_t start = m_sliceStarts[param];
+    const uint64_t start = m_starts[param];
     const uint64_t slice = sliceElements(param);
     const uint64_t payload = payloadOfRun(paramElements(param), rank, slice);
     if (offset < start + payload)
@@ -158,13 +189,27 @@ std::optional<FlatPiece> FlatPartition::pieceAt(uint32_t rank, uint64_t offset) 
         return slicedPiece(paramAt(offset), rank, offset);
 
     const uint64_t base = rank * m_partition;
-    const uint64_t payload = payloadOfRun(payloadElements(), rank, m_partition);
-    if (offset >= payload)
-        return FlatPiece{FlatPiece::kPadding, rank, 0, payload, m_partition - payload};
-    const uint32_t param = paramAt(base + offset);
+    const uint64_t at = base + offset;
+    if (at >= filledElements())
+        return contiguousPadding(rank, at);
+    const uint32_t param = paramAt(at);
+    if (at >= payloadEndOf(param))
+        return contiguousPadding(rank, at);
     const uint64_t begin = std::max(paramStart(param), base);
-    const uint64_t end = std::min(paramStart(param + 1), base + m_partition);
+    const uint64_t end = std::min(payloadEndOf(param), base + m_partition);
     return FlatPiece{param, rank, begin - paramStart(param), begin - base, end - begin};
+}
+
+FlatPiece FlatPartition::contiguousPadding(uint32_t rank, uint64_t offset) const
+{
+    // By the payload on both sides: parameters without elements may have padding of their own between them.
+    const uint64_t base = rank * m_partition;
+    const uint64_t before = payloadBefore(offset);
+    const uint64_t from = before == 0 ? 0 : payloadEndOf(paramOfPayload(before - 1));
+    const uint64_t to
+        = before == payloadElements() ? m_ranks * m_partition : paramStart(paramOfPayload(before));
+    const uint64_t begin = std::max(from, base);
+    return {FlatPiece::kPadding, rank, 0, begin - base, std::min(to, base + m_partition) - begin};
 }
 
 void FlatPartition::forEachPiece(
@@ -193,17 +238,22 @@ void FlatPartition::forEachPiece(
     }
 
     const uint64_t base = rank * m_partition;
-    const uint64_t payloadEnd = std::min(payloadOfRun(payloadElements(), rank, m_partition), end);
-    for (uint32_t param = begin < payloadEnd ? paramAt(base + begin) : 0; begin < payloadEnd; ++param) {
-        const uint64_t pieceEnd = std::min(paramStart(param + 1) - base, payloadEnd);
-        if (pieceEnd == begin)
+    const uint64_t stop = base + end;
+    uint64_t at = base + begin;
+    for (uint32_t param = at < filledElements() ? paramAt(at) : paramCount();
+         param < paramCount() && paramStart(param) < stop; ++param) {
+        const uint64_t first = std::max(paramStart(param), at);
+        const uint64_t last = std::min(payloadEndOf(param), stop);
+        if (first >= last)
             continue;
-        if (!visit({param, rank, base + begin - paramStart(param), begin, pieceEnd - begin}))
+        if (first > at && !visit({FlatPiece::kPadding, rank, 0, at - base, first - at}))
             return;
-        begin = pieceEnd;
+        if (!visit({param, rank, first - paramStart(param), first - base, last - first}))
+            return;
+        at = last;
     }
-    if (begin < end)
-        visit({FlatPiece::kPadding, rank, 0, begin, end - begin});
+    if (at < stop)
+        visit({FlatPiece::kPadding, rank, 0, at - base, stop - at});
 }
 
 void FlatPartition::forEachFragment(
@@ -234,11 +284,14 @@ FlatPartition::Position FlatPartition::positionOf(uint32_t param, uint64_t eleme
 
 uint32_t FlatPartition::paramNear(uint32_t rank, uint64_t offset) const
 {
-    const bool contiguous = m_rule == PartitionRule::Contiguous;
     const uint64_t length = starts().back();
     if (length == 0)
         return FlatPiece::kPadding;
-    return paramAt(std::min(contiguous ? rank * m_partition + offset : offset, length - 1));
+    if (m_rule == PartitionRule::Sliced)
+        return paramAt(std::min(offset, length - 1));
+    const uint64_t at = rank * m_partition + offset;
+    const uint32_t param = paramAt(std::min(at, length - 1));
+    return at < payloadEndOf(param) ? param : paramOfPayload(payloadBefore(at) - 1);
 }
 
 } // namespace shardscope

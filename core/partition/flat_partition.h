@@ -39,9 +39,11 @@ struct FlatPiece {
 ///
 /// Contiguous (DeepSpeed runtime/zero/stage_1_and_2.py): alignment 2·ranks elements, padded = total rounded
 /// up to it, part = padded / ranks, rank r owns [r·part, (r+1)·part); padding is one run at the global tail
-/// and may cover whole ranks. Sliced (runtime/zero/partition_parameters.py): slice = ceil(n / ranks) of every
-/// parameter on every rank, payload first; padding follows each slice and may cover it. A padding piece never
-/// reaches into the next parameter's slice.
+/// and may cover whole ranks. With a parameter alignment above 1 every parameter but the first is preceded by
+/// padding up to a multiple of it, and the total counts that padding too. Sliced
+/// (runtime/zero/partition_parameters.py): slice = ceil(n / ranks) of every parameter on every rank, payload
+/// first; padding follows each slice and may cover it. A padding piece never reaches into the next
+/// parameter's slice.
 class FlatPartition
 {
 public:
@@ -49,9 +51,10 @@ public:
     FlatPartition() = default;
 
     /// LimitExceeded when ranks × partition overflows 63 bits or there are 2^32 − 1 parameters or more, Usage
-    /// when ranks or the factor is 0. A factor of 1 is what DeepSpeed before 0.5.2 wrote.
-    static Result<FlatPartition> contiguous(
-        std::vector<uint64_t> paramElements, uint32_t ranks, uint32_t alignmentFactor = 2);
+    /// when ranks, the factor or the parameter alignment is 0. A factor of 1 is what DeepSpeed before 0.5.2
+    /// wrote.
+    static Result<FlatPartition> contiguous(std::vector<uint64_t> paramElements, uint32_t ranks,
+        uint32_t alignmentFactor = 2, uint32_t parameterAlignment = 1);
     static Result<FlatPartition> sliced(std::vector<uint64_t> paramElements, uint32_t ranks);
 
     [[nodiscard]] PartitionRule rule() const { return m_rule; }
@@ -70,12 +73,19 @@ public:
     [[nodiscard]] uint64_t partitionElements() const { return m_partition; }
     /// Contiguous: alignmentFactor · ranks. Sliced: 1.
     [[nodiscard]] uint64_t alignment() const { return m_alignment; }
+    /// Contiguous: what every parameter's start is a multiple of; 1 when they lie back to back. Sliced: 1.
+    [[nodiscard]] uint32_t parameterAlignment() const { return m_parameterAlignment; }
+    /// Contiguous: padding between a parameter and the next one; 0 after the last. Sliced: 0.
+    [[nodiscard]] uint64_t paddingAfter(uint32_t param) const;
     /// Sliced: ceil(n / ranks) of one parameter. Contiguous: 0, there are no slices.
     [[nodiscard]] uint64_t sliceElements(uint32_t param) const;
     /// Payload elements on one rank.
     [[nodiscard]] uint64_t payloadOn(uint32_t rank) const;
     /// Padding elements on one rank: partitionElements() − payloadOn(rank).
     [[nodiscard]] uint64_t paddingOn(uint32_t rank) const { return m_partition - payloadOn(rank); }
+    /// Contiguous: elements on one rank without the run of padding at the global tail, which is what lean
+    /// states keep: padding between parameters stays. Sliced: the whole buffer, nothing is ever cut off it.
+    [[nodiscard]] uint64_t leanElementsOn(uint32_t rank) const;
 
     /// The longest piece of `rank` that contains `offset`; nothing when there is no such rank or offset.
     [[nodiscard]] std::optional<FlatPiece> pieceAt(uint32_t rank, uint64_t offset) const;
@@ -98,8 +108,8 @@ public:
     [[nodiscard]] uint32_t paramNear(uint32_t rank, uint64_t offset) const;
 
     /// Payload elements in the block ranks [rankBegin, rankEnd) × flat offsets [begin, end). Beyond the
-    /// binary search, Sliced walks those parameters in the range that leave whole ranks empty, unless the
-    /// block is full-width.
+    /// binary search, unless the block is full-width: Sliced walks those parameters in the range that leave
+    /// whole ranks empty; Contiguous with aligned parameters does one search per rank.
     [[nodiscard]] uint64_t payloadIn(
         uint32_t rankBegin, uint32_t rankEnd, uint64_t begin, uint64_t end) const;
     /// Parameters with at least one element in that block. Contiguous: one binary search per rank, unless
@@ -119,9 +129,19 @@ private:
 
     [[nodiscard]] const std::vector<uint64_t>& starts() const
     {
-        return m_rule == PartitionRule::Contiguous ? m_payloadStarts : m_sliceStarts;
+        return m_starts.empty() ? m_payloadStarts : m_starts;
     }
     [[nodiscard]] uint32_t paramAt(uint64_t offset) const;
+    [[nodiscard]] uint64_t payloadEndOf(uint32_t param) const
+    {
+        return paramStart(param) + paramElements(param);
+    }
+    /// Contiguous, in the whole flat vector: the end of the last parameter, the payload before an offset, and
+    /// the parameter that has the n-th element of all payload.
+    [[nodiscard]] uint64_t filledElements() const { return starts().back(); }
+    [[nodiscard]] uint64_t payloadBefore(uint64_t offset) const;
+    [[nodiscard]] uint32_t paramOfPayload(uint64_t n) const;
+    [[nodiscard]] FlatPiece contiguousPadding(uint32_t rank, uint64_t offset) const;
     [[nodiscard]] FlatPiece slicedPiece(uint32_t param, uint32_t rank, uint64_t offset) const;
     [[nodiscard]] uint64_t slicedPayloadBefore(uint64_t rank) const;
     [[nodiscard]] uint64_t slicedPayloadBefore(uint64_t rank, uint32_t paramBegin, uint32_t paramEnd) const;
@@ -133,8 +153,11 @@ private:
     uint32_t m_ranks = 1;
     uint64_t m_partition = 0;
     uint64_t m_alignment = 1;
+    uint32_t m_parameterAlignment = 1;
     std::vector<uint64_t> m_payloadStarts{0}; ///< prefix sums of elements, one more than parameters
-    std::vector<uint64_t> m_sliceStarts; ///< Sliced: prefix sums of slices, likewise
+    /// Where parameters begin, likewise: prefix sums of slices (Sliced), of elements with the padding between
+    /// them (Contiguous, aligned). Empty where that is m_payloadStarts.
+    std::vector<uint64_t> m_starts;
     /// Parameters without an element on the last rank (Sliced), without any element (Contiguous); ascending.
     std::vector<uint32_t> m_sparse;
     std::vector<ShortEnd> m_shortEnds; ///< Sliced: of m_sparse, ascending by rank, one entry per rank

@@ -42,7 +42,7 @@ uint64_t FlatPartition::slicedPayloadBefore(uint64_t rank, uint32_t paramBegin, 
         return slicedPayloadBefore(rank);
     if (rank >= m_ranks)
         return m_payloadStarts[paramEnd] - m_payloadStarts[paramBegin];
-    uint64_t sum = rank * (m_sliceStarts[paramEnd] - m_sliceStarts[paramBegin]);
+    uint64_t sum = rank * (m_starts[paramEnd] - m_starts[paramBegin]);
     for (auto it = std::lower_bound(m_sparse.begin(), m_sparse.end(), paramBegin);
          it != m_sparse.end() && *it < paramEnd; ++it) {
         const uint64_t capacity = rank * sliceElements(*it);
@@ -51,12 +51,35 @@ uint64_t FlatPartition::slicedPayloadBefore(uint64_t rank, uint32_t paramBegin, 
     return sum;
 }
 
+uint64_t FlatPartition::payloadBefore(uint64_t offset) const
+{
+    if (m_starts.empty() || offset >= filledElements())
+        return std::min(offset, payloadElements());
+    const uint32_t param = paramAt(offset);
+    return m_payloadStarts[param] + std::min(offset - paramStart(param), paramElements(param));
+}
+
+uint32_t FlatPartition::paramOfPayload(uint64_t n) const
+{
+    const auto after = std::upper_bound(m_payloadStarts.begin(), m_payloadStarts.end(), n);
+    return static_cast<uint32_t>(after - m_payloadStarts.begin() - 1);
+}
+
+uint64_t FlatPartition::leanElementsOn(uint32_t rank) const
+{
+    if (rank >= m_ranks)
+        return 0;
+    if (m_rule == PartitionRule::Sliced)
+        return m_partition;
+    return payloadOfBlock(filledElements(), m_partition, rank, rank + uint64_t{1}, 0, m_partition);
+}
+
 uint64_t FlatPartition::payloadOn(uint32_t rank) const
 {
     if (rank >= m_ranks)
         return 0;
     if (m_rule == PartitionRule::Contiguous)
-        return payloadOfBlock(payloadElements(), m_partition, rank, rank + uint64_t{1}, 0, m_partition);
+        return payloadBefore((rank + uint64_t{1}) * m_partition) - payloadBefore(rank * m_partition);
     return slicedPayloadBefore(rank + uint64_t{1}) - slicedPayloadBefore(rank);
 }
 
@@ -66,23 +89,31 @@ uint64_t FlatPartition::payloadIn(uint32_t rankBegin, uint32_t rankEnd, uint64_t
     rankEnd = std::min(rankEnd, m_ranks);
     if (rankBegin >= rankEnd || begin >= end)
         return 0;
-    if (m_rule == PartitionRule::Contiguous)
+    if (m_rule == PartitionRule::Contiguous && m_parameterAlignment == 1)
         return payloadOfBlock(payloadElements(), m_partition, rankBegin, rankEnd, begin, end);
+    if (m_rule == PartitionRule::Contiguous) {
+        if (begin == 0 && end == m_partition)
+            return payloadBefore(rankEnd * m_partition) - payloadBefore(rankBegin * m_partition);
+        uint64_t sum = 0;
+        for (uint64_t rank = rankBegin; rank < rankEnd; ++rank)
+            sum += payloadBefore(rank * m_partition + end) - payloadBefore(rank * m_partition + begin);
+        return sum;
+    }
 
     // Parameters [first, last] intersect; those cut by an edge of the window are counted alone.
     uint32_t first = paramAt(begin);
     const uint32_t last = paramAt(end - 1);
     const auto clipped = [&](uint32_t param) {
-        const uint64_t start = m_sliceStarts[param];
+        const uint64_t start = m_starts[param];
         const uint64_t slice = sliceElements(param);
         return payloadOfBlock(paramElements(param), slice, rankBegin, rankEnd, std::max(begin, start) - start,
             std::min(end - start, slice));
     };
     uint64_t sum = 0;
-    if (m_sliceStarts[first] < begin)
+    if (m_starts[first] < begin)
         sum += clipped(first++);
     uint32_t afterWhole = last + 1;
-    if (first <= last && m_sliceStarts[afterWhole] > end)
+    if (first <= last && m_starts[afterWhole] > end)
         sum += clipped(--afterWhole);
     if (first < afterWhole)
         sum += slicedPayloadBefore(rankEnd, first, afterWhole)
@@ -93,11 +124,12 @@ uint64_t FlatPartition::payloadIn(uint32_t rankBegin, uint32_t rankEnd, uint64_t
 uint32_t FlatPartition::holdersInContiguous(
     uint64_t begin, uint64_t end, uint32_t firstParam, uint32_t& next) const
 {
-    end = std::min(end, payloadElements());
+    end = std::min(end, filledElements());
     next = firstParam;
     if (begin >= end)
         return 0;
-    const uint32_t first = std::max(paramAt(begin), firstParam);
+    const uint32_t atBegin = paramAt(begin);
+    const uint32_t first = std::max(begin < payloadEndOf(atBegin) ? atBegin : atBegin + 1, firstParam);
     next = std::max(paramAt(end - 1) + 1, firstParam);
     const auto empty = std::lower_bound(m_sparse.begin(), m_sparse.end(), next)
         - std::lower_bound(m_sparse.begin(), m_sparse.end(), first);
@@ -123,7 +155,7 @@ uint32_t FlatPartition::paramsIn(uint32_t rankBegin, uint32_t rankEnd, uint64_t 
 
     // The first rank of the block holds the most of every parameter, so it alone decides.
     const auto isHeld = [&](uint32_t param) {
-        const uint64_t start = m_sliceStarts[param];
+        const uint64_t start = m_starts[param];
         const uint64_t slice = sliceElements(param);
         return slice > 0 && paramElements(param) > rankBegin * slice + (std::max(begin, start) - start);
     };

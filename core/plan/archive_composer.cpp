@@ -116,11 +116,11 @@ Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const 
     return out;
 }
 
-ArchiveComposer::ArchiveComposer(const TorchFile& source, uint32_t sourceIndex)
+ArchiveComposer::ArchiveComposer(const TorchFile& source, uint32_t sourceIndex, Take take)
     : m_source(source)
     , m_sourceIndex(sourceIndex)
     , m_importer(m_builder, source.pickle())
-    , m_newKeyMark(newKeyMark(source))
+    , m_newKeyMark(take == Take::Parts ? newKeyMark(source) : std::string(1, kNewKeyMark))
 {
 }
 
@@ -133,6 +133,21 @@ NodeId ArchiveComposer::orderedDict()
 
 NodeId ArchiveComposer::tensor(
     DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad, CursorFactory cursor)
+{
+    uint64_t elements = 1;
+    for (const uint64_t size : shape)
+        elements *= size;
+    return tensorOf({elements * itemSize(dtype), std::move(cursor), {}}, dtype, shape, requiresGrad);
+}
+
+NodeId ArchiveComposer::smallTensor(DType dtype, const std::vector<uint64_t>& shape, std::string elements)
+{
+    const uint64_t bytes = elements.size();
+    return tensorOf({bytes, nullptr, std::move(elements)}, dtype, shape, false);
+}
+
+NodeId ArchiveComposer::tensorOf(
+    NewStorage storage, DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad)
 {
     if (m_rebuild == kNoNode) {
         m_rebuild = m_builder.global("torch._utils", "_rebuild_tensor_v2");
@@ -157,7 +172,7 @@ NodeId ArchiveComposer::tensor(
         strides[i] = m_builder.integer(stride);
         stride *= static_cast<int64_t>(std::max<uint64_t>(shape[i], 1));
     }
-    m_new.push_back({elements * itemSize(dtype), std::move(cursor)});
+    m_new.push_back(std::move(storage));
     const std::array id{m_storageWord, known->second,
         m_builder.string(m_newKeyMark + std::to_string(m_new.size() - 1)), m_cpuWord,
         m_builder.integer(static_cast<int64_t>(elements))};
@@ -169,7 +184,40 @@ NodeId ArchiveComposer::tensor(
 Result<OutputFile> ArchiveComposer::finish(
     const std::string& outputName, const std::vector<OutputRecord>& smallRecords)
 {
-    const PickleGraph draft = m_builder.finish(m_importer.import(m_source.pickle().root()));
+    return finish(m_importer.import(m_source.pickle().root()), outputName, smallRecords);
+}
+
+Result<OutputRecord> ArchiveComposer::storageRecord(const std::string& key, const std::string& name) const
+{
+    OutputRecord record;
+    record.name = name;
+    record.content = OutputRecord::Content::Segments;
+    if (key.starts_with(m_newKeyMark)) {
+        const NewStorage& made = m_new[std::stoul(key.substr(m_newKeyMark.size()))];
+        record.bytes = made.bytes;
+        record.cursor = made.cursor;
+        record.literal = made.literal;
+        if (!made.cursor)
+            record.content = OutputRecord::Content::Literal;
+        return record;
+    }
+    const auto source = m_source.zip().find("data/" + key);
+    if (!source)
+        return fail(ErrorCode::Damaged, "record data/" + key + " is missing", m_source.path().string());
+    const ZipRecord& from = m_source.zip().records()[*source];
+    if (from.damaged || from.deflated)
+        return fail(ErrorCode::Damaged, "record data/" + key + " cannot be copied", m_source.path().string());
+    record.bytes = from.bytes;
+    record.cursor = m_recordCursor
+        ? m_recordCursor(*source)
+        : wholeRecordCursor(m_sourceIndex, *source, from.payloadOffset, from.bytes);
+    return record;
+}
+
+Result<OutputFile> ArchiveComposer::finish(
+    NodeId root, const std::string& outputName, const std::vector<OutputRecord>& smallRecords)
+{
+    const PickleGraph draft = m_builder.finish(root);
 
     // Number the storages in the order of their first mention.
     PickleBuilder builder;
@@ -186,27 +234,7 @@ Result<OutputFile> ArchiveComposer::finish(
         if (isNew) {
             const std::string number = std::to_string(entry->second.first);
             entry->second.second = builder.string(number);
-            OutputRecord record;
-            record.name = "data/" + number;
-            record.content = OutputRecord::Content::Segments;
-            if (key.starts_with(m_newKeyMark)) {
-                const NewStorage& made = m_new[std::stoul(key.substr(m_newKeyMark.size()))];
-                record.bytes = made.bytes;
-                record.cursor = made.cursor;
-            } else {
-                const auto source = m_source.zip().find("data/" + key);
-                if (!source)
-                    return fail(
-                        ErrorCode::Damaged, "record data/" + key + " is missing", m_source.path().string());
-                const ZipRecord& from = m_source.zip().records()[*source];
-                if (from.damaged || from.deflated)
-                    return fail(ErrorCode::Damaged, "record data/" + key + " cannot be copied",
-                        m_source.path().string());
-                record.bytes = from.bytes;
-                record.cursor = m_recordCursor
-                    ? m_recordCursor(*source)
-                    : wholeRecordCursor(m_sourceIndex, *source, from.payloadOffset, from.bytes);
-            }
+            SHARDSCOPE_TRY(OutputRecord record, storageRecord(key, "data/" + number));
             storages.push_back(std::move(record));
         }
         const auto parts = draft.items(draft.target(id));
@@ -221,7 +249,8 @@ Result<OutputFile> ArchiveComposer::finish(
     OutputFile out;
     out.path = outputName;
     const std::string sourceStem = stemOf(m_source.path().filename().string());
-    out.prefix = m_source.zip().prefix() == sourceStem ? stemOf(outputName) : m_source.zip().prefix();
+    const std::string name = outputName.substr(outputName.rfind('/') + 1);
+    out.prefix = m_source.zip().prefix() == sourceStem ? stemOf(name) : m_source.zip().prefix();
     for (const OutputRecord& small : smallRecords) {
         if (small.name == "data/") {
             std::move(storages.begin(), storages.end(), std::back_inserter(out.records));

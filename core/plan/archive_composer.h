@@ -12,8 +12,9 @@
 
 namespace shardscope {
 
-/// Builds one output archive from one source archive: its pickle with some parts replaced, its storages
-/// copied where the pickle still names them, new storages where new tensors were put in.
+/// Builds one output archive from one source archive: its pickle with some parts replaced, or a new pickle
+/// with parts of it, its storages copied where the pickle still names them, new storages where new tensors
+/// were put in.
 ///
 /// Storage keys are numbered in the order in which the unpickler will meet them, as torch's own writer does;
 /// readers that compute offsets instead of reading headers rely on it. Use: make, substitute, finish. Not
@@ -23,9 +24,10 @@ class ArchiveComposer
 public:
     using CursorFactory = std::function<std::unique_ptr<SegmentCursor>()>;
 
-    /// `smallRecords` are the source's records beside data.pkl and data/N (version, byteorder, …): name and
-    /// content.
-    ArchiveComposer(const TorchFile& source, uint32_t sourceIndex);
+    /// What is taken from the source: parts of its pickle with their storages, or nothing but the archive's
+    /// form.
+    enum class Take { Parts, FormOnly };
+    ArchiveComposer(const TorchFile& source, uint32_t sourceIndex, Take take = Take::Parts);
 
     [[nodiscard]] const PickleGraph& graph() const { return m_source.pickle(); }
     PickleBuilder& builder() { return m_builder; }
@@ -35,6 +37,8 @@ public:
     /// A new dense tensor with a storage of its own: what torch._utils._rebuild_tensor_v2 makes. Empty shape
     /// = 0-dim.
     NodeId tensor(DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad, CursorFactory cursor);
+    /// A new dense tensor with these little-endian elements.
+    NodeId smallTensor(DType dtype, const std::vector<uint64_t>& shape, std::string elements);
     NodeId orderedDict();
 
     /// Copies of source storages are cut at tensor borders by this hook, so that digests can be taken: it is
@@ -42,15 +46,20 @@ public:
     using RecordCursor = std::function<CursorFactory(uint32_t record)>;
     void setRecordCursor(RecordCursor hook) { m_recordCursor = std::move(hook); }
 
-    /// Everything of the output but its path and mode. `smallRecords` as read from the source by
-    /// readSmallRecords().
+    /// Everything of the output but its mode. `smallRecords` as read from the source by readSmallRecords().
+    /// The pickle's root is the source's with what was substituted, or `root`.
     Result<OutputFile> finish(const std::string& outputName, const std::vector<OutputRecord>& smallRecords);
+    Result<OutputFile> finish(
+        NodeId root, const std::string& outputName, const std::vector<OutputRecord>& smallRecords);
 
 private:
     struct NewStorage {
         uint64_t bytes = 0;
         CursorFactory cursor;
+        std::string literal; ///< in place of a cursor
     };
+    NodeId tensorOf(NewStorage storage, DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad);
+    [[nodiscard]] Result<OutputRecord> storageRecord(const std::string& key, const std::string& name) const;
 
     const TorchFile& m_source;
     uint32_t m_sourceIndex;

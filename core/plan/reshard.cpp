@@ -8,6 +8,8 @@
 #include "core/io/sha256.h"
 #include "core/plan/reshard_advice.h"
 #include "core/plan/reshard_context.h"
+#include "core/plan/reshard_options.h"
+#include "core/plan/target_files.h"
 #include "core/torchfile/zip_layout.h"
 
 #include <nlohmann/json.hpp>
@@ -19,30 +21,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint32_t kMaxRanks = 65536;
 constexpr uint64_t kScriptLimitBytes = uint64_t{4} << 20;
-
-enum class FileKind { Zero12Model, Zero12Optim, Zero3Model, Zero3Optim };
-
-struct FileSpec {
-    FileKind kind;
-    uint32_t rank = 0;
-};
-
-Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context, const FileSpec& spec)
-{
-    switch (spec.kind) {
-    case FileKind::Zero12Model:
-        return composeZero12Model(context);
-    case FileKind::Zero12Optim:
-        return composeZero12Optim(context, spec.rank);
-    case FileKind::Zero3Model:
-        return composeZero3Model(context, spec.rank);
-    case FileKind::Zero3Optim:
-        return composeZero3Optim(context, spec.rank);
-    }
-    return fail(ErrorCode::Internal, "unknown file kind");
-}
 
 Result<uint64_t> bytesOf(const OutputFile& file)
 {
@@ -66,31 +45,29 @@ public:
     Status build(io::FileSystem& files, JobContext& job)
     {
         const Checkpoint& source = *m_context->source;
-        const bool zero3 = source.kind == CheckpointKind::Zero3;
-        if (!zero3)
-            m_specs.push_back({FileKind::Zero12Model, 0});
-        for (uint32_t rank = 0; zero3 && rank < m_options.worldSize; ++rank)
-            m_specs.push_back({FileKind::Zero3Model, rank});
-        for (uint32_t rank = 0; rank < m_options.worldSize; ++rank)
-            m_specs.push_back({zero3 ? FileKind::Zero3Optim : FileKind::Zero12Optim, rank});
+        m_specs = targetFiles(*m_context);
         SHARDSCOPE_CHECK(measureFiles(job));
-        SHARDSCOPE_CHECK(readScripts(files));
+        if (!isUniversal())
+            SHARDSCOPE_CHECK(readScripts(files));
         for (const PlanTensor& tensor : m_context->tensors)
             m_readsBytes += tensor.elements * itemSize(tensor.dtype);
         m_id = makeId();
-        m_batch = batchPairs(source, m_options.worldSize);
-        m_mustStayEqual = shardscope::mustStayEqual(source, m_context->subGroupSize);
-        m_warnings = reshardWarnings(source, m_options, m_context->subGroupSize);
+        if (!isUniversal())
+            m_batch = batchPairs(source, m_options.worldSize);
+        m_mustStayEqual = shardscope::mustStayEqual(source, targetKind(), m_context->subGroupSize);
+        m_warnings = reshardWarnings(source, targetKind(), m_options, m_context->subGroupSize);
         return {};
     }
 
-    [[nodiscard]] std::string verb() const override { return "reshard"; }
+    [[nodiscard]] std::string verb() const override { return isUniversal() ? "convert" : "reshard"; }
     [[nodiscard]] std::string id() const override { return m_id; }
-    [[nodiscard]] std::string targetName() const override
+    [[nodiscard]] std::string targetName() const override { return targetTag(*m_context->source, m_options); }
+    [[nodiscard]] std::string pointerName() const override
     {
-        return m_options.tagOut.empty() ? m_context->source->tag : m_options.tagOut;
+        if (!m_options.writePointer)
+            return {};
+        return isUniversal() ? "latest_universal" : "latest";
     }
-    [[nodiscard]] std::string pointerName() const override { return m_options.writePointer ? "latest" : ""; }
     [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_context->sources; }
     [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_context->tensors; }
     [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
@@ -102,7 +79,8 @@ public:
     [[nodiscard]] uint64_t readsBytes() const override { return m_readsBytes; }
     [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
     [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
-    [[nodiscard]] uint32_t worldSize() const override { return m_options.worldSize; }
+    [[nodiscard]] uint32_t worldSize() const override { return m_context->target.ranks; }
+    [[nodiscard]] CheckpointKind targetKind() const override { return m_context->target.kind; }
     [[nodiscard]] std::optional<uint64_t> subGroupSize() const override
     {
         return m_context->subGroupSize == 0 ? std::nullopt : std::optional(m_context->subGroupSize);
@@ -123,7 +101,12 @@ public:
 
     [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override
     {
-        return fingerprintOf(m_context->source, {digests.begin(), digests.end()}).text();
+        std::vector<Digest> ofSource(m_context->planOfTable.size());
+        for (size_t i = 0; i < ofSource.size(); ++i) {
+            if (m_context->planOfTable[i] != Segment::kNoTensor)
+                ofSource[i] = digests[m_context->planOfTable[i]];
+        }
+        return fingerprintOf(m_context->source, ofSource).text();
     }
 
     [[nodiscard]] std::string describeJson() const override
@@ -131,28 +114,32 @@ public:
         nlohmann::json out;
         out["verb"] = verb();
         out["id"] = m_id;
-        out["world_size"] = m_options.worldSize;
+        if (!isUniversal())
+            out["world_size"] = m_options.worldSize;
         out["tag"] = targetName();
-        out["kind"] = kindName(m_context->source->kind);
-        out["source"] = {{"tag", m_context->source->tag}, {"world_size", m_context->source->parallel.dp}};
+        out["kind"] = kindName(targetKind());
+        out["source"] = {{"tag", m_context->source->tag}, {"kind", kindName(m_context->source->kind)},
+            {"world_size", m_context->source->parallel.dp}};
         if (m_context->subGroupSize != 0)
             out["sub_group_size"] = m_context->subGroupSize;
         return out.dump();
     }
 
 private:
+    [[nodiscard]] bool isUniversal() const { return targetKind() == CheckpointKind::Universal; }
+
     /// Names of one length lead to archives of one size when their pickles are the same: ZeRO-3 ranks from 1
     /// on, and all optimizer files. Measuring one of them stands for all.
     Status measureFiles(JobContext& job)
     {
-        std::map<std::tuple<FileKind, bool, size_t>, uint64_t> known;
-        for (const FileSpec& spec : m_specs) {
+        std::map<std::tuple<TargetFile::Kind, bool, size_t>, uint64_t> known;
+        m_files.reserve(m_specs.size());
+        for (const TargetFile& spec : m_specs) {
             SHARDSCOPE_CHECK(job.poll());
-            const std::string name = nameOf(spec);
-            const bool alike = spec.kind == FileKind::Zero3Model || spec.kind == FileKind::Zero3Optim;
+            const std::string name = nameOf(*m_context, spec);
             const std::tuple key{spec.kind, spec.rank == 0, name.size()};
             uint64_t bytes = 0;
-            if (const auto found = known.find(key); alike && found != known.end()) {
+            if (const auto found = known.find(key); areAlike(*m_context, spec.kind) && found != known.end()) {
                 bytes = found->second;
             } else {
                 SHARDSCOPE_TRY(const OutputFile file, compose(m_context, spec));
@@ -163,19 +150,6 @@ private:
             m_writesBytes += bytes;
         }
         return {};
-    }
-
-    [[nodiscard]] std::string nameOf(const FileSpec& spec) const
-    {
-        const Checkpoint& source = *m_context->source;
-        switch (spec.kind) {
-        case FileKind::Zero12Model:
-            return source.file(source.rank0Model).name;
-        case FileKind::Zero3Model:
-            return zero3ModelFileName(spec.rank, 0);
-        default:
-            return optimFileName(spec.rank, 0, source.file(source.rank0Optim).name.starts_with("bf16_"));
-        }
     }
 
     Status readScripts(io::FileSystem& files)
@@ -211,13 +185,14 @@ private:
 
     [[nodiscard]] std::string describeWithoutId() const
     {
-        return "reshard|" + std::string(buildInfo().version) + "|" + std::to_string(m_options.worldSize) + "|"
-            + targetName() + "|" + pointerName() + "|" + std::to_string(m_context->subGroupSize) + "\n";
+        return verb() + "|" + std::string(buildInfo().version) + "|" + std::string(kindName(targetKind()))
+            + "|" + std::to_string(m_options.worldSize) + "|" + targetName() + "|" + pointerName() + "|"
+            + std::to_string(m_context->subGroupSize) + "\n";
     }
 
     std::shared_ptr<const ReshardContext> m_context;
     ReshardOptions m_options;
-    std::vector<FileSpec> m_specs;
+    std::vector<TargetFile> m_specs;
     std::vector<PlannedFile> m_files;
     std::vector<OutputFile> m_beside;
     uint64_t m_readsBytes = 0;
@@ -228,56 +203,25 @@ private:
     std::vector<Finding> m_warnings;
 };
 
-bool isPlainTag(const std::string& tag)
-{
-    return !tag.empty() && tag.front() != '.' && tag.find('/') == std::string::npos
-        && tag.find('\0') == std::string::npos && tag.size() <= 200;
-}
-
-Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
-{
-    if (options.worldSize == 0 || options.worldSize > kMaxRanks)
-        return fail(
-            ErrorCode::Usage, "the target world size must be between 1 and " + std::to_string(kMaxRanks));
-    if (options.subGroupSize && source.kind != CheckpointKind::Zero3)
-        return fail(ErrorCode::Usage,
-            "sub-groups exist under ZeRO-3 only; this is " + std::string(kindName(source.kind)));
-    if (options.subGroupSize && *options.subGroupSize == 0)
-        return fail(ErrorCode::Usage, "the sub-group size must be at least 1 element");
-    if (!options.tagOut.empty() && !isPlainTag(options.tagOut))
-        return fail(ErrorCode::Usage, "a tag is a plain folder name that does not begin with a dot");
-    if (!options.tagOut.empty() && source.wrapper == "transformers"
-        && !options.tagOut.starts_with("global_step"))
-        return fail(ErrorCode::Usage, "transformers finds only tags that begin with global_step", {},
-            "choose a name such as global_step" + std::to_string(source.steps.globalSteps.value_or(0)));
-    return {};
-}
-
-Result<uint64_t> chooseSubGroupSize(const Checkpoint& source, const ReshardOptions& options)
-{
-    if (source.kind != CheckpointKind::Zero3)
-        return 0;
-    if (options.subGroupSize)
-        return *options.subGroupSize;
-    if (source.subGroupSize)
-        return *source.subGroupSize;
-    return fail(ErrorCode::Refused, "the source does not tell the sub_group_size it was cut for",
-        source.tagFolder.string(), "name the one the resumed run will use with --sub-group-size");
-}
-
 } // namespace
 
 Result<std::shared_ptr<const ReshardPlan>> planReshard(
     io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options, JobContext& job)
 {
-    if (source->modelError) // names the findings behind it
+    if (source->supported && source->kind != CheckpointKind::Unknown)
+        if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
     SHARDSCOPE_CHECK(checkOptions(*source, options));
     SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
-    SHARDSCOPE_TRY(const uint64_t subGroupSize, chooseSubGroupSize(*source, options));
-    SHARDSCOPE_TRY(ReshardTarget target, layOutTarget(*source, options.worldSize, subGroupSize));
-    SHARDSCOPE_TRY(
-        auto context, makeReshardContext(files, std::move(source), std::move(target), subGroupSize, job));
+    SHARDSCOPE_TRY(const CheckpointKind kind, targetKindOf(*source, options));
+    SHARDSCOPE_TRY(const uint64_t subGroupSize, chooseSubGroupSize(*source, kind, options));
+    const uint32_t ranks = kind == CheckpointKind::Universal ? 1 : options.worldSize;
+    SHARDSCOPE_TRY(ReshardTarget target, layOutTarget(*source, kind, ranks, subGroupSize));
+    const bool fresh = kind != source->kind || kind == CheckpointKind::Universal;
+    if (fresh)
+        SHARDSCOPE_CHECK(requireModelFacts(*source, kind));
+    SHARDSCOPE_TRY(auto context,
+        makeReshardContext(files, std::move(source), std::move(target), subGroupSize, fresh, job));
     auto plan = std::make_shared<ReshardPlanImpl>(std::move(context), options);
     SHARDSCOPE_CHECK(plan->build(files, job));
     return std::shared_ptr<const ReshardPlan>(std::move(plan));

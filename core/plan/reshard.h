@@ -9,10 +9,17 @@
 
 namespace shardscope {
 
+/// Native: one file per rank, what `engine.load_checkpoint` reads. Universal: one folder per parameter, read
+/// with
+/// `"checkpoint": {"load_universal": true}` by any number of ranks.
+enum class TargetForm { Native, Universal };
+
 struct ReshardOptions {
-    uint32_t worldSize = 0; ///< target ranks, 1 to 1,024 and beyond; required
-    std::optional<uint64_t>
-        subGroupSize = {}; ///< ZeRO-3 targets, elements per rank; default the source's, else 1e9
+    uint32_t worldSize = 0; ///< target ranks, 1 to 1,024 and beyond; required for native targets
+    TargetForm form = TargetForm::Native;
+    std::optional<int> stage = {}; ///< ZeRO stage of a native target, 1 to 3; default the source's
+    std::optional<uint64_t> subGroupSize
+        = {}; ///< ZeRO-3 targets, elements per rank; default the source's, else 1e9
     std::string tagOut = {}; ///< empty: the source's tag
     bool writePointer = true; ///< write `latest`
     std::vector<std::string> allow = {}; ///< finding codes accepted although they block
@@ -26,12 +33,13 @@ struct BatchPair {
     uint64_t accumulation = 0;
 };
 
-/// A plan that rewrites a ZeRO checkpoint for another number of ranks, same stage, with what the user should
+/// A plan that rewrites a checkpoint for another number of ranks, stage or form, with what the user should
 /// know first.
 class ReshardPlan : public WritePlan
 {
 public:
     [[nodiscard]] virtual uint32_t worldSize() const = 0;
+    [[nodiscard]] virtual CheckpointKind targetKind() const = 0;
     [[nodiscard]] virtual std::optional<uint64_t> subGroupSize() const = 0; ///< ZeRO-3
     [[nodiscard]] virtual const std::vector<BatchPair>& batch() const = 0;
     /// Config keys that must not change between source run and resumed run, with their values as text.

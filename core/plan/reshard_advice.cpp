@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/plan/reshard_options.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -39,7 +40,15 @@ std::optional<uint64_t> globalBatch(const Checkpoint& source)
     const auto micro = configCount(source, "train_micro_batch_size_per_gpu");
     if (!micro)
         return std::nullopt;
-    return *micro * configCount(source, "gradient_accumulation_steps").value_or(1) * source.parallel.dp;
+    uint64_t ranks = source.parallel.dp;
+    if (source.kind == CheckpointKind::Universal) { // of the run that it was made from
+        const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+        const auto saved = asInteger(graph, lookup(graph, graph.root(), "dp_world_size"));
+        if (!saved || *saved <= 0)
+            return std::nullopt;
+        ranks = static_cast<uint64_t>(*saved);
+    }
+    return *micro * configCount(source, "gradient_accumulation_steps").value_or(1) * ranks;
 }
 
 std::string configText(const Checkpoint& source, std::initializer_list<std::string_view> path)
@@ -77,28 +86,31 @@ std::vector<BatchPair> batchPairs(const Checkpoint& source, uint32_t ranks)
 }
 
 std::vector<std::pair<std::string, std::string>> mustStayEqual(
-    const Checkpoint& source, uint64_t subGroupSize)
+    const Checkpoint& source, CheckpointKind target, uint64_t subGroupSize)
 {
     std::vector<std::pair<std::string, std::string>> out;
     out.emplace_back("bf16.enabled", source.precision == "bf16" ? "true" : "false");
     out.emplace_back("fp16.enabled", source.precision == "fp16" ? "true" : "false");
     out.emplace_back("optimizer.type", configText(source, {"optimizer", "type"}));
     out.emplace_back("param_groups", std::to_string(source.groups.size()) + ", in the same order");
-    if (source.kind == CheckpointKind::Zero3) {
+    if (target == CheckpointKind::Universal)
+        return out;
+    if (target == CheckpointKind::Zero3) {
         out.emplace_back("zero_optimization.stage", "3");
         out.emplace_back("zero_optimization.sub_group_size", std::to_string(subGroupSize));
         return out;
     }
     out.emplace_back("zero_optimization.stage", "1 or 2");
     out.emplace_back("zero_optimization.round_robin_gradients",
-        configText(source, {"zero_optimization", "round_robin_gradients"}));
+        source.roundRobin ? std::string("True")
+                          : configText(source, {"zero_optimization", "round_robin_gradients"}));
     out.emplace_back("zero_optimization.parameter_alignment",
         configText(source, {"zero_optimization", "parameter_alignment"}));
     return out;
 }
 
 std::vector<Finding> reshardWarnings(
-    const Checkpoint& source, const ReshardOptions& options, uint64_t subGroupSize)
+    const Checkpoint& source, CheckpointKind target, const ReshardOptions& options, uint64_t subGroupSize)
 {
     std::vector<Finding> out;
     const auto isPerRank = [](const std::string& key) {
@@ -117,7 +129,14 @@ std::vector<Finding> reshardWarnings(
             "the wrapper's files beside the tag (random states, trainer state) are not part of the "
             "checkpoint and are not "
             "copied; ranks without a random state start with fresh ones");
-    if (source.kind == CheckpointKind::Zero3) {
+    addUniversalWarnings(source, target, out);
+    const bool heedsRoundRobin = target == CheckpointKind::Zero1 || target == CheckpointKind::Zero2;
+    if (heedsRoundRobin && !targetRoundRobin(source, target)
+        && configNode(source, {"zero_optimization"}) == kNoNode)
+        add(out, code::kParamOrder, Severity::Warning,
+            "the checkpoint does not record its configuration; the order of its parameters shows no "
+            "round_robin_gradients, and the resumed run must have it off");
+    if (target == CheckpointKind::Zero3) {
         add(out, code::kSubGroupSize, Severity::Info,
             "the resumed run must use sub_group_size " + std::to_string(subGroupSize)
                 + ": with another one stock DeepSpeed refuses, or silently leaves the last sub-groups as "
@@ -138,6 +157,8 @@ std::vector<Finding> reshardWarnings(
             "?",
             tag);
     const auto global = globalBatch(source);
+    if (target == CheckpointKind::Universal)
+        return out;
     if (global && *global % options.worldSize != 0)
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "the global batch of " + std::to_string(*global) + " does not divide over "

@@ -16,10 +16,13 @@ std::vector<BatchPair> batchPairs(const Checkpoint& source, uint32_t ranks);
 /// Config keys that nothing checks and that must stay as they were (zero12 9.3, zero3 2.2), with their
 /// values.
 std::vector<std::pair<std::string, std::string>> mustStayEqual(
-    const Checkpoint& source, uint64_t subGroupSize);
+    const Checkpoint& source, CheckpointKind target, uint64_t subGroupSize);
 
 /// What stock DeepSpeed would do wrong or silently with the result, and what cannot be carried.
 std::vector<Finding> reshardWarnings(
-    const Checkpoint& source, const ReshardOptions& options, uint64_t subGroupSize);
+    const Checkpoint& source, CheckpointKind target, const ReshardOptions& options, uint64_t subGroupSize);
+/// The same for a universal target, and for what a stock universal load of a universal source would have
+/// lost.
+void addUniversalWarnings(const Checkpoint& source, CheckpointKind target, std::vector<Finding>& out);
 
 } // namespace shardscope

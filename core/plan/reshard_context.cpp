@@ -2,8 +2,11 @@
 #include "core/plan/reshard_context.h"
 
 #include "core/base/text.h"
+#include "core/tensor/convert.h"
+#include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
+#include <map>
 
 namespace shardscope {
 
@@ -36,43 +39,129 @@ Status checkRunsPresent(const Checkpoint& source)
     return {};
 }
 
-/// Source files in rank order, optimizer files first. Model files are listed where something is copied from
-/// them.
+/// Collects the files that a plan reads, each once.
+class SourceList
+{
+public:
+    SourceList(io::FileSystem& files, const Checkpoint& source, ReshardContext& out, JobContext& job)
+        : m_files(files)
+        , m_source(source)
+        , m_out(out)
+        , m_job(job)
+        , m_map(source.files.size(), Segment::kZero)
+    {
+    }
+
+    Status add(FileId id)
+    {
+        if (id == kNoFile || m_map[index(id)] != Segment::kZero)
+            return {};
+        const CheckpointFile& file = m_source.file(id);
+        std::shared_ptr<const TorchFile> content = file.content;
+        if (!content) { // dropped after its facts were taken: read its directory again
+            SHARDSCOPE_CHECK(m_job.poll());
+            SHARDSCOPE_TRY(content, TorchFile::open(m_files, file.path, ReadMode::Tolerant, m_job));
+        }
+        m_map[index(id)] = static_cast<uint32_t>(m_out.sources.size());
+        m_out.sources.push_back({file.path, file.name, content->identity(), content->zip().records()});
+        return {};
+    }
+
+    void finish() { m_out.sourceOfFile = std::make_shared<const std::vector<uint32_t>>(std::move(m_map)); }
+
+private:
+    io::FileSystem& m_files;
+    const Checkpoint& m_source;
+    ReshardContext& m_out;
+    JobContext& m_job;
+    std::vector<uint32_t> m_map;
+};
+
+/// Optimizer files in rank order, then the model files that something is copied from, then what holds single
+/// tensors.
 Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContext& out, JobContext& job)
 {
-    std::vector<uint32_t> map(source.files.size(), Segment::kZero);
-    const auto add = [&](FileId id) -> Status {
-        const CheckpointFile& file = source.file(id);
-        std::shared_ptr<const TorchFile> content = file.content;
-        if (!content) // dropped after its facts were taken: read its directory again
-        {
-            SHARDSCOPE_TRY(content, TorchFile::open(files, file.path, ReadMode::Tolerant, job));
-        }
-        map[index(id)] = static_cast<uint32_t>(out.sources.size());
-        out.sources.push_back({file.path, file.name, content->identity(), content->zip().records()});
-        return {};
-    };
+    SourceList list(files, source, out, job);
     for (const FileId id : source.optimFiles)
-        SHARDSCOPE_CHECK(add(id));
+        SHARDSCOPE_CHECK(list.add(id));
     bool frozen = false;
     for (const FlatUnit& unit : source.units)
         frozen = frozen || unit.kind == UnitKind::Frozen;
     for (const FileId id : source.modelFiles) {
         if (id == source.rank0Model || frozen)
-            SHARDSCOPE_CHECK(add(id));
+            SHARDSCOPE_CHECK(list.add(id));
     }
-    out.sourceOfFile = std::make_shared<const std::vector<uint32_t>>(std::move(map));
+    for (const FlatUnit& unit : source.units) {
+        for (const UnitState& state : unit.states) {
+            for (const StoredRun& run : state.perParam)
+                SHARDSCOPE_CHECK(list.add(run.file));
+        }
+    }
+    list.finish();
     return {};
 }
 
-void addTensors(const CheckpointPtr& source, ReshardContext& out)
+/// Whether the target has a tensor of the source: all but 16-bit copies beside masters where it keeps none.
+bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, CheckpointKind target)
+{
+    const bool copy
+        = entry.state == "weight" && source.params[index(entry.param)].role == ParamRole::Trainable;
+    return !copy || (target != CheckpointKind::Zero3 && target != CheckpointKind::Universal);
+}
+
+/// The dtype of the model's copy of a parameter, where the module holds no copy but a placeholder.
+std::map<std::string_view, DType> placeholderTypes(const Checkpoint& source)
+{
+    std::map<std::string_view, DType> out;
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const auto items = mappingItems(graph, lookup(graph, graph.root(), "module"));
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto name = asString(graph, items[i]);
+        const auto tensor = asTensor(graph, items[i + 1]);
+        if (name && tensor)
+            out.emplace(*name, tensor->dtype);
+    }
+    return out;
+}
+
+Status addNewWeights(const Checkpoint& source, ReshardContext& out)
+{
+    const auto types = placeholderTypes(source);
+    out.newWeights.assign(source.params.size(), Segment::kNoTensor);
+    for (uint32_t i = 0; i < source.params.size(); ++i) {
+        const Parameter& param = source.params[i];
+        if (param.role != ParamRole::Trainable || param.sharedWith != kNoParam
+            || source.wholeOf(ParamId{i}) != nullptr)
+            continue;
+        const auto type = types.find(param.name);
+        const auto master = sourceType(source, ParamId{i}, "fp32");
+        if (type == types.end() || !master || !canConvert(*master, type->second))
+            return fail(ErrorCode::Refused,
+                "the model file does not tell in which dtype the model keeps `" + toValidUtf8(param.name)
+                    + "`",
+                source.tagFolder.string());
+        out.newWeights[i] = static_cast<uint32_t>(out.tensors.size());
+        out.tensors.push_back({param.name, "weight", type->second, param.elements});
+    }
+    return {};
+}
+
+Status addTensors(const CheckpointPtr& source, ReshardContext& out)
 {
     out.table = std::make_shared<const TensorTable>(source);
     for (uint32_t i = 0; i < out.table->size(); ++i) {
         const TensorTable::Entry entry = out.table->entry(i);
+        if (!isKept(*source, entry, out.target.kind)) {
+            out.planOfTable.push_back(Segment::kNoTensor);
+            continue;
+        }
         const Parameter& param = source->params[index(entry.param)];
+        out.planOfTable.push_back(static_cast<uint32_t>(out.tensors.size()));
         out.tensors.push_back({param.name, std::string(entry.state), entry.dtype, param.elements});
     }
+    const bool keepsCopies
+        = out.target.kind != CheckpointKind::Zero3 && out.target.kind != CheckpointKind::Universal;
+    return out.fresh && keepsCopies ? addNewWeights(*source, out) : Status();
 }
 
 } // namespace
@@ -84,22 +173,23 @@ FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t ra
     out.unit = target.units[unit];
     out.rank = rank;
     out.state = out.unit->states[state].name;
-    out.elements = out.unit->states[state].lean ? out.unit->partition.payloadOn(rank)
+    out.elements = out.unit->states[state].lean ? out.unit->partition.leanElementsOn(rank)
                                                 : out.unit->partition.partitionElements();
     out.sourceOfFile = sourceOfFile;
     return out;
 }
 
-Result<std::shared_ptr<const ReshardContext>> makeReshardContext(
-    io::FileSystem& files, CheckpointPtr source, ReshardTarget target, uint64_t subGroupSize, JobContext& job)
+Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
+    ReshardTarget target, uint64_t subGroupSize, bool fresh, JobContext& job)
 {
     SHARDSCOPE_CHECK(checkRunsPresent(*source));
     auto out = std::make_shared<ReshardContext>();
     out->source = std::move(source);
     out->target = std::move(target);
     out->subGroupSize = subGroupSize;
+    out->fresh = fresh;
     SHARDSCOPE_CHECK(addSources(files, *out->source, *out, job));
-    addTensors(out->source, *out);
+    SHARDSCOPE_CHECK(addTensors(out->source, *out));
     SHARDSCOPE_TRY(out->optimRecords, readSmallRecords(files, out->optimTemplate()));
     SHARDSCOPE_TRY(out->modelRecords, readSmallRecords(files, out->modelTemplate()));
     return std::shared_ptr<const ReshardContext>(std::move(out));
@@ -114,7 +204,8 @@ std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, uint32_t
         const uint64_t bytes = whole.run.elements * itemSize(whole.dtype);
         if (whole.run.record == record && whole.run.file == source.rank0Model && whole.contiguous
             && bytes > 0)
-            runs.push_back({whole.run.byteOffset, bytes, context.table->indexOfWhole(i)});
+            runs.push_back(
+                {whole.run.byteOffset, bytes, context.planOfTable[context.table->indexOfWhole(i)]});
     }
     std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
     uint64_t end = 0;
@@ -131,10 +222,46 @@ NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const Reshard
     uint32_t unit, uint32_t state, uint32_t rank, bool requiresGrad)
 {
     FlatTarget target = context->flatTarget(unit, state, rank);
-    target.tensorOf = [context, state](ParamId param) { return context->table->indexOf(param, state); };
+    const bool frozen = target.unit->kind == UnitKind::Frozen;
+    target.tensorOf = [context, state, frozen](ParamId param) {
+        return frozen ? weightTensor(*context, param) : context->tensorOf(param, state);
+    };
     const DType dtype = context->target.units[unit]->states[state].dtype;
     const uint64_t elements = target.elements;
     return composer.tensor(dtype, {elements}, requiresGrad, flatCursor(std::move(target)));
+}
+
+uint32_t weightTensor(const ReshardContext& context, ParamId param)
+{
+    const Checkpoint& source = *context.source;
+    if (!context.newWeights.empty() && context.newWeights[index(param)] != Segment::kNoTensor)
+        return context.newWeights[index(param)];
+    if (const WholeTensor* whole = source.wholeOf(param))
+        return context
+            .planOfTable[context.table->indexOfWhole(static_cast<uint32_t>(whole - source.whole.data()))];
+    const FlatUnit* unit = source.unitOf(param);
+    return unit != nullptr && unit->kind == UnitKind::Frozen ? context.tensorOf(param, 0)
+                                                             : Segment::kNoTensor;
+}
+
+NodeId wholeTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
+    ParamId param, std::string_view state, DType dtype, uint32_t tensor, bool requiresGrad)
+{
+    const Parameter& of = context->source->params[index(param)];
+    FlatUnit unit;
+    unit.kind = UnitKind::Whole;
+    unit.params = {param};
+    if (auto partition = FlatPartition::contiguous({of.elements}, 1, 1)) // one parameter fits where it did
+        unit.partition = std::move(*partition);
+    FlatTarget target;
+    target.source = context->source;
+    target.unit = std::make_shared<const FlatUnit>(std::move(unit));
+    target.state = state;
+    target.elements = of.elements;
+    target.castTo = dtype;
+    target.sourceOfFile = context->sourceOfFile;
+    target.tensorOf = [tensor](ParamId) { return tensor; };
+    return composer.tensor(dtype, of.shape, requiresGrad, flatCursor(std::move(target)));
 }
 
 } // namespace shardscope

@@ -21,26 +21,55 @@ struct ReshardContext {
     std::vector<PlanSource> sources;
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into sources
     std::shared_ptr<const TensorTable> table; ///< numbers the source's tensors
-    std::vector<PlanTensor> tensors; ///< index: table
+    std::vector<PlanTensor> tensors; ///< what the target holds
+    std::vector<uint32_t>
+        planOfTable; ///< table → tensors, Segment::kNoTensor for what the target does not keep
+    /// Parameter → index into tensors of the 16-bit copy that is made from its master; empty when none is.
+    std::vector<uint32_t> newWeights;
+    /// The files are made from the model; else they follow the source's own, key by key.
+    bool fresh = false;
     std::vector<OutputRecord> optimRecords; ///< small records of the rank-0 templates
     std::vector<OutputRecord> modelRecords;
 
     [[nodiscard]] const TorchFile& optimTemplate() const { return *source->file(source->rank0Optim).content; }
     [[nodiscard]] const TorchFile& modelTemplate() const { return *source->file(source->rank0Model).content; }
     [[nodiscard]] uint32_t sourceIndex(FileId file) const { return (*sourceOfFile)[index(file)]; }
+    [[nodiscard]] int stage() const
+    {
+        return target.kind == CheckpointKind::Zero3 ? 3 : target.kind == CheckpointKind::Zero2 ? 2 : 1;
+    }
+    /// Index into tensors of a state that lies in a unit of the source.
+    [[nodiscard]] uint32_t tensorOf(ParamId param, uint32_t state) const
+    {
+        return planOfTable[table->indexOf(param, state)];
+    }
     /// The cursor of one target unit's state on one rank, and its length in elements.
     [[nodiscard]] FlatTarget flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const;
 };
 
-/// Fills sources, tensors and templates for a complete checkpoint and a laid-out target.
+/// Fills sources, tensors and templates for a complete checkpoint and a laid-out target. `fresh` as above.
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
-    ReshardTarget target, uint64_t subGroupSize, JobContext& job);
+    ReshardTarget target, uint64_t subGroupSize, bool fresh, JobContext& job);
 
-/// The four kinds of files a resharded checkpoint consists of. `rank` is the target rank.
+/// The four kinds of files that follow the source's own. `rank` is the target rank.
 Result<OutputFile> composeZero12Optim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank);
 Result<OutputFile> composeZero12Model(const std::shared_ptr<const ReshardContext>& context);
 Result<OutputFile> composeZero3Optim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank);
 Result<OutputFile> composeZero3Model(const std::shared_ptr<const ReshardContext>& context, uint32_t rank);
+
+/// The same made from the model alone, for another stage or form than the source's.
+Result<OutputFile> composeFreshOptim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank);
+Result<OutputFile> composeFreshModel(const std::shared_ptr<const ReshardContext>& context, uint32_t rank);
+
+/// The files of a universal folder (deepspeed/checkpoint/ds_to_universal.py), in the form that all stages
+/// load. `param` is a position in the target unit's parameters.
+Result<OutputFile> composeUniversalState(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t unit, uint32_t param, uint32_t state);
+Result<OutputFile> composeUniversalStep(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t unit, uint32_t param);
+Result<OutputFile> composeUniversalOptim(const std::shared_ptr<const ReshardContext>& context);
+/// `slim`: for stage 3, which reads the counters only.
+Result<OutputFile> composeUniversalModel(const std::shared_ptr<const ReshardContext>& context, bool slim);
 
 /// Where the whole tensors of rank 0's model file lie in one of its records, ascending, for digests.
 std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, uint32_t record);
@@ -48,5 +77,11 @@ std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, uint32_t
 /// A new tensor that holds one state of one target unit on one rank.
 NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
     uint32_t unit, uint32_t state, uint32_t rank, bool requiresGrad);
+/// A new tensor of a parameter's shape that holds one of its states whole, converted to `dtype`.
+NodeId wholeTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
+    ParamId param, std::string_view state, DType dtype, uint32_t tensor, bool requiresGrad);
+/// Index into the plan's tensors of a frozen parameter's, buffer's or copy's weight; kNoTensor when it has
+/// none.
+uint32_t weightTensor(const ReshardContext& context, ParamId param);
 
 } // namespace shardscope

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_target.h"
 
+#include "core/partition/round_robin.h"
+#include "core/plan/reshard_options.h"
+#include "core/plan/segment_cursors.h"
+
 namespace shardscope {
 
 namespace {
@@ -12,15 +16,14 @@ std::string unitText(const FlatUnit& unit)
 }
 
 /// States of the target: the source's without its stored runs.
-std::vector<UnitState> statesFor(const Checkpoint& source, const FlatUnit& from)
+std::vector<UnitState> statesFor(const FlatUnit& from, bool leanMasters)
 {
     std::vector<UnitState> out;
     for (const UnitState& state : from.states) {
         UnitState copy;
         copy.name = state.name;
         copy.dtype = state.dtype;
-        copy.lean
-            = state.name == "fp32" && from.kind == UnitKind::Group && source.kind != CheckpointKind::Bf16;
+        copy.lean = leanMasters && state.name == "fp32";
         out.push_back(std::move(copy));
     }
     return out;
@@ -39,14 +42,16 @@ Status checkAlike(const FlatUnit& first, const FlatUnit& other)
               "sub-group");
 }
 
-FlatUnit targetUnit(const Checkpoint& source, const FlatUnit& from, std::vector<ParamId> params)
+FlatUnit targetUnit(const FlatUnit& from, UnitKind kind, std::vector<ParamId> params, bool leanMasters)
 {
     FlatUnit unit;
-    unit.kind = from.kind;
+    unit.kind = kind;
     unit.group = from.group;
     unit.params = std::move(params);
-    unit.states = statesFor(source, from);
+    unit.states = statesFor(from, leanMasters);
     unit.step = from.step;
+    unit.stepForm = from.stepForm;
+    unit.stepType = from.stepType;
     return unit;
 }
 
@@ -59,10 +64,47 @@ std::vector<uint64_t> elementsOf(const Checkpoint& source, const std::vector<Par
     return out;
 }
 
-Status addGroup(const Checkpoint& source, const FlatUnit& from, ReshardTarget& out)
+/// Under round_robin_gradients a group stands in another order at every number of ranks.
+std::vector<ParamId> dealt(const std::vector<ParamId>& params, uint32_t fromRanks, uint32_t toRanks)
 {
-    FlatUnit unit = targetUnit(source, from, from.params);
-    SHARDSCOPE_TRY(unit.partition, FlatPartition::contiguous(elementsOf(source, from.params), out.ranks));
+    std::vector<ParamId> out;
+    out.reserve(params.size());
+    for (const uint32_t place : roundRobinMoves(static_cast<uint32_t>(params.size()), fromRanks, toRanks))
+        out.push_back(params[place]);
+    return out;
+}
+
+/// The parameters of a param group in the optimizer's order, whatever units the source keeps them in.
+Result<std::vector<ParamId>> paramsOf(const Checkpoint& source, const ParamGroup& group)
+{
+    std::vector<ParamId> params;
+    for (const UnitId id : group.units) {
+        const FlatUnit& unit = source.units[index(id)];
+        SHARDSCOPE_CHECK(checkAlike(source.units[index(group.units.front())], unit));
+        params.insert(params.end(), unit.params.begin(), unit.params.end());
+    }
+    return source.roundRobin ? dealt(params, source.parallel.dp, 1) : params;
+}
+
+/// One unit for the whole group: ZeRO-1/2, and universal folders.
+Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget& out)
+{
+    if (group.units.empty())
+        return fail(ErrorCode::Refused,
+            "param group " + std::to_string(group.index)
+                + " has no trainable parameter, and only ZeRO-3 keeps such a group",
+            source.tagFolder.string(), "stay with stage 3");
+    const FlatUnit& from = source.units[index(group.units.front())];
+    SHARDSCOPE_TRY(std::vector<ParamId> params, paramsOf(source, group));
+    if (targetRoundRobin(source, out.kind))
+        params = dealt(params, 1, out.ranks);
+    const std::vector<uint64_t> elements = elementsOf(source, params);
+    const bool whole = out.kind == CheckpointKind::Universal;
+    FlatUnit unit = targetUnit(from, whole ? UnitKind::Whole : UnitKind::Group, std::move(params),
+        !whole && out.kind != CheckpointKind::Bf16);
+    SHARDSCOPE_TRY(unit.partition,
+        whole ? FlatPartition::contiguous(elements, 1, 1)
+              : FlatPartition::contiguous(elements, out.ranks, 2, from.partition.parameterAlignment()));
     out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
     return {};
 }
@@ -73,16 +115,12 @@ Status addSubGroups(
     out.subGroupsOfGroup.emplace_back();
     if (group.units.empty())
         return {};
-    const FlatUnit& first = source.units[index(group.units.front())];
-    std::vector<ParamId> params;
-    for (const UnitId id : group.units) {
-        const FlatUnit& unit = source.units[index(id)];
-        SHARDSCOPE_CHECK(checkAlike(first, unit));
-        params.insert(params.end(), unit.params.begin(), unit.params.end());
-    }
+    const FlatUnit& from = source.units[index(group.units.front())];
+    SHARDSCOPE_TRY(const std::vector<ParamId> params, paramsOf(source, group));
     const std::vector<uint64_t> elements = elementsOf(source, params);
     for (const SubGroupRange& range : splitIntoSubGroups(elements, out.ranks, subGroupSize)) {
-        FlatUnit unit = targetUnit(source, first, {params.begin() + range.begin, params.begin() + range.end});
+        FlatUnit unit = targetUnit(
+            from, UnitKind::SubGroup, {params.begin() + range.begin, params.begin() + range.end}, false);
         SHARDSCOPE_TRY(unit.partition,
             FlatPartition::sliced({elements.begin() + range.begin, elements.begin() + range.end}, out.ranks));
         unit.subgroup = static_cast<uint32_t>(out.units.size());
@@ -92,29 +130,39 @@ Status addSubGroups(
     return {};
 }
 
-Status addFrozen(const Checkpoint& source, const FlatUnit& from, ReshardTarget& out)
+Status addFrozen(const Checkpoint& source, ParamId param, DType dtype, ReshardTarget& out)
 {
-    FlatUnit unit = targetUnit(source, from, from.params);
-    SHARDSCOPE_TRY(unit.partition, FlatPartition::sliced(elementsOf(source, from.params), out.ranks));
+    FlatUnit unit;
+    unit.kind = UnitKind::Frozen;
+    unit.params = {param};
+    unit.states.emplace_back();
+    unit.states.back().name = "weight";
+    unit.states.back().dtype = dtype;
+    SHARDSCOPE_TRY(unit.partition, FlatPartition::sliced(elementsOf(source, unit.params), out.ranks));
     out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
     return {};
 }
 
 } // namespace
 
-Result<ReshardTarget> layOutTarget(const Checkpoint& source, uint32_t ranks, uint64_t subGroupSize)
+Result<ReshardTarget> layOutTarget(
+    const Checkpoint& source, CheckpointKind kind, uint32_t ranks, uint64_t subGroupSize)
 {
     ReshardTarget out;
+    out.kind = kind;
     out.ranks = ranks;
-    if (source.kind == CheckpointKind::Zero3) {
-        for (const ParamGroup& group : source.groups)
+    for (const ParamGroup& group : source.groups) {
+        if (kind == CheckpointKind::Zero3)
             SHARDSCOPE_CHECK(addSubGroups(source, group, subGroupSize, out));
+        else
+            SHARDSCOPE_CHECK(addGroup(source, group, out));
     }
-    for (const FlatUnit& unit : source.units) {
-        if (unit.kind == UnitKind::Group)
-            SHARDSCOPE_CHECK(addGroup(source, unit, out));
-        else if (unit.kind == UnitKind::Frozen)
-            SHARDSCOPE_CHECK(addFrozen(source, unit, out));
+    for (uint32_t i = 0; kind == CheckpointKind::Zero3 && i < source.params.size(); ++i) {
+        const Parameter& param = source.params[i];
+        if (param.role != ParamRole::Frozen || param.sharedWith != kNoParam || param.elements == 0)
+            continue;
+        if (const auto dtype = sourceType(source, ParamId{i}, "weight"))
+            SHARDSCOPE_CHECK(addFrozen(source, ParamId{i}, *dtype, out));
     }
     return out;
 }

@@ -11,14 +11,17 @@ namespace shardscope {
 /// The target's flat units, in the order of their numbers on disk (groups, or sub-groups; frozen ones last).
 /// They carry params, partition, and states with names, dtypes and leanness, but no stored runs.
 struct ReshardTarget {
+    CheckpointKind kind = CheckpointKind::Unknown;
     uint32_t ranks = 1;
     std::vector<std::shared_ptr<const FlatUnit>> units;
     /// ZeRO-3: target sub-group numbers of each param group.
     std::vector<std::vector<uint32_t>> subGroupsOfGroup;
 };
 
-/// Lays the source's parameters out for `ranks`. ZeRO-3 splits every param group anew for `subGroupSize`.
-/// Refused when units that must merge disagree about their states or step.
-Result<ReshardTarget> layOutTarget(const Checkpoint& source, uint32_t ranks, uint64_t subGroupSize);
+/// Lays the source's parameters out for a target of that kind (a ZeRO kind or Universal) on `ranks`. ZeRO-3
+/// splits every param group anew for `subGroupSize`. Refused when parts of a param group that must share a
+/// unit disagree about their states or step.
+Result<ReshardTarget> layOutTarget(
+    const Checkpoint& source, CheckpointKind kind, uint32_t ranks, uint64_t subGroupSize);
 
 } // namespace shardscope

@@ -2,10 +2,8 @@
 #include "core/plan/reshard_context.h"
 
 #include "core/checkpoint/file_names.h"
+#include "core/plan/optimizer_entries.h"
 #include "core/torchfile/pickle_values.h"
-
-#include <algorithm>
-#include <array>
 
 namespace shardscope {
 
@@ -32,7 +30,8 @@ public:
         replaceInteger(
             "partition_count", [](uint32_t) { return int64_t{0}; }, true);
         replaceInteger(
-            "group_paddings", [this](uint32_t g) { return paddingOf(g); }, false);
+            "group_paddings", [this](uint32_t g) { return groupPadding(*m_context, g, m_rank); }, false);
+        replaceAlignmentPaddings();
         replaceMappings();
         const std::string sourceName = m_source.file(m_source.rank0Optim).name;
         const bool bf16 = sourceName.starts_with("bf16_");
@@ -90,60 +89,19 @@ private:
         m_composer.substitute(old, builder.list(items));
     }
 
-    /// ZeRO-1/2 since 0.16.4 record the exact padding of every rank; BF16_Optimizer all of it on the last
-    /// rank.
-    [[nodiscard]] int64_t paddingOf(uint32_t g) const
+    void replaceAlignmentPaddings()
     {
-        const FlatPartition& partition = unit(g).partition;
-        if (m_source.kind != CheckpointKind::Bf16)
-            return static_cast<int64_t>(partition.paddingOn(m_rank));
-        if (m_rank + 1 != partition.ranks())
-            return 0;
-        return static_cast<int64_t>(
-            partition.partitionElements() * partition.ranks() - partition.payloadElements());
-    }
-
-    /// fragment_address objects need their class; releases differ in where it lives, so the source's is
-    /// taken.
-    NodeId addressClass()
-    {
-        for (const NodeId mapping :
-            sequenceItems(m_graph, lookup(m_graph, m_wrapper, "param_slice_mappings"))) {
-            const auto items = mappingItems(m_graph, mapping);
-            if (items.size() >= 2 && m_graph.kind(items[1]) == NodeKind::NewObj)
-                return m_composer.import(m_graph.callable(items[1]));
-        }
-        return m_composer.builder().global("deepspeed.utils.tensor_fragment", "fragment_address");
+        const NodeId old = lookup(m_graph, m_wrapper, "param_alignment_paddings");
+        const NodeId paddings = old == kNoNode ? kNoNode : alignmentPaddings(m_composer, *m_context);
+        if (paddings != kNoNode)
+            m_composer.substitute(old, paddings);
     }
 
     void replaceMappings()
     {
         const NodeId old = lookup(m_graph, m_wrapper, "param_slice_mappings");
-        if (old == kNoNode)
-            return;
-        PickleBuilder& builder = m_composer.builder();
-        const NodeId classNode = addressClass();
-        const NodeId numel = builder.string("numel");
-        const NodeId start = builder.string("start");
-        const NodeId list = builder.list();
-        for (uint32_t g = 0; g < groupCount(); ++g) {
-            const NodeId mapping = m_composer.orderedDict();
-            const FlatPartition& partition = unit(g).partition;
-            partition.forEachPiece(m_rank, 0, partition.partitionElements(), [&](const FlatPiece& piece) {
-                if (piece.isPadding() || piece.elements == 0)
-                    return true;
-                const NodeId state = builder.dict();
-                builder.setItem(state, numel, builder.integer(static_cast<int64_t>(piece.elements)));
-                builder.setItem(state, start, builder.integer(static_cast<int64_t>(piece.flatOffset)));
-                const NodeId address = builder.newObj(classNode, builder.tuple({}));
-                builder.setState(address, state);
-                const ParamId param = unit(g).params[piece.param];
-                builder.setItem(mapping, builder.string(m_source.params[index(param)].name), address);
-                return true;
-            });
-            builder.append(list, mapping);
-        }
-        m_composer.substitute(old, list);
+        if (old != kNoNode)
+            m_composer.substitute(old, sliceMappings(m_composer, *m_context, m_rank));
     }
 
     std::shared_ptr<const ReshardContext> m_context;
@@ -153,6 +111,25 @@ private:
     const PickleGraph& m_graph;
     NodeId m_wrapper;
 };
+
+/// `param_shapes` names the parameters of every group in flat order. Under round robin it is made anew even
+/// where the order stays, so that there and back gives the bytes of rewriting in place.
+void replaceShapes(ArchiveComposer& composer, const ReshardContext& context)
+{
+    if (!context.source->roundRobin)
+        return;
+    const PickleGraph& graph = composer.graph();
+    const auto groups = sequenceItems(graph, lookup(graph, graph.root(), "param_shapes"));
+    for (uint32_t g = 0; g < groups.size() && g < context.target.units.size(); ++g) {
+        const auto items = mappingItems(graph, groups[g]);
+        const NodeId mapping = composer.orderedDict();
+        for (const ParamId param : context.target.units[g]->params) {
+            const size_t at = size_t{2} * context.source->params[index(param)].indexInUnit;
+            composer.builder().setItem(mapping, composer.import(items[at]), composer.import(items[at + 1]));
+        }
+        composer.substitute(groups[g], mapping);
+    }
+}
 
 } // namespace
 
@@ -170,6 +147,7 @@ Result<OutputFile> composeZero12Model(const std::shared_ptr<const ReshardContext
     const NodeId world = lookup(graph, graph.root(), "dp_world_size");
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
+    replaceShapes(composer, *context);
     composer.setRecordCursor([context, sourceIndex](uint32_t record) {
         const ZipRecord& from = context->modelTemplate().zip().records()[record];
         return markedRecordCursor(

@@ -2,6 +2,7 @@
 #include "core/plan/reshard_context.h"
 
 #include "core/checkpoint/file_names.h"
+#include "core/plan/optimizer_entries.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -20,8 +21,7 @@ public:
         : m_context(std::move(context))
         , m_source(*m_context->source)
         , m_rank(rank)
-        , m_sourceIndex(m_context->sourceIndex(m_source.rank0Optim))
-        , m_composer(m_context->optimTemplate(), m_sourceIndex)
+        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
         , m_graph(m_composer.graph())
         , m_wrapper(lookup(m_graph, m_graph.root(), "optimizer_state_dict"))
         , m_torchState(lookup(m_graph, m_wrapper, "optimizer_state_dict"))
@@ -61,43 +61,6 @@ private:
     }
 
     /// The state entry of a new sub-group follows its param group's first old one, key by key.
-    NodeId stateEntry(uint32_t subgroup, NodeId old)
-    {
-        PickleBuilder& builder = m_composer.builder();
-        const FlatUnit& unit = *m_context->target.units[subgroup];
-        const NodeId entry = builder.dict();
-        const auto items = mappingItems(m_graph, old);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto name = asString(m_graph, items[i]);
-            const auto state = std::find_if(unit.states.begin() + 1, unit.states.end(),
-                [&](const UnitState& s) { return name && s.name == *name; });
-            NodeId value = kNoNode;
-            if (state != unit.states.end())
-                value = flatTensor(m_composer, m_context, subgroup,
-                    static_cast<uint32_t>(state - unit.states.begin()), m_rank, false);
-            else
-                value = scalarCopy(items[i + 1]);
-            builder.setItem(entry, m_composer.import(items[i]), value);
-        }
-        return entry;
-    }
-
-    /// Scalars kept as tensors get a storage of their own per sub-group: stock's optimizers advance each one
-    /// in place.
-    NodeId scalarCopy(NodeId value)
-    {
-        if (!looksLikeTensor(m_graph, value))
-            return m_composer.import(value);
-        const auto tensor = asTensor(m_graph, value);
-        if (!tensor)
-            return m_composer.import(value);
-        const auto extent = m_context->optimTemplate().extentOf(*tensor);
-        if (!extent || !tensor->isContiguous())
-            return m_composer.import(value);
-        return m_composer.tensor(tensor->dtype, tensor->sizes, tensor->requiresGrad,
-            wholeRecordCursor(m_sourceIndex, extent->record, extent->byteOffset, extent->bytes));
-    }
-
     void replaceStates()
     {
         const NodeId old = lookup(m_graph, m_torchState, "state");
@@ -110,7 +73,8 @@ private:
             if (first == kNoNode)
                 continue; // saved before the first step
             for (const uint32_t subgroup : m_context->target.subGroupsOfGroup[g])
-                builder.setItem(states, builder.integer(subgroup), stateEntry(subgroup, first));
+                builder.setItem(states, builder.integer(subgroup),
+                    stateEntry(m_composer, m_context, subgroup, m_rank, first));
         }
         m_composer.substitute(old, states);
     }
@@ -130,7 +94,6 @@ private:
     std::shared_ptr<const ReshardContext> m_context;
     const Checkpoint& m_source;
     uint32_t m_rank;
-    uint32_t m_sourceIndex;
     ArchiveComposer m_composer;
     const PickleGraph& m_graph;
     NodeId m_wrapper;

@@ -44,6 +44,10 @@ Json optionsJson(const ReshardOptions& options)
 {
     Json out;
     out["world_size"] = options.worldSize;
+    if (options.form == TargetForm::Universal)
+        out["form"] = "universal";
+    if (options.stage)
+        out["stage"] = *options.stage;
     out["sub_group_size"] = options.subGroupSize ? Json(*options.subGroupSize) : Json(nullptr);
     if (!options.tagOut.empty())
         putText(out, "tag_out", options.tagOut);
@@ -56,6 +60,10 @@ ReshardOptions readOptions(const Json& object)
 {
     ReshardOptions out;
     out.worldSize = object.at("world_size").get<uint32_t>();
+    if (object.contains("form") && object.at("form").get<std::string>() == "universal")
+        out.form = TargetForm::Universal;
+    if (object.contains("stage"))
+        out.stage = object.at("stage").get<int>();
     if (const Json& size = object.at("sub_group_size"); !size.is_null())
         out.subGroupSize = size.get<uint64_t>();
     if (object.contains("tag_out"))
@@ -186,7 +194,7 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
         return notOne();
     try {
         SavedPlan out = readPlan(object);
-        if (out.verb != "reshard")
+        if (out.verb != "reshard" && out.verb != "convert")
             return fail(ErrorCode::Unsupported, "this build cannot run a plan of `" + out.verb + "`", path);
         return out;
     } catch (const Json::exception& error) {

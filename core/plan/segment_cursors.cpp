@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/segment_cursors.h"
 
+#include "core/layout/fragments.h"
+
 #include <algorithm>
 
 namespace shardscope {
@@ -48,6 +50,48 @@ private:
     size_t m_run = 0;
 };
 
+const UnitState* stateOf(const FlatUnit& unit, std::string_view name)
+{
+    const auto found = std::find_if(
+        unit.states.begin(), unit.states.end(), [&](const UnitState& state) { return state.name == name; });
+    return found == unit.states.end() ? nullptr : &*found;
+}
+
+/// Elements of a source state that lie back to back in one record.
+struct SourceRun {
+    FileId file = kNoFile;
+    uint32_t record = 0;
+    uint64_t byteOffset = 0; ///< from the start of the file
+    uint64_t elements = 0;
+    DType dtype = DType::Unknown;
+};
+
+/// The run that begins with `element`, of a state that is there.
+SourceRun sourceRunAt(const Checkpoint& source, ParamId id, std::string_view name, uint64_t element)
+{
+    const Parameter& param = source.params[index(id)];
+    const FlatUnit* unit = source.unitOf(id);
+    if (const UnitState* state = unit == nullptr ? nullptr : stateOf(*unit, name)) {
+        const FlatPartition::Position position = unit->partition.positionOf(param.indexInUnit, element);
+        FlatPiece piece = *unit->partition.pieceAt(position.rank, position.flatOffset);
+        const uint64_t elements = piece.paramOffset + piece.elements - element;
+        piece.flatOffset = position.flatOffset;
+        piece.paramOffset = element;
+        const auto [run, offset] = state->placeOf(piece);
+        return {
+            run.file, run.record, run.byteOffset + offset * itemSize(state->dtype), elements, state->dtype};
+    }
+    SourceRun out;
+    const auto whole = findState(source, id, name);
+    if (!whole)
+        return out; // planners ask for states that are there
+    forEachFragmentOf(source, *whole, element, param.elements, [&](const Fragment& fragment) {
+        out = {fragment.file, fragment.record, fragment.byteOffset, fragment.elements, whole->dtype};
+        return false;
+    });
+    return out;
+}
+
 class FlatCursor final : public SegmentCursor
 {
 public:
@@ -82,36 +126,26 @@ private:
         m_at += m_piece.elements;
         m_pieceDone = 0;
         if (m_piece.isPadding())
-            m_paddingItemBytes = itemSize(stateOf(m_target->unit->params.front()).dtype);
+            m_paddingItemBytes = itemSize(outputTypeOf(m_target->unit->params.front()));
         return true;
     }
 
-    [[nodiscard]] const UnitState& stateOf(ParamId param) const
+    [[nodiscard]] DType outputTypeOf(ParamId param) const
     {
-        const FlatUnit& unit = *m_target->source->unitOf(param);
-        return *std::find_if(unit.states.begin(), unit.states.end(),
-            [&](const UnitState& state) { return state.name == m_target->state; });
+        return m_target->castTo != DType::Unknown
+            ? m_target->castTo
+            : sourceType(*m_target->source, param, m_target->state).value_or(DType::Unknown);
     }
 
     void fillFromSource(Segment& segment)
     {
-        const Checkpoint& source = *m_target->source;
         const ParamId id = m_target->unit->params[m_piece.param];
-        const Parameter& param = source.params[index(id)];
-        const FlatPartition& from = source.units[index(param.unit)].partition;
         const uint64_t element = m_piece.paramOffset + m_pieceDone;
-        const FlatPartition::Position position = from.positionOf(param.indexInUnit, element);
-        const FlatPiece piece = *from.pieceAt(position.rank, position.flatOffset);
-        const uint64_t elements
-            = std::min(piece.paramOffset + piece.elements - element, m_piece.elements - m_pieceDone);
-        const UnitState& state = stateOf(id);
-        FlatPiece here = piece;
-        here.flatOffset = position.flatOffset;
-        here.paramOffset = element;
-        const auto [run, offset] = state.placeOf(here);
-        const uint32_t item = itemSize(state.dtype);
-        segment = Segment{(*m_target->sourceOfFile)[index(run.file)], run.record,
-            run.byteOffset + offset * item, elements * item, m_target->tensorOf(id), element};
+        const SourceRun from = sourceRunAt(*m_target->source, id, m_target->state, element);
+        const uint64_t elements = std::min(from.elements, m_piece.elements - m_pieceDone);
+        const DType output = m_target->castTo == DType::Unknown ? from.dtype : m_target->castTo;
+        segment = Segment{(*m_target->sourceOfFile)[index(from.file)], from.record, from.byteOffset,
+            elements * itemSize(output), m_target->tensorOf(id), element, from.dtype, output};
         m_pieceDone += elements;
     }
 
@@ -135,6 +169,15 @@ std::function<std::unique_ptr<SegmentCursor>()> markedRecordCursor(
 {
     auto shared = std::make_shared<const std::vector<MarkedRun>>(std::move(runs));
     return [=] { return std::make_unique<MarkedCursor>(source, record, offset, bytes, shared); };
+}
+
+std::optional<DType> sourceType(const Checkpoint& source, ParamId param, std::string_view state)
+{
+    const FlatUnit* unit = source.unitOf(param);
+    if (const UnitState* found = unit == nullptr ? nullptr : stateOf(*unit, state))
+        return found->dtype;
+    const auto whole = findState(source, param, state);
+    return whole ? std::optional(whole->dtype) : std::nullopt;
 }
 
 std::function<std::unique_ptr<SegmentCursor>()> flatCursor(FlatTarget target)

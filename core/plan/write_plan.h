@@ -18,7 +18,7 @@
 
 namespace shardscope {
 
-/// A run of bytes of one output record: copied from a source record, or zeros (padding).
+/// A run of bytes of one output record: copied from a source record, converted from it, or zeros (padding).
 struct Segment {
     static constexpr uint32_t kZero = 0xFFFFFFFFu;
     static constexpr uint32_t kNoTensor = 0xFFFFFFFFu;
@@ -26,9 +26,18 @@ struct Segment {
     uint32_t source = kZero; ///< index into WritePlan::sources(), or kZero
     uint32_t record = 0; ///< record of that source file
     uint64_t sourceOffset = 0; ///< bytes from the start of the source file
-    uint64_t bytes = 0; ///< never 0
+    uint64_t bytes = 0; ///< of the output; never 0
     uint32_t tensor = kNoTensor; ///< index into WritePlan::tensors(): whose elements these are
     uint64_t firstElement = 0; ///< of that tensor, flattened
+    /// Where they differ, elements are converted on the way (canConvert() holds); the tensor is the output's.
+    DType sourceType = DType::Unknown;
+    DType outputType = DType::Unknown;
+
+    [[nodiscard]] bool isConverted() const { return sourceType != outputType; }
+    [[nodiscard]] uint64_t sourceBytes() const
+    {
+        return isConverted() ? bytes / itemSize(outputType) * itemSize(sourceType) : bytes;
+    }
 };
 
 /// The segments of one record in order of its bytes; their sizes add up to the record's. Cheap to make, not
@@ -110,8 +119,8 @@ public:
 
     [[nodiscard]] virtual uint64_t readsBytes() const = 0;
     [[nodiscard]] virtual uint64_t writesBytes() const = 0;
-    /// The fingerprint of the whole training state (32 hex digits), from the digests of tensors() in their order; empty for
-    /// plans that do not write a training state.
+    /// The fingerprint of the whole training state (32 hex digits), from the digests of tensors() in their
+    /// order; empty for plans that do not write a training state.
     [[nodiscard]] virtual std::string fingerprint(std::span<const Digest> /*digests*/) const { return {}; }
     /// Options and facts for reports and the manifest, as a JSON object's text (deterministic, no paths, no
     /// times).

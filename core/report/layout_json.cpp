@@ -52,6 +52,7 @@ void writeUnit(
         json.nameField("param", checkpoint.params[index(unit.params.front())].name);
     json.field("elements", unit.partition.payloadElements());
     json.field("alignment", unit.partition.alignment());
+    json.field("parameter_alignment", unit.partition.parameterAlignment());
     json.field("partition_elements", unit.partition.partitionElements());
     json.arrayField("ranks");
     const auto [begin, end] = ranksAsked(unit, question);

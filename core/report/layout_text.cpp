@@ -47,10 +47,14 @@ void writeUnit(const TextSink& sink, const TextStyle& style, const Checkpoint& c
 {
     const FlatPartition& partition = unit.partition;
     sink(style.bold(unitText(checkpoint, unit))
-        + fmt::format("  {} parameter{}, {} elements over {} rank{} of {}, alignment {}\n",
-            unit.params.size(), unit.params.size() == 1 ? "" : "s", formatCount(partition.payloadElements()),
-            partition.ranks(), partition.ranks() == 1 ? "" : "s", formatCount(partition.partitionElements()),
-            formatCount(partition.alignment())));
+        + fmt::format("  {} parameter{}, {} elements over {} rank{} of {}, alignment {}", unit.params.size(),
+            unit.params.size() == 1 ? "" : "s", formatCount(partition.payloadElements()), partition.ranks(),
+            partition.ranks() == 1 ? "" : "s", formatCount(partition.partitionElements()),
+            formatCount(partition.alignment()))
+        + (partition.parameterAlignment() > 1
+                ? fmt::format(", parameters aligned to {}", partition.parameterAlignment())
+                : std::string())
+        + "\n");
     using Align = TextTable::Align;
     TextTable table({{"rank"}, {"elements", Align::Right}, {"padding", Align::Right}, {"in file"}, {"file"}});
     const auto [begin, end] = ranksAsked(unit, question);
@@ -73,11 +77,11 @@ std::vector<std::string> fragmentCells(const Checkpoint& checkpoint, const Fragm
     if (fragment.unit != kNoUnit) {
         const FlatUnit& unit = checkpoint.units[index(fragment.unit)];
         flat = unit.kind == UnitKind::Frozen ? rankText(fragment.rank) + " (frozen)"
-            : unit.kind == UnitKind::Whole ? std::string("whole")
-                                           : formatAddress(FlatAddress{fragment.rank,
-                                               unit.subgroup.has_value(),
-                                               unit.subgroup.value_or(static_cast<uint32_t>(unit.group)),
-                                               fragment.flatOffset, fragment.state});
+            : unit.kind == UnitKind::Whole
+            ? std::string("whole")
+            : formatAddress(FlatAddress{fragment.rank, unit.subgroup.has_value(),
+                unit.subgroup.value_or(static_cast<uint32_t>(unit.group)), fragment.flatOffset,
+                fragment.state});
     }
     return {formatAddress(address), formatCount(fragment.elements), flat, place, formatCount(fragment.bytes)};
 }

@@ -20,7 +20,11 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const Reshard
 {
     json.objectField("plan");
     json.field("id", plan.id());
-    json.field("world_size", plan.worldSize());
+    json.field("kind", kindName(plan.targetKind()));
+    if (plan.targetKind() == CheckpointKind::Universal)
+        json.nullField("world_size");
+    else
+        json.field("world_size", plan.worldSize());
     json.nameField("target", plan.targetName());
     json.field("reads_bytes", plan.readsBytes());
     json.field("writes_bytes", plan.writesBytes());
@@ -107,8 +111,11 @@ void writePlanJson(const TextSink& sink, const PlanContext& context, const Resha
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan)
 {
-    sink(style.bold(plan.verb()) + " " + printable(context.source) + " for "
-        + fmt::format("{} rank{}\n", plan.worldSize(), plan.worldSize() == 1 ? "" : "s"));
+    sink(style.bold(plan.verb()) + " " + printable(context.source)
+        + (plan.targetKind() == CheckpointKind::Universal
+                ? " to universal\n"
+                : fmt::format(" to {} for {} rank{}\n", kindName(plan.targetKind()), plan.worldSize(),
+                    plan.worldSize() == 1 ? "" : "s")));
     TextFields fields;
     fields.add("target", printable((io::Path(context.destination) / plan.targetName()).string()));
     fields.add("reads",

@@ -12,6 +12,7 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -20,7 +21,8 @@ sys.path.insert(0, str(HERE.parent / "interop"))
 
 import environment  # noqa: E402
 import ranks  # noqa: E402
-from golden import OWN, SAMPLES  # noqa: E402
+from golden import CONVERTED, OWN, SAMPLES  # noqa: E402
+
 
 def write_sample(rank, world, setup, tag_steps, folder):
     from training import build_engine, train
@@ -40,6 +42,13 @@ def write_sample(rank, world, setup, tag_steps, folder):
     return states
 
 
+def add_universal(folder, tag):
+    """What DeepSpeed's own converter makes of the tag, beside it; `latest_universal` too."""
+    subprocess.run([sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal", "--input_folder", str(folder / tag),
+                    "--output_folder", str(folder / f"{tag}_universal"), "--inject_missing_state"],
+                   check=True, capture_output=True)
+
+
 def main(samples, names):
     for name in names or samples:
         world, setup, tag_steps = samples[name]
@@ -53,6 +62,8 @@ def main(samples, names):
         for script in ("zero_to_fp32.py", "zero_to_torch.py"):
             # DeepSpeed copies its own scripts there; they are not part of the checkpoint's state.
             (folder / script).unlink(missing_ok=True)
+        if name in CONVERTED:
+            add_universal(folder, list(tags)[-1])
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         print(f"{name}: {size} bytes")
 

@@ -17,8 +17,6 @@ import ranks  # noqa: E402
 
 KINDS = {
     # name: (stage, precision, entries of zero_optimization)
-    "round-robin": (2, "bf16", {"round_robin_gradients": True}),
-    "parameter-alignment": (1, "bf16", {"parameter_alignment": True}),
     "elastic": (1, "fp32", {"elastic_checkpoint": True}),
     "stage0-fp32": (0, "fp32", {}),
     "stage0-fp16": (0, "fp16", {}),

@@ -52,8 +52,7 @@ NodeId dictOf(PickleBuilder& builder, const char* key, NodeId value)
 TEST_CASE("checkpoints that stock DeepSpeed wrote in a form of a later issue")
 {
     for (const auto& [name, reason] :
-        std::vector<std::pair<std::string, std::string>>{{"round-robin", "round_robin_gradients"},
-            {"parameter-alignment", "parameter_alignment"}, {"elastic", "elastic"},
+        std::vector<std::pair<std::string, std::string>>{{"elastic", "elastic"},
             {"stage0-fp32", "stage 0"}, {"stage0-fp16", "stage 0"}, {"universal", "universal"}}) {
         CAPTURE(name);
         const TemporaryFolder folder;
@@ -209,22 +208,4 @@ TEST_CASE("a lone file of a kind that is not read")
         const Json error = runVerb({"params", folder / name}, 4);
         CHECK(error.at("path").get<std::string>().ends_with(name));
     }
-}
-
-TEST_CASE("stage 1 heeds round_robin_gradients as stage 2 does, BF16_Optimizer does not")
-{
-    const auto setOption = [](const fs::path& model) {
-        replaceAt(model, {"ds_config", "zero_optimization", "round_robin_gradients"},
-            [](PickleBuilder& b) { return b.boolean(true); });
-    };
-    const TemporaryFolder folder;
-    const fs::path stage1 = copySample("zero1-w2", folder);
-    setOption(stage1 / "global_step7" / kModel);
-    checkRow(stage1, kUnsupported, "round_robin", folder);
-    const fs::path bf16 = copySample("bf16opt-w2", folder);
-    for (const auto& entry : fs::directory_iterator(bf16)) {
-        if (entry.is_directory())
-            setOption(entry.path() / kModel);
-    }
-    checkRow(bf16, kFine, "bf16", folder);
 }

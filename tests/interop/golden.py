@@ -7,6 +7,10 @@ from setups import Setup
 
 TRANSFORMER = (("vocabulary", 96), ("width", 32), ("heads", 4), ("layers", 2), ("positions", 16))
 
+# ds_to_universal finds its fragments with glob and takes names for regular expressions: it loses or refuses those with
+# [ * or +.
+SMALL = (("vocabulary", 16), ("width", 8), ("positions", 4), ("odd_names", ("gain 0", "größe µ", "a#b!c@d%e")))
+
 OWN = "0.19.8"
 SAMPLES = {
     OWN: {
@@ -14,6 +18,10 @@ SAMPLES = {
         "zero2-w2": (2, Setup(2, "bf16", shape=(("empty_parameter", True),)), [3, 6]),
         "zero1-w2": (2, Setup(1, "fp16", scheduler="steps"), [7]),
         "bf16opt-w2": (2, Setup(1, "bf16", bf16_optimizer=True), [4]),
+        "zero2-universal-w2": (2, Setup(2, "fp16", shape=SMALL, scheduler="steps"), [5]),
+        "zero3-universal-w3": (3, Setup(3, "bf16", shape=SMALL, sub_group_size=150), [3]),
+        "roundrobin-w3": (3, Setup(2, "bf16", round_robin=True), [4]),
+        "aligned-w2": (2, Setup(1, "bf16", round_robin=True, aligned=True), [4]),
     },
     "0.14.4": {
         "ds0144-zero3-w3": (3, Setup(3, "fp16", sub_group_size=300), [7]),
@@ -21,6 +29,9 @@ SAMPLES = {
         "ds0144-bf16opt-w2": (2, Setup(1, "bf16", bf16_optimizer=True), [4]),
     },
 }
+
+# Their last tag lies there a second time, as DeepSpeed's own converter writes it.
+CONVERTED = ("zero2-universal-w2", "zero3-universal-w3")
 
 
 def _tensor(dtype, data):

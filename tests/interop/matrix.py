@@ -35,6 +35,39 @@ OTHER_OPTIMIZERS = [
     Setup(2, "bf16", "cpuadam", offload=True),
 ]
 
+# The order of parameters follows the number of ranks where a group has more of them, as two of three groups do.
+ROUND_ROBIN_MOVES = [(4, 3), (3, 2), (2, 4)]
+ROUND_ROBIN = [
+    Setup(1, "bf16", round_robin=True),
+    Setup(2, "bf16", round_robin=True),
+    Setup(1, "fp32", round_robin=True),
+    Setup(2, "fp32", round_robin=True),
+    Setup(2, "bf16", "sgd", round_robin=True),
+    Setup(2, "fp16", round_robin=True, groups=1),
+]
+# Padding between parameters: 8 elements in 16-bit models, 4 in fp32 ones.
+ALIGNED_MOVES = [(2, 3), (4, 2)]
+ALIGNED = [
+    Setup(1, "bf16", aligned=True),
+    Setup(2, "bf16", aligned=True, groups=1),
+    Setup(1, "fp32", aligned=True),
+    Setup(2, "fp16", "sgd", aligned=True),
+]
+ROUND_ROBIN_ALIGNED = [
+    Setup(2, "bf16", round_robin=True, aligned=True),
+    Setup(1, "fp32", round_robin=True, aligned=True, groups=1),
+]
+
+
+def _orders():
+    """Every setup whose flat order or offsets must be made anew for another number of ranks."""
+    both = [(setup, move) for setup in ROUND_ROBIN_ALIGNED for move in ROUND_ROBIN_MOVES + ALIGNED_MOVES]
+    cases = [Reshard(setup, *move) for setup, move in [*itertools.product(ROUND_ROBIN, ROUND_ROBIN_MOVES),
+                                                       *itertools.product(ALIGNED, ALIGNED_MOVES), *both]]
+    cases += [RoundTrip(setup, 4, 3) for setup in (ROUND_ROBIN[1], ALIGNED[0], ROUND_ROBIN_ALIGNED[0])]
+    cases += [Folder(setup, 4, 2) for setup in (ROUND_ROBIN[0], ALIGNED[1], ROUND_ROBIN_ALIGNED[0])]
+    return cases + [Judge(ROUND_ROBIN_ALIGNED[0], 4, 2)]
+
 
 def _demonstrations(setup):
     """The three tests of the public DSUC demonstration of universal checkpoints, for native checkpoints."""
@@ -68,6 +101,8 @@ def short_run():
         Reshard(OTHER_OPTIMIZERS[1], 4, 2),
         *_demonstrations(SETUPS[3])[:1],
         *_demonstrations(SETUPS[6])[1:],
+        Reshard(ROUND_ROBIN[1], 4, 3),
+        Reshard(ROUND_ROBIN_ALIGNED[0], 2, 3),
         RoundTrip(SETUPS[0], 4, 3),
         RoundTrip(SETUPS[6], 4, 3),
         RoundTrip(SETUPS[9], 4, 7),
@@ -88,6 +123,7 @@ def full_run():
     cases += [_sub_group_change(90), _sub_group_change(100000)]
     cases += [RoundTrip(setup, before, between) for setup in SETUPS for before, between in [(4, 3), (2, 64)]]
     cases += [Folder(setup, 4, 2) for setup in SETUPS]
+    cases += _orders()
     cases += _samples(1) + _samples(4)
     cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
     return cases + matrix_stages.full_run()

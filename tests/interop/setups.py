@@ -16,6 +16,7 @@ class Setup:
     offload: bool = False
     sub_group_size: int = 0  # ZeRO-3; 0 leaves DeepSpeed's default, which keeps each group whole
     round_robin: bool = False
+    aligned: bool = False  # parameter_alignment: every parameter on a 16-byte boundary of the flat buffer
     shape: tuple = ()  # of (name, value), for TinyLanguageModel
     groups: int = 3
     scheduler: str = "cosine"
@@ -27,6 +28,8 @@ class Setup:
         parts = [stage, self.precision]
         parts += [self.optimizer] if self.optimizer != "adamw" else []
         parts += ["offload"] if self.offload else []
+        parts += ["roundrobin"] if self.round_robin else []
+        parts += ["aligned"] if self.aligned else []
         parts += [f"sub{self.sub_group_size}"] if self.sub_group_size else []
         return "-".join(parts)
 
@@ -45,6 +48,8 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
         "allgather_bucket_size": 100000,
         "round_robin_gradients": setup.round_robin,
     }
+    if setup.aligned:  # an unknown key to older versions
+        zero["parameter_alignment"] = True
     if setup.offload:
         zero["offload_optimizer"] = {"device": "cpu"}
     if setup.stage == 3:

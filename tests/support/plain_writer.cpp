@@ -2,6 +2,7 @@
 #include "tests/support/plain_writer.h"
 
 #include "core/io/crc32.h"
+#include "core/tensor/convert.h"
 #include "core/torchfile/zip_layout.h"
 
 #include <fstream>
@@ -13,7 +14,7 @@ namespace {
 
 std::string segmentBytes(const WritePlan& plan, const Segment& segment)
 {
-    std::string out(segment.bytes, '\0');
+    std::string out(segment.sourceBytes(), '\0');
     if (segment.source == Segment::kZero)
         return out;
     std::ifstream stream(plan.sources()[segment.source].path, std::ios::binary);
@@ -21,7 +22,12 @@ std::string segmentBytes(const WritePlan& plan, const Segment& segment)
     stream.read(out.data(), static_cast<std::streamsize>(out.size()));
     if (!stream)
         throw std::runtime_error("short source: " + plan.sources()[segment.source].name);
-    return out;
+    if (!segment.isConverted())
+        return out;
+    std::string converted(segment.bytes, '\0');
+    convertElements(segment.sourceType, {reinterpret_cast<const uint8_t*>(out.data()), out.size()},
+        segment.outputType, {reinterpret_cast<uint8_t*>(converted.data()), converted.size()});
+    return converted;
 }
 
 std::string payloadOf(const WritePlan& plan, const OutputRecord& record)
@@ -67,8 +73,10 @@ void plainWrite(const WritePlan& plan, const io::Path& folder)
 {
     const io::Path target = folder / plan.targetName();
     std::filesystem::create_directories(target);
-    for (size_t i = 0; i < plan.files().size(); ++i)
+    for (size_t i = 0; i < plan.files().size(); ++i) {
+        std::filesystem::create_directories((target / plan.files()[i].path).parent_path());
         std::ofstream(target / plan.files()[i].path, std::ios::binary) << plainBytes(plan, i);
+    }
     if (!plan.pointerName().empty())
         std::ofstream(folder / plan.pointerName()) << plan.targetName();
 }

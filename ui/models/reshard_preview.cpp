@@ -61,7 +61,7 @@ void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
             state.perRank.assign(plan.worldSize(), {});
             for (uint32_t rank = 0; rank < plan.worldSize(); ++rank)
                 state.perRank[rank] = {target.optimFiles[rank], StoredRun::kNoRecord, 0,
-                    state.lean ? unit.partition.payloadOn(rank) : unit.partition.partitionElements()};
+                    state.lean ? unit.partition.leanElementsOn(rank) : unit.partition.partitionElements()};
         }
     }
 }

@@ -75,7 +75,7 @@ void compareParameters(const Checkpoint& checkpoint, const nlohmann::json& param
 
 TEST_CASE("every parameter and state of every sample is what the live engine held")
 {
-    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4"}) {
+    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2"}) {
         CAPTURE(name);
         const auto facts = factsOf(name);
         for (const auto& [tag, tagFacts] : facts["tags"].items()) {
@@ -94,7 +94,7 @@ TEST_CASE("every parameter and state of every sample is what the live engine hel
 
 TEST_CASE("weights, frozen parameters and buffers of the samples are what the live engine held")
 {
-    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4"}) {
+    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2"}) {
         CAPTURE(name);
         const auto facts = factsOf(name);
         for (const auto& [tag, tagFacts] : facts["tags"].items()) {
@@ -128,6 +128,8 @@ TEST_CASE("the samples are recognised for what they are")
     };
     for (const Row& row : {Row{"zero1-w2", CheckpointKind::Zero1, 1, "fp16", "global_step7"},
              Row{"zero2-w2", CheckpointKind::Zero2, 2, "bf16", "global_step6"},
+             Row{"roundrobin-w3", CheckpointKind::Zero2, 2, "bf16", "global_step4"},
+             Row{"aligned-w2", CheckpointKind::Zero1, 1, "bf16", "global_step4"},
              Row{"bf16opt-w2", CheckpointKind::Bf16, 1, "bf16", "global_step4"},
              Row{"zero3-w4", CheckpointKind::Zero3, 3, "bf16", "global_step5"}}) {
         CAPTURE(row.name);

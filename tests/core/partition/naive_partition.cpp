@@ -15,11 +15,15 @@ void appendParam(std::vector<Slot>& flat, uint32_t param, uint64_t elements)
 
 } // namespace
 
-Slots contiguous(const std::vector<uint64_t>& params, uint32_t ranks, uint32_t alignmentFactor)
+Slots contiguous(const std::vector<uint64_t>& params, uint32_t ranks, uint32_t alignmentFactor,
+    uint32_t parameterAlignment)
 {
     std::vector<Slot> flat;
-    for (uint32_t param = 0; param < params.size(); ++param)
+    for (uint32_t param = 0; param < params.size(); ++param) {
         appendParam(flat, param, params[param]);
+        while (param + 1 < params.size() && flat.size() % parameterAlignment != 0)
+            flat.push_back(std::nullopt);
+    }
     while (flat.size() % (uint64_t{alignmentFactor} * ranks) != 0)
         flat.push_back(std::nullopt);
     Slots slots(ranks);

@@ -15,9 +15,11 @@ using Slot = std::optional<std::pair<uint32_t, uint64_t>>;
 /// Every slot of every rank, spelled out.
 using Slots = std::vector<std::vector<Slot>>;
 
-/// ZeRO-1/2: append every element of every parameter, append padding until alignmentFactor · ranks divides
-/// the length, cut into `ranks` equal parts.
-Slots contiguous(const std::vector<uint64_t>& params, uint32_t ranks, uint32_t alignmentFactor);
+/// ZeRO-1/2: append every element of every parameter, after each but the last append padding until
+/// parameterAlignment divides the length; append padding until alignmentFactor · ranks divides it, cut into
+/// `ranks` equal parts.
+Slots contiguous(const std::vector<uint64_t>& params, uint32_t ranks, uint32_t alignmentFactor,
+    uint32_t parameterAlignment = 1);
 /// ZeRO-3: for every parameter, append padding until `ranks` divides the length, give every rank one part in
 /// turn.
 Slots sliced(const std::vector<uint64_t>& params, uint32_t ranks);

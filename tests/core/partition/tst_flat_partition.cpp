@@ -80,6 +80,26 @@ TEST_CASE("ZeRO-1/2: padding covers whole ranks of a small group")
     CHECK(partition->paramNear(3, 1) == 1);
 }
 
+TEST_CASE("ZeRO-1/2: parameters on 16-byte boundaries, as DeepSpeed 0.19.8 wrote them in bf16")
+{
+    const auto two = FlatPartition::contiguous({30, 5, 35, 7, 21, 3}, 2, 2, 8);
+    REQUIRE(two);
+    std::vector<uint64_t> after;
+    for (uint32_t param = 0; param < 6; ++param)
+        after.push_back(two->paddingAfter(param));
+    CHECK(after == std::vector<uint64_t>{2, 3, 5, 1, 3, 0});
+    CHECK(two->partitionElements() == 58);
+    CHECK(two->leanElementsOn(0) == 58);
+    CHECK(two->leanElementsOn(1) == 57);
+    CHECK(payloadPieces(*two, 0)
+        == std::vector<FlatPiece>{{0, 0, 0, 0, 30}, {1, 0, 0, 32, 5}, {2, 0, 0, 40, 18}});
+    CHECK(payloadPieces(*two, 1)
+        == std::vector<FlatPiece>{{2, 1, 18, 0, 17}, {3, 1, 0, 22, 7}, {4, 1, 0, 30, 21}, {5, 1, 0, 54, 3}});
+    CHECK(two->pieceAt(1, 21) == FlatPiece{FlatPiece::kPadding, 1, 0, 17, 5});
+    CHECK(two->paramNear(1, 21) == 2);
+    CHECK(paddings(*two) == std::vector<uint64_t>{5, 10});
+}
+
 TEST_CASE("ZeRO-3: the sub-groups of the three-rank bf16 run")
 {
     // one emb.weight mid.weight out.weight | emb.bias mid.bias out.bias
@@ -157,6 +177,9 @@ TEST_CASE("sizes that do not fit are refused")
     CHECK(FlatPartition::contiguous({kHuge / 2}, 1024).error().code == ErrorCode::LimitExceeded);
     CHECK(FlatPartition::sliced({kHuge / 2}, 1024).error().code == ErrorCode::LimitExceeded);
     CHECK(FlatPartition::contiguous({1}, 1, 0).error().code == ErrorCode::Usage);
+    CHECK(FlatPartition::contiguous({1}, 1, 2, 0).error().code == ErrorCode::Usage);
+    // payload fits, padding between the parameters does not
+    CHECK(FlatPartition::contiguous({kHuge / 2 - 1, 1}, 1, 1, 8).error().code == ErrorCode::LimitExceeded);
 }
 
 TEST_CASE("visiting stops when asked to")

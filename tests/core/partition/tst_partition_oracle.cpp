@@ -59,10 +59,12 @@ Trial randomTrial(Random& random)
         = static_cast<uint32_t>(pick(random, 0, 2) == 0 ? pick(random, 1, 64) : pick(random, 1, 9));
     if (pick(random, 0, 1) == 0) {
         const auto factor = static_cast<uint32_t>(pick(random, 1, 4));
-        auto made = FlatPartition::contiguous(trial.params, ranks, factor);
+        const auto aligned = static_cast<uint32_t>(pick(random, 0, 1) == 0 ? 1 : pick(random, 2, 8));
+        auto made = FlatPartition::contiguous(trial.params, ranks, factor, aligned);
         REQUIRE(made);
         trial.partition = std::move(*made);
-        trial.slots = oracle::contiguous(trial.params, ranks, factor);
+        trial.slots = oracle::contiguous(trial.params, ranks, factor, aligned);
+        REQUIRE(trial.partition.parameterAlignment() == aligned);
         REQUIRE(trial.partition.alignment() == uint64_t{factor} * ranks);
     } else {
         auto made = FlatPartition::sliced(trial.params, ranks);
@@ -108,19 +110,51 @@ TEST_CASE("oracle: lengths, payload and padding of every rank")
     });
 }
 
+TEST_CASE("oracle: padding after every parameter, and what lean states keep")
+{
+    forTrials(50'000, 3'000, [](const Trial& trial, Random&) {
+        if (trial.partition.rule() == PartitionRule::Sliced) {
+            REQUIRE(trial.partition.leanElementsOn(0) == trial.slots[0].size());
+            return;
+        }
+        uint64_t filled = 0;
+        for (uint32_t param = 0; param < trial.params.size(); ++param) {
+            REQUIRE(trial.partition.paramStart(param) == filled);
+            filled += trial.params[param];
+            const uint64_t alignment = trial.partition.parameterAlignment();
+            const bool last = param + 1 == trial.params.size();
+            const uint64_t padding = last ? 0 : (alignment - filled % alignment) % alignment;
+            REQUIRE(trial.partition.paddingAfter(param) == padding);
+            filled += padding;
+        }
+        uint64_t lean = 0; // nothing but padding lies behind it
+        for (uint32_t rank = 0; rank < trial.slots.size(); ++rank) {
+            const uint64_t here = trial.partition.leanElementsOn(rank);
+            REQUIRE((here == trial.slots[rank].size() || lean + here == filled));
+            lean += here;
+        }
+        REQUIRE(lean == filled);
+    });
+}
+
 TEST_CASE("oracle: the piece at every slot, and the slot of every element")
 {
     forTrials(100'000, 1'500, [](const Trial& trial, Random&) {
+        std::optional<uint32_t> before; // Contiguous: the buffers of all ranks are one vector
         for (uint32_t rank = 0; rank < trial.slots.size(); ++rank) {
             const auto& buffer = trial.slots[rank];
-            std::optional<uint32_t> before;
             for (uint64_t offset = 0; offset < buffer.size(); ++offset) {
                 const auto piece = trial.partition.pieceAt(rank, offset);
                 REQUIRE(piece);
                 REQUIRE(*piece == oracle::pieceAround(trial.slots, rank, offset, trial.borders));
-                if (!buffer[offset])
+                if (!buffer[offset]) {
+                    if (trial.partition.rule() == PartitionRule::Contiguous)
+                        REQUIRE(
+                            trial.partition.paramNear(rank, offset) == before.value_or(FlatPiece::kPadding));
                     continue;
+                }
                 const auto [param, element] = *buffer[offset];
+                before = param;
                 REQUIRE(trial.partition.positionOf(param, element) == FlatPartition::Position{rank, offset});
                 REQUIRE(trial.partition.paramNear(rank, offset) == param);
             }

@@ -14,7 +14,7 @@ using namespace shardscope;
 namespace {
 
 const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
-constexpr const char* kAll[] = {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4"};
+constexpr const char* kAll[] = {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2"};
 
 CheckpointPtr open(const io::Path& path)
 {

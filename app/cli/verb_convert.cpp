@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/common_options.h"
+#include "app/cli/verbs.h"
+#include "app/cli/write_job.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+Result<int> runConvert(Session& session)
+{
+    SHARDSCOPE_TRY(const WriteJob job, planConvertJob(session));
+    return runWriteJob(session, job, "convert");
+}
+
+} // namespace
+
+Command convertCommand()
+{
+    return {
+        .name = "convert",
+        .summary = "rewrite a checkpoint in another form, with all optimizer states",
+        .description
+        = {"--to universal writes DST/TAG_universal, one folder that unmodified DeepSpeed loads in "
+           "stages 1, 2 and 3 with any number of ranks and \"checkpoint\": "
+           "{\"load_universal\": true}, and then DST/latest_universal.",
+            "It holds the states of any optimizer, every group's options, frozen parameters and buffers. "
+            "What "
+            "stock DeepSpeed leaves out when it loads such a folder is named in the plan; `shardscope "
+            "reshard` "
+            "makes a native checkpoint with all of it.",
+            "A universal folder that DeepSpeed's own converter made may be the source: its parts come into "
+            "this "
+            "form. DST and interruptions are as for `shardscope reshard`."},
+        .positionals
+        = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
+            {.name = "DST", .kind = ValueKind::Folder, .help = "The run folder to write into."}},
+        .options = joined(convertOptions(), joined(writeOptions(), checkpointOptions())),
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope convert runs/llama runs/llama-u --to universal",
+                         "Load in any stage, on any number of GPUs:"},
+            {"shardscope convert runs/llama /tmp/x --to universal --dry-run",
+                "See first what would be written:"}},
+        .run = runConvert,
+        .resumes = true,
+    };
+}
+
+} // namespace shardscope::cli

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/weight_samples.h"
+
+#include "core/base/finding_codes.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardscope {
+
+namespace {
+
+/// The most by which a value may differ from its copy in `dtype`: one unit in the last place.
+std::optional<double> tolerance(DType dtype, double value)
+{
+    switch (dtype) {
+    case DType::BFloat16:
+        return std::ldexp(std::abs(value), -7);
+    case DType::Float16:
+        return std::max(std::ldexp(std::abs(value), -10), std::ldexp(1.0, -24));
+    case DType::Float32:
+        return 0.0;
+    default:
+        return std::nullopt;
+    }
+}
+
+} // namespace
+
+void WeightSamples::compare(const io::ReadFile& shard, uint64_t byte, DType masterType, ParamId param,
+    uint64_t begin, uint64_t count, WeightTally& tally) const
+{
+    const WholeTensor* whole = m_reading.out.wholeOf(param);
+    if (whole == nullptr || !whole->contiguous || !tolerance(whole->dtype, 1) || !tolerance(masterType, 1))
+        return;
+    const uint64_t masterBytes = itemSize(masterType);
+    const uint64_t copyBytes = itemSize(whole->dtype);
+    std::vector<uint8_t> masters(count * masterBytes);
+    std::vector<uint8_t> copies(count * copyBytes);
+    if (!noted(shard.readAt(byte, masters))
+        || !noted(m_model.readAt(whole->run.byteOffset + begin * copyBytes, copies)))
+        return;
+    for (uint64_t i = 0; i < count; ++i) {
+        const double master = elementAsDouble(masterType, masters.data() + i * masterBytes);
+        const double copy = elementAsDouble(whole->dtype, copies.data() + i * copyBytes);
+        if (!std::isfinite(master) || !std::isfinite(copy))
+            continue;
+        ++tally.compared;
+        if (std::abs(master - copy) > *tolerance(whole->dtype, master))
+            ++tally.different;
+    }
+}
+
+void WeightSamples::noteUnreadable(const Error& error) const
+{
+    m_reading.add(code::kFileUnreadable, Severity::Error, "some values of the file cannot be read",
+        io::Path(error.path).filename().string(), {describe(error)});
+}
+
+bool WeightSamples::noted(const Status& read) const
+{
+    if (!read)
+        noteUnreadable(read.error());
+    return read.has_value();
+}
+
+} // namespace shardscope

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/file_names.h"
+#include "core/plan/model_module.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <map>
+
+namespace shardscope {
+
+namespace {
+
+/// The source's model file with some keys anew; those it lacks come last.
+class ModelFile
+{
+public:
+    explicit ModelFile(std::shared_ptr<const ReshardContext> context)
+        : m_context(std::move(context))
+        , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_context->source->rank0Model))
+        , m_parts(m_composer, m_context)
+    {
+    }
+
+    ArchiveComposer& composer() { return m_composer; }
+    ModelParts& parts() { return m_parts; }
+    void set(std::string key, NodeId value) { m_new.emplace(std::move(key), value); }
+
+    /// Tensors that are copied are cut where they begin and end, for digests.
+    void markTensors()
+    {
+        const auto context = m_context;
+        const uint32_t source = context->sourceIndex(context->source->rank0Model);
+        m_composer.setRecordCursor([context, source](uint32_t record) {
+            const ZipRecord& from = context->modelTemplate().zip().records()[record];
+            return markedRecordCursor(
+                source, record, from.payloadOffset, from.bytes, wholeRunsInRecord(*context, record));
+        });
+    }
+
+    Result<OutputFile> finish(const std::string& name)
+    {
+        const PickleGraph& graph = m_composer.graph();
+        PickleBuilder& builder = m_composer.builder();
+        const NodeId root = builder.dict();
+        const auto items = mappingItems(graph, graph.root());
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto key = asString(graph, items[i]);
+            auto made = key ? m_new.find(std::string(*key)) : m_new.end();
+            builder.setItem(root, m_composer.import(items[i]),
+                made == m_new.end() ? m_composer.import(items[i + 1]) : made->second);
+            if (made != m_new.end())
+                m_new.erase(made);
+        }
+        for (const auto& [key, value] : m_new)
+            builder.setItem(root, builder.string(key), value);
+        return m_composer.finish(root, name, m_context->modelRecords);
+    }
+
+private:
+    std::shared_ptr<const ReshardContext> m_context;
+    ArchiveComposer m_composer;
+    ModelParts m_parts;
+    std::map<std::string, NodeId> m_new;
+};
+
+} // namespace
+
+Result<OutputFile> composeFreshModel(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+{
+    ModelFile file(context);
+    PickleBuilder& builder = file.composer().builder();
+    const int stage = context->stage();
+    SHARDSCOPE_TRY(const NodeId module, file.parts().module({.trainable = stage < 3, .frozen = stage < 3}));
+    file.set("module", module);
+    file.set("dp_world_size", builder.integer(context->target.ranks));
+    file.set("param_shapes", file.parts().paramShapes());
+    // engine.py, _save_checkpoint: below stage 2 frozen parameters are in `module` alone.
+    file.set("frozen_param_shapes", stage < 2 ? builder.none() : file.parts().frozenShapes());
+    file.set("frozen_param_fragments", stage < 2 ? builder.none() : file.parts().frozenFragments(rank));
+    if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
+        file.set("shared_params", builder.dict());
+    else
+        file.markTensors();
+    return file.finish(stage == 3 ? zero3ModelFileName(rank, 0) : modelFileName(0));
+}
+
+Result<OutputFile> composeUniversalModel(const std::shared_ptr<const ReshardContext>& context, bool slim)
+{
+    ModelFile file(context);
+    PickleBuilder& builder = file.composer().builder();
+    SHARDSCOPE_TRY(const NodeId module, file.parts().module({.trainable = false, .frozen = !slim}));
+    file.set("module", module);
+    file.set("param_shapes", file.parts().paramShapes());
+    file.set("frozen_param_shapes", file.parts().frozenShapes());
+    file.set("frozen_param_fragments", builder.none()); // whole, in the module
+    if (!slim)
+        file.markTensors();
+    return file.finish(slim ? zero3ModelFileName(0, 0) : modelFileName(0));
+}
+
+} // namespace shardscope

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/file_names.h"
+#include "core/plan/optimizer_entries.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope {
+
+namespace {
+
+/// Keys of a wrapper that follow from layout and stage; all others are carried.
+constexpr std::array<std::string_view, 14> kLayoutKeys{"zero_stage", "partition_count", "group_paddings",
+    "param_slice_mappings", "param_alignment_paddings", "base_optimizer_state", "base_optimizer_state_step",
+    "single_partition_of_fp32_groups", "optimizer_state_dict", "fp32_flat_groups", "ds_zero_partition_groups",
+    "param_groups", "groups_padding", "ds_version"};
+/// Keys of the scaler, which BF16_Optimizer leaves out and every other wrapper must have.
+constexpr std::array<std::string_view, 3> kScalerKeys{"loss_scaler", "dynamic_loss_scale", "overflow"};
+
+/// Writes one optimizer file of DeepSpeedZeroOptimizer (runtime/zero/stage_1_and_2.py, state_dict) or
+/// DeepSpeedZeroOptimizer_Stage3 (runtime/zero/stage3.py, _rigid_state_dict) from the model of a checkpoint
+/// of another stage or form. Options, steps, scaler and unknown keys come from the source's rank-0 file.
+class FreshOptim
+{
+public:
+    FreshOptim(std::shared_ptr<const ReshardContext> context, uint32_t rank)
+        : m_context(std::move(context))
+        , m_source(*m_context->source)
+        , m_rank(rank)
+        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
+        , m_graph(m_composer.graph())
+        , m_builder(m_composer.builder())
+        , m_zero3(m_context->target.kind == CheckpointKind::Zero3)
+    {
+    }
+
+    Result<OutputFile> compose()
+    {
+        const NodeId root = m_builder.dict();
+        set(root, "optimizer_state_dict", wrapper());
+        if (m_source.kind == CheckpointKind::Universal) {
+            set(root, "ds_version", m_builder.string(m_source.deepspeedVersion));
+        } else {
+            const auto items = mappingItems(m_graph, m_graph.root());
+            for (size_t i = 0; i + 1 < items.size(); i += 2) {
+                if (asString(m_graph, items[i]) != "optimizer_state_dict")
+                    m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));
+            }
+        }
+        return m_composer.finish(
+            root, optimFileName(m_rank, 0, m_source.precision == "bf16"), m_context->optimRecords);
+    }
+
+private:
+    void set(NodeId mapping, std::string_view key, NodeId value)
+    {
+        m_builder.setItem(mapping, m_builder.string(key), value);
+    }
+
+    NodeId wrapper()
+    {
+        const NodeId wrapper = m_builder.dict();
+        if (m_zero3)
+            set(wrapper, "zero_stage", zeroStage());
+        addScaler(wrapper);
+        if (m_zero3)
+            set(wrapper, "partition_count", m_builder.integer(m_context->target.ranks));
+        else
+            carry(wrapper, "clip_grad");
+        set(wrapper, m_zero3 ? "optimizer_state_dict" : "base_optimizer_state", torchState());
+        set(wrapper, m_zero3 ? "fp32_flat_groups" : "single_partition_of_fp32_groups", masters());
+        if (!m_zero3)
+            addLayout(wrapper);
+        addUnknown(wrapper);
+        return wrapper;
+    }
+
+    [[nodiscard]] uint32_t unitCount() const
+    {
+        const auto& units = m_context->target.units;
+        return static_cast<uint32_t>(
+            std::count_if(units.begin(), units.end(), [](const auto& unit) { return unit->isFlat(); }));
+    }
+
+    /// In the source's spelling, with the target's number.
+    NodeId zeroStage()
+    {
+        const NodeId number = m_builder.integer(m_context->stage());
+        const NodeId old = lookup(m_graph, m_source.optimWrapper, "zero_stage");
+        if (old == kNoNode || m_graph.kind(old) != NodeKind::Reduce
+            || !isGlobal(m_graph, m_graph.callable(old), "deepspeed.runtime.zero.config", "ZeroStageEnum"))
+            return number;
+        return m_builder.reduce(
+            m_composer.import(m_graph.callable(old)), m_builder.tuple(std::array{number}));
+    }
+
+    void carry(NodeId wrapper, std::string_view key)
+    {
+        if (const NodeId old = lookup(m_graph, m_source.optimWrapper, key); old != kNoNode)
+            set(wrapper, key, m_composer.import(old));
+    }
+
+    void addScaler(NodeId wrapper)
+    {
+        if (lookup(m_graph, m_source.optimWrapper, "loss_scaler") != kNoNode) {
+            for (const std::string_view key : kScalerKeys)
+                carry(wrapper, key);
+            return;
+        }
+        // What an engine without loss scaling writes (runtime/fp16/loss_scaler.py, LossScaler).
+        const NodeId attributes = m_builder.dict();
+        set(attributes, "cur_scale", m_builder.real(1.0));
+        set(attributes, "dynamic", m_builder.boolean(false));
+        const NodeId scaler = m_builder.newObj(
+            m_builder.global("deepspeed.runtime.fp16.loss_scaler", "LossScaler"), m_builder.tuple({}));
+        m_builder.setState(scaler, attributes);
+        set(wrapper, "loss_scaler", scaler);
+        set(wrapper, "dynamic_loss_scale", m_builder.boolean(false));
+        set(wrapper, "overflow", m_builder.boolean(false));
+    }
+
+    [[nodiscard]] NodeId sourceEntry(const FlatUnit& unit) const
+    {
+        const ParamGroup& group = m_source.groups[static_cast<size_t>(unit.group)];
+        return m_source.units[index(group.units.front())].stateNode;
+    }
+
+    NodeId torchState()
+    {
+        const NodeId states = m_builder.dict();
+        for (uint32_t i = 0; i < unitCount(); ++i) {
+            const NodeId entry
+                = stateEntry(m_composer, m_context, i, m_rank, sourceEntry(*m_context->target.units[i]));
+            if (entry != kNoNode)
+                m_builder.setItem(states, m_builder.integer(i), entry);
+        }
+        const NodeId groups = m_builder.list();
+        for (size_t g = 0; g < m_source.groups.size(); ++g) {
+            std::vector<NodeId> numbers;
+            if (!m_zero3)
+                numbers.push_back(m_builder.integer(static_cast<int64_t>(g)));
+            for (size_t i = 0; m_zero3 && i < m_context->target.subGroupsOfGroup[g].size(); ++i)
+                numbers.push_back(m_builder.integer(m_context->target.subGroupsOfGroup[g][i]));
+            m_builder.append(groups, options(m_source.groups[g].options, m_builder.list(numbers)));
+        }
+        const NodeId out = m_builder.dict();
+        set(out, "state", states);
+        set(out, "param_groups", groups);
+        return out;
+    }
+
+    NodeId options(NodeId old, NodeId numbers)
+    {
+        const NodeId out = m_builder.dict();
+        const auto items = mappingItems(m_graph, old);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            if (asString(m_graph, items[i]) != "params")
+                m_builder.setItem(out, m_composer.import(items[i]), m_composer.import(items[i + 1]));
+        }
+        set(out, "params", numbers); // where torch puts it: last
+        return out;
+    }
+
+    NodeId masters()
+    {
+        std::vector<NodeId> out;
+        for (uint32_t i = 0; i < unitCount(); ++i)
+            out.push_back(flatTensor(m_composer, m_context, i, 0, m_rank, true));
+        return m_builder.list(out);
+    }
+
+    void addLayout(NodeId wrapper)
+    {
+        std::vector<NodeId> paddings;
+        std::vector<NodeId> counts;
+        for (uint32_t i = 0; i < unitCount(); ++i) {
+            paddings.push_back(m_builder.integer(groupPadding(*m_context, i, m_rank)));
+            counts.push_back(m_builder.integer(m_context->target.ranks));
+        }
+        set(wrapper, "zero_stage", zeroStage());
+        set(wrapper, "group_paddings", m_builder.list(paddings));
+        set(wrapper, "partition_count", m_builder.list(counts));
+        set(wrapper, "ds_version", m_builder.string(m_source.deepspeedVersion));
+        set(wrapper, "param_slice_mappings", sliceMappings(m_composer, *m_context, m_rank));
+        if (const NodeId paddings = alignmentPaddings(m_composer, *m_context); paddings != kNoNode)
+            set(wrapper, "param_alignment_paddings", paddings);
+        else
+            carry(wrapper, "param_alignment_paddings");
+    }
+
+    void addUnknown(NodeId wrapper)
+    {
+        const auto items = mappingItems(m_graph, m_source.optimWrapper);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto key = asString(m_graph, items[i]);
+            const bool known = key
+                && (std::find(kLayoutKeys.begin(), kLayoutKeys.end(), *key) != kLayoutKeys.end()
+                    || std::find(kScalerKeys.begin(), kScalerKeys.end(), *key) != kScalerKeys.end()
+                    || *key == "clip_grad");
+            if (!known)
+                m_builder.setItem(wrapper, m_composer.import(items[i]), m_composer.import(items[i + 1]));
+        }
+    }
+
+    std::shared_ptr<const ReshardContext> m_context;
+    const Checkpoint& m_source;
+    uint32_t m_rank;
+    ArchiveComposer m_composer;
+    const PickleGraph& m_graph;
+    PickleBuilder& m_builder;
+    bool m_zero3;
+};
+
+} // namespace
+
+Result<OutputFile> composeFreshOptim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+{
+    return FreshOptim(context, rank).compose();
+}
+
+} // namespace shardscope

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/optimizer_entries.h"
+
+#include "core/tensor/convert.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <algorithm>
+#include <map>
+
+namespace shardscope {
+
+namespace {
+
+/// Scalars kept as tensors get a storage of their own per unit: stock's optimizers advance each one in place.
+NodeId scalarCopy(ArchiveComposer& composer, const ReshardContext& context, NodeId value)
+{
+    const PickleGraph& graph = composer.graph();
+    if (!looksLikeTensor(graph, value))
+        return composer.import(value);
+    const auto tensor = asTensor(graph, value);
+    if (!tensor)
+        return composer.import(value);
+    const auto extent = context.optimTemplate().extentOf(*tensor);
+    if (!extent || !tensor->isContiguous())
+        return composer.import(value);
+    return composer.tensor(tensor->dtype, tensor->sizes, tensor->requiresGrad,
+        wholeRecordCursor(context.sourceIndex(context.source->rank0Optim), extent->record, extent->byteOffset,
+            extent->bytes));
+}
+
+NodeId entryFromModel(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
+    uint32_t unit, uint32_t rank)
+{
+    const FlatUnit& of = *context->target.units[unit];
+    PickleBuilder& builder = composer.builder();
+    const NodeId step = stepValue(composer, of);
+    if (step == kNoNode && of.states.size() < 2)
+        return kNoNode;
+    const NodeId entry = builder.dict();
+    if (step != kNoNode)
+        builder.setItem(entry, builder.string("step"), step);
+    for (uint32_t state = 1; state < of.states.size(); ++state)
+        builder.setItem(entry, builder.string(of.states[state].name),
+            flatTensor(composer, context, unit, state, rank, false));
+    return entry;
+}
+
+/// fragment_address objects need their class; releases differ in where it lives, so the source's is taken.
+NodeId addressClass(ArchiveComposer& composer, const Checkpoint& source)
+{
+    const PickleGraph& graph = composer.graph();
+    for (const NodeId mapping :
+        sequenceItems(graph, lookup(graph, source.optimWrapper, "param_slice_mappings"))) {
+        const auto items = mappingItems(graph, mapping);
+        if (items.size() >= 2 && graph.kind(items[1]) == NodeKind::NewObj)
+            return composer.import(graph.callable(items[1]));
+    }
+    return composer.builder().global("deepspeed.utils.tensor_fragment", "fragment_address");
+}
+
+} // namespace
+
+NodeId stepValue(ArchiveComposer& composer, const FlatUnit& unit)
+{
+    PickleBuilder& builder = composer.builder();
+    const double step = unit.step.value_or(0);
+    switch (unit.stepForm) {
+    case StepForm::Absent:
+        return kNoNode;
+    case StepForm::Integer:
+        return builder.integer(static_cast<int64_t>(step));
+    case StepForm::Real:
+        return builder.real(step);
+    case StepForm::Tensor:
+        break;
+    }
+    const auto bytes = elementOf(unit.stepType, step);
+    return bytes ? composer.smallTensor(unit.stepType, {}, std::string(bytes->begin(), bytes->end()))
+                 : kNoNode;
+}
+
+NodeId stateEntry(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
+    uint32_t unit, uint32_t rank, NodeId old)
+{
+    if (context->source->kind == CheckpointKind::Universal)
+        return entryFromModel(composer, context, unit, rank);
+    if (old == kNoNode)
+        return kNoNode; // saved before the first step
+    const PickleGraph& graph = composer.graph();
+    PickleBuilder& builder = composer.builder();
+    const FlatUnit& of = *context->target.units[unit];
+    const NodeId entry = builder.dict();
+    const auto items = mappingItems(graph, old);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto name = asString(graph, items[i]);
+        const auto state = std::find_if(of.states.begin() + 1, of.states.end(),
+            [&](const UnitState& s) { return name && s.name == *name; });
+        const NodeId value = state != of.states.end() ? flatTensor(composer, context, unit,
+                                 static_cast<uint32_t>(state - of.states.begin()), rank, false)
+                                                      : scalarCopy(composer, *context, items[i + 1]);
+        builder.setItem(entry, composer.import(items[i]), value);
+    }
+    return entry;
+}
+
+NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, uint32_t rank)
+{
+    PickleBuilder& builder = composer.builder();
+    const NodeId classNode = addressClass(composer, *context.source);
+    const NodeId numel = builder.string("numel");
+    const NodeId start = builder.string("start");
+    const NodeId list = builder.list();
+    for (const auto& unit : context.target.units) {
+        const NodeId mapping = composer.orderedDict();
+        const FlatPartition& partition = unit->partition;
+        partition.forEachPiece(rank, 0, partition.partitionElements(), [&](const FlatPiece& piece) {
+            if (piece.isPadding() || piece.elements == 0)
+                return true;
+            const NodeId state = builder.dict();
+            builder.setItem(state, numel, builder.integer(static_cast<int64_t>(piece.elements)));
+            builder.setItem(state, start, builder.integer(static_cast<int64_t>(piece.flatOffset)));
+            const NodeId address = builder.newObj(classNode, builder.tuple({}));
+            builder.setState(address, state);
+            const ParamId param = unit->params[piece.param];
+            builder.setItem(mapping, builder.string(context.source->params[index(param)].name), address);
+            return true;
+        });
+        builder.append(list, mapping);
+    }
+    return list;
+}
+
+int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t rank)
+{
+    const FlatPartition& partition = context.target.units[unit]->partition;
+    if (context.target.kind != CheckpointKind::Bf16)
+        return static_cast<int64_t>(partition.partitionElements() - partition.leanElementsOn(rank));
+    if (rank + 1 != partition.ranks())
+        return 0;
+    return static_cast<int64_t>(
+        partition.partitionElements() * partition.ranks() - partition.payloadElements());
+}
+
+NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context)
+{
+    const auto& units = context.target.units;
+    if (std::none_of(units.begin(), units.end(),
+            [](const auto& unit) { return unit->partition.parameterAlignment() > 1; }))
+        return kNoNode;
+    PickleBuilder& builder = composer.builder();
+    std::map<uint64_t, NodeId> numbers; // few different ones
+    std::vector<NodeId> groups;
+    for (const auto& unit : units) {
+        std::vector<NodeId> items;
+        for (uint32_t param = 0; param < unit->partition.paramCount(); ++param) {
+            const uint64_t padding = unit->partition.paddingAfter(param);
+            const auto [at, isNew] = numbers.try_emplace(padding, kNoNode);
+            if (isNew)
+                at->second = builder.integer(static_cast<int64_t>(padding));
+            items.push_back(at->second);
+        }
+        groups.push_back(builder.list(items));
+    }
+    return builder.list(groups);
+}
+
+} // namespace shardscope

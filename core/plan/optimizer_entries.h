@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/reshard_context.h"
+
+namespace shardscope {
+
+/// What optimizer files of all ZeRO stages consist of, made for a target unit on a target rank. The composer
+/// stands on the source's rank-0 optimizer file.
+
+/// One entry of the optimizer's `state`, in the order of `old`, the source's entry for the unit's param
+/// group: flat states anew, scalars as they are. Where there is none (universal folders): from the model's
+/// facts. kNoNode when the optimizer keeps no state for the unit.
+NodeId stateEntry(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
+    uint32_t unit, uint32_t rank, NodeId old);
+
+/// The step of a unit in the form in which its optimizer keeps it; kNoNode where it keeps none there.
+NodeId stepValue(ArchiveComposer& composer, const FlatUnit& unit);
+
+/// `param_slice_mappings` of ZeRO-1/2: per group, name → fragment_address, in flat order.
+NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, uint32_t rank);
+
+/// The padding of a group that ZeRO-1/2 since 0.16.4 record per rank; BF16_Optimizer all of it on the last
+/// one.
+int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t rank);
+
+/// `param_alignment_paddings` of ZeRO-1/2: stock DeepSpeed compares this list with its own and refuses another one.
+/// kNoNode where parameters lie back to back: a source's zeros are right at every number of ranks.
+NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context);
+
+} // namespace shardscope

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/reshard_options.h"
+
+#include "core/plan/universal_names.h"
+#include "core/torchfile/pickle_values.h"
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint32_t kMaxRanks = 65536;
+constexpr uint64_t kDefaultSubGroupSize = 1'000'000'000; ///< runtime/zero/config.py
+constexpr std::string_view kUniversalSuffix = "_universal";
+
+bool isPlainTag(const std::string& tag)
+{
+    return !tag.empty() && tag.front() != '.' && tag.find('/') == std::string::npos
+        && tag.find('\0') == std::string::npos && tag.size() <= 200;
+}
+
+std::optional<uint64_t> configuredSubGroupSize(const Checkpoint& source)
+{
+    if (!source.isReadable(source.rank0Model))
+        return std::nullopt;
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const NodeId zero = lookup(graph, lookup(graph, graph.root(), "ds_config"), "zero_optimization");
+    const auto size = asNumber(graph, lookup(graph, zero, "sub_group_size"));
+    if (!size || !(*size >= 1) || !(*size < 9e18))
+        return std::nullopt;
+    return static_cast<uint64_t>(*size);
+}
+
+} // namespace
+
+Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
+{
+    const bool universal = options.form == TargetForm::Universal;
+    if (!universal && (options.worldSize == 0 || options.worldSize > kMaxRanks))
+        return fail(
+            ErrorCode::Usage, "the target world size must be between 1 and " + std::to_string(kMaxRanks));
+    if (universal && (options.worldSize != 0 || options.stage || options.subGroupSize))
+        return fail(ErrorCode::Usage,
+            "a universal checkpoint has no world size, stage or sub-groups: any run loads it");
+    if (options.stage && (*options.stage < 0 || *options.stage > 3))
+        return fail(ErrorCode::Usage, "the ZeRO stage must be 0, 1, 2 or 3");
+    if (options.subGroupSize && *options.subGroupSize == 0)
+        return fail(ErrorCode::Usage, "the sub-group size must be at least 1 element");
+    if (!options.tagOut.empty() && !isPlainTag(options.tagOut))
+        return fail(ErrorCode::Usage, "a tag is a plain folder name that does not begin with a dot");
+    if (!options.tagOut.empty() && source.wrapper == "transformers"
+        && !options.tagOut.starts_with("global_step"))
+        return fail(ErrorCode::Usage, "transformers finds only tags that begin with global_step", {},
+            "choose a name such as global_step" + std::to_string(source.steps.globalSteps.value_or(0)));
+    return {};
+}
+
+Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptions& options)
+{
+    if (options.form == TargetForm::Universal)
+        return CheckpointKind::Universal;
+    if (!options.stage && source.kind == CheckpointKind::Universal)
+        return fail(ErrorCode::Usage, "a universal checkpoint has no ZeRO stage of its own",
+            source.tagFolder.string(), "name the stage of the new run with --stage 1, 2 or 3");
+    const int stage = options.stage.value_or(source.zeroStage);
+    const bool sameStage = source.kind != CheckpointKind::Universal && stage == source.zeroStage;
+    CheckpointKind kind = source.kind;
+    if (!sameStage)
+        kind = stage == 3 ? CheckpointKind::Zero3
+            : stage == 2  ? CheckpointKind::Zero2
+                          : CheckpointKind::Zero1;
+    if (stage == 0)
+        return fail(ErrorCode::Unsupported, "this build does not write stage 0", source.tagFolder.string(),
+            "stage 1 holds the same states and loads with any number of ranks");
+    if (kind != CheckpointKind::Zero3 && options.subGroupSize)
+        return fail(ErrorCode::Usage,
+            "sub-groups exist under ZeRO-3 only; the target is " + std::string(kindName(kind)));
+    return kind;
+}
+
+Result<uint64_t> chooseSubGroupSize(
+    const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
+{
+    if (target != CheckpointKind::Zero3)
+        return 0;
+    if (options.subGroupSize)
+        return *options.subGroupSize;
+    if (source.subGroupSize)
+        return *source.subGroupSize;
+    if (source.kind != CheckpointKind::Zero3)
+        return configuredSubGroupSize(source).value_or(kDefaultSubGroupSize);
+    return fail(ErrorCode::Refused, "the source does not tell the sub_group_size it was cut for",
+        source.tagFolder.string(), "name the one the resumed run will use with --sub-group-size");
+}
+
+bool targetRoundRobin(const Checkpoint& source, CheckpointKind target)
+{
+    if (target != CheckpointKind::Zero1 && target != CheckpointKind::Zero2)
+        return false;
+    if (source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2)
+        return source.roundRobin;
+    if (!source.isReadable(source.rank0Model))
+        return false;
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const NodeId zero = lookup(graph, lookup(graph, graph.root(), "ds_config"), "zero_optimization");
+    return asBool(graph, lookup(graph, zero, "round_robin_gradients")).value_or(false);
+}
+
+std::string targetTag(const Checkpoint& source, const ReshardOptions& options)
+{
+    std::string tag = options.tagOut.empty() ? source.tag : options.tagOut;
+    const bool has = tag.ends_with(kUniversalSuffix) && tag.size() > kUniversalSuffix.size();
+    if (options.form == TargetForm::Universal)
+        return has ? tag : tag + std::string(kUniversalSuffix);
+    if (has && options.tagOut.empty() && source.kind == CheckpointKind::Universal)
+        tag.resize(tag.size() - kUniversalSuffix.size());
+    return tag;
+}
+
+Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
+{
+    const auto refuse = [&](const std::string& what, const std::string& hint = {}) {
+        return fail(ErrorCode::Refused, what, source.tagFolder.string(), hint);
+    };
+    for (const ParamGroup& group : source.groups) {
+        if (group.options == kNoNode)
+            return refuse(
+                "the options of param group " + std::to_string(group.index) + " are not in the source");
+    }
+    if (source.groups.empty())
+        return refuse("the source tells no param groups");
+    if (source.deepspeedVersion.empty())
+        return refuse("the source does not tell the DeepSpeed version that wrote it, and stock asks for one");
+    if (target != CheckpointKind::Universal)
+        return {};
+    for (const FlatUnit& unit : source.units) {
+        for (size_t i = 0; unit.kind != UnitKind::Frozen && i < unit.params.size(); ++i)
+            SHARDSCOPE_CHECK(checkUniversalName(source.params[index(unit.params[i])].name));
+    }
+    return {};
+}
+
+} // namespace shardscope

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/target_files.h"
+
+#include "core/checkpoint/file_names.h"
+#include "core/plan/universal_names.h"
+
+namespace shardscope {
+
+namespace {
+
+using Kind = TargetFile::Kind;
+
+void addParameterFolders(const ReshardContext& context, std::vector<TargetFile>& out)
+{
+    for (uint32_t u = 0; u < context.target.units.size(); ++u) {
+        const FlatUnit& unit = *context.target.units[u];
+        for (uint32_t param = 0; param < unit.params.size(); ++param) {
+            for (uint32_t state = 0; state < unit.states.size(); ++state)
+                out.push_back({Kind::State, 0, u, param, state});
+            if (unit.stepForm != StepForm::Absent)
+                out.push_back({Kind::Step, 0, u, param, 0});
+        }
+    }
+}
+
+} // namespace
+
+std::vector<TargetFile> targetFiles(const ReshardContext& context)
+{
+    std::vector<TargetFile> out;
+    if (context.target.kind == CheckpointKind::Universal) {
+        out = {{Kind::Model}, {Kind::SlimModel}, {Kind::Optim}};
+        addParameterFolders(context, out);
+        return out;
+    }
+    const uint32_t models = context.target.kind == CheckpointKind::Zero3 ? context.target.ranks : 1;
+    for (uint32_t rank = 0; rank < models; ++rank)
+        out.push_back({Kind::Model, rank});
+    for (uint32_t rank = 0; rank < context.target.ranks; ++rank)
+        out.push_back({Kind::Optim, rank});
+    return out;
+}
+
+std::string nameOf(const ReshardContext& context, const TargetFile& file)
+{
+    const Checkpoint& source = *context.source;
+    const bool universal = context.target.kind == CheckpointKind::Universal;
+    switch (file.kind) {
+    case Kind::Model:
+        return context.target.kind == CheckpointKind::Zero3 ? zero3ModelFileName(file.rank, 0)
+                                                            : modelFileName(0);
+    case Kind::SlimModel:
+        return zero3ModelFileName(0, 0);
+    case Kind::Optim:
+        return universal ? universalOptimName()
+                         : optimFileName(file.rank, 0,
+                             context.fresh ? source.precision == "bf16"
+                                           : source.file(source.rank0Optim).name.starts_with("bf16_"));
+    case Kind::State:
+    case Kind::Step:
+        break;
+    }
+    const FlatUnit& unit = *context.target.units[file.unit];
+    return universalStateName(source.params[index(unit.params[file.param])].name,
+        file.kind == Kind::Step ? "step" : unit.states[file.state].name);
+}
+
+Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context, const TargetFile& file)
+{
+    const bool zero3 = context->target.kind == CheckpointKind::Zero3;
+    const bool universal = context->target.kind == CheckpointKind::Universal;
+    switch (file.kind) {
+    case Kind::Model:
+        if (universal)
+            return composeUniversalModel(context, false);
+        if (context->fresh)
+            return composeFreshModel(context, file.rank);
+        return zero3 ? composeZero3Model(context, file.rank) : composeZero12Model(context);
+    case Kind::SlimModel:
+        return composeUniversalModel(context, true);
+    case Kind::Optim:
+        if (universal)
+            return composeUniversalOptim(context);
+        if (context->fresh)
+            return composeFreshOptim(context, file.rank);
+        return zero3 ? composeZero3Optim(context, file.rank) : composeZero12Optim(context, file.rank);
+    case Kind::State:
+        return composeUniversalState(context, file.unit, file.param, file.state);
+    case Kind::Step:
+        return composeUniversalStep(context, file.unit, file.param);
+    }
+    return fail(ErrorCode::Internal, "unknown file kind");
+}
+
+bool areAlike(const ReshardContext& context, TargetFile::Kind kind)
+{
+    return context.target.kind == CheckpointKind::Zero3 && (kind == Kind::Model || kind == Kind::Optim);
+}
+
+} // namespace shardscope

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Plans to another ZeRO stage on checkpoints that stock DeepSpeed wrote.
+#include "core/checkpoint/open.h"
+#include "core/compare/state_digest.h"
+#include "core/engine/verify.h"
+#include "core/plan/reshard.h"
+#include "core/torchfile/pickle_values.h"
+#include "tests/support/plain_writer.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+using namespace shardscope;
+
+namespace {
+
+const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
+constexpr const char* kAll[]
+    = {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "ds0144-zero2-w2", "ds0144-zero3-w3"};
+
+CheckpointPtr open(const io::Path& path)
+{
+    JobContext job;
+    auto opened = openCheckpoint(io::realFileSystem(), path, {}, job);
+    REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : describe(opened.error())));
+    return opened->checkpoint;
+}
+
+CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options, const io::Path& folder)
+{
+    JobContext job;
+    const auto plan = planReshard(io::realFileSystem(), source, options, job);
+    REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
+    test::plainWrite(**plan, folder);
+    CheckpointPtr result = open(folder);
+    for (const Finding& finding : result->findings)
+        CHECK_MESSAGE(finding.severity == Severity::Info, finding.where, ": ", finding.message);
+    REQUIRE(!result->modelError);
+    CHECK(result->complete);
+    return result;
+}
+
+void checkSame(const CheckpointPtr& result, const CheckpointPtr& source)
+{
+    JobContext job;
+    const auto report = verifyCheckpoint(io::realFileSystem(), result, source, 2, job);
+    REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
+    for (const Finding& problem : report->problems)
+        MESSAGE(problem.code, " ", problem.where, ": ", problem.message);
+    CHECK(report->ok);
+}
+
+/// Digests of the 16-bit copies, by name.
+std::map<std::string, std::string> copiesOf(const CheckpointPtr& checkpoint)
+{
+    JobContext job;
+    const auto scan = scanCheckpoint(io::realFileSystem(), checkpoint, 2, false, job);
+    REQUIRE(scan.has_value());
+    const TensorTable table(checkpoint);
+    std::map<std::string, std::string> out;
+    for (uint32_t i = 0; i < table.size(); ++i) {
+        if (table.entry(i).state == "weight")
+            out[checkpoint->params[index(table.entry(i).param)].name] = scan->tensors[i].text();
+    }
+    return out;
+}
+
+/// Keys of the mapping that the optimizer's state is wrapped in.
+std::vector<std::string> wrapperKeys(const Checkpoint& checkpoint)
+{
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const auto items = mappingItems(graph, checkpoint.optimWrapper);
+    std::vector<std::string> out;
+    for (size_t i = 0; i + 1 < items.size(); i += 2)
+        out.emplace_back(asString(graph, items[i]).value_or("?"));
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("every stage leads to every other with the same training state")
+{
+    for (const char* name : kAll) {
+        const CheckpointPtr source = open(kSamples / name);
+        for (const int stage : {1, 2, 3}) {
+            for (const uint32_t ranks : {1u, 3u, 64u}) {
+                CAPTURE(name);
+                CAPTURE(stage);
+                CAPTURE(ranks);
+                const test::TemporaryFolder folder;
+                const CheckpointPtr result = rewrite(
+                    source, {.worldSize = ranks, .stage = stage, .subGroupSize = {}}, folder.path());
+                CHECK(result->zeroStage == stage);
+                CHECK(result->parallel.dp == ranks);
+                CHECK(result->precision == source->precision);
+                checkSame(result, source);
+            }
+        }
+    }
+}
+
+TEST_CASE("a file made anew has what stock's own has, in its order")
+{
+    const test::TemporaryFolder folder;
+    const auto zero2 = open(kSamples / "zero2-w2");
+    const auto zero3 = open(kSamples / "zero3-w4");
+    CHECK(wrapperKeys(*rewrite(zero2, {.worldSize = 2, .stage = 3}, folder.path() / "a"))
+        == wrapperKeys(*zero3));
+    auto made = wrapperKeys(*rewrite(zero3, {.worldSize = 2, .stage = 2}, folder.path() / "b"));
+    auto stock = wrapperKeys(*zero2);
+    // ZeRO-3 does not tell the first; the second says that nothing is aligned, as its absence does.
+    std::erase(stock, "clip_grad");
+    std::erase(stock, "param_alignment_paddings");
+    CHECK(made == stock);
+}
+
+TEST_CASE("16-bit copies are cast from the masters as training casts them")
+{
+    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2"}) {
+        CAPTURE(name);
+        const test::TemporaryFolder folder;
+        const CheckpointPtr source = open(kSamples / name);
+        const auto between = rewrite(source, {.worldSize = 3, .stage = 3}, folder.path() / "between");
+        for (const WholeTensor& whole : between->whole)
+            CHECK(between->params[index(whole.param)].role != ParamRole::Trainable);
+        const auto back = rewrite(between, {.worldSize = 2, .stage = 2}, folder.path() / "back");
+        CHECK(copiesOf(back) == copiesOf(source));
+    }
+}
+
+TEST_CASE("frozen parameters are partitioned under ZeRO-3 and whole below it")
+{
+    const test::TemporaryFolder folder;
+    const CheckpointPtr source = open(kSamples / "zero2-w2");
+    const auto count = [](const Checkpoint& checkpoint, UnitKind kind) {
+        return std::count_if(checkpoint.units.begin(), checkpoint.units.end(),
+            [kind](const FlatUnit& unit) { return unit.kind == kind; });
+    };
+    const auto split = rewrite(source, {.worldSize = 3, .stage = 3}, folder.path() / "a");
+    CHECK(count(*source, UnitKind::Frozen) == 0);
+    CHECK(count(*split, UnitKind::Frozen) > 0);
+    for (const int stage : {1, 2}) {
+        const auto whole
+            = rewrite(split, {.worldSize = 2, .stage = stage}, folder.path() / std::to_string(stage));
+        CHECK(count(*whole, UnitKind::Frozen) == 0);
+        checkSame(whole, source);
+    }
+}
+
+TEST_CASE("ZeRO-3 targets take the sub-group size that is asked for, or the configured one")
+{
+    const CheckpointPtr source = open(kSamples / "zero2-w2");
+    const test::TemporaryFolder folder;
+    const auto cut = rewrite(source, {.worldSize = 2, .stage = 3, .subGroupSize = 500}, folder.path() / "a");
+    CHECK(
+        cut->units.size() > rewrite(source, {.worldSize = 2, .stage = 3}, folder.path() / "b")->units.size());
+    JobContext job;
+    const auto wrong
+        = planReshard(io::realFileSystem(), source, {.worldSize = 2, .stage = 2, .subGroupSize = 500}, job);
+    REQUIRE(!wrong.has_value());
+    CHECK(wrong.error().code == ErrorCode::Usage);
+    const auto zero = planReshard(io::realFileSystem(), source, {.worldSize = 2, .stage = 0}, job);
+    REQUIRE(!zero.has_value());
+    CHECK(zero.error().code == ErrorCode::Unsupported);
+}
