@@ -73,20 +73,21 @@ void decideRoundRobin(Reading& reading, bool mappingsShowIt)
     const bool askNames = matters && !mappingsShowIt && (configured || !configKnown);
     const Standing standing = askNames ? standingOf(reading) : Standing::Unclear;
     const std::string where = out.file(out.rank0Model).name;
-    if (configured && standing == Standing::AsListed) {
+    // The configuration is what the saving engine ran with, so it stands; but a plan must not rely on it
+    // unasked.
+    const bool contradicted = configured && standing == Standing::AsListed;
+    if (contradicted)
         reading.add(code::kParamOrder, Severity::Error,
             "ds_config has round_robin_gradients on, but the parameters stand in the order without it", where,
             {"`param_shapes` lists them in the order of `module`",
                 "a loader with round_robin_gradients on would put them into each other's places"});
-        return;
-    }
     out.roundRobin = configured || mappingsShowIt || standing == Standing::Dealt;
     if (mappingsShowIt && configKnown && !configured)
         reading.add(code::kParamOrder, Severity::Warning,
             "ds_config does not have round_robin_gradients on, but the parameters stand in its order", where,
             {"the places that `param_slice_mappings` records are those before it",
                 "the resumed run must have it on"});
-    if (out.roundRobin && matters)
+    if (out.roundRobin && matters && !contradicted)
         out.evidence.push_back("parameters stand in the order of round_robin_gradients for "
             + std::to_string(reading.worldSize) + " ranks");
 }

@@ -135,14 +135,8 @@ void addUnitRuns(const TensorTable& table, const FlatUnit& unit, FileId file, st
     for (uint32_t s = 0; s < unit.states.size(); ++s) {
         const UnitState& state = unit.states[s];
         const uint32_t item = itemSize(state.dtype);
-        for (uint32_t at = 0; at < state.perParam.size(); ++at) {
-            const StoredRun& run = state.perParam[at];
-            if (run.file == file && run.elements > 0)
-                out.push_back(
-                    {run.byteOffset, run.elements * item, table.indexOf(unit.params[at], s), item, 0});
-        }
         if (!state.perParam.empty())
-            continue;
+            continue; // WholeRuns has them
         for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
             const StoredRun& run = state.perRank[rank];
             if (run.file != file)
@@ -161,17 +155,46 @@ void addUnitRuns(const TensorTable& table, const FlatUnit& unit, FileId file, st
 
 } // namespace
 
-std::vector<TensorRun> runsOfFile(const Checkpoint& checkpoint, const TensorTable& table, FileId file)
+WholeRuns::WholeRuns(const Checkpoint& checkpoint, const TensorTable& table)
 {
-    std::vector<TensorRun> out;
-    for (const FlatUnit& unit : checkpoint.units)
-        addUnitRuns(table, unit, file, out);
+    for (const FlatUnit& unit : checkpoint.units) {
+        for (uint32_t s = 0; s < unit.states.size(); ++s) {
+            const UnitState& state = unit.states[s];
+            const uint32_t item = itemSize(state.dtype);
+            for (uint32_t at = 0; at < state.perParam.size(); ++at) {
+                const StoredRun& run = state.perParam[at];
+                if (run.isPresent() && run.elements > 0)
+                    m_runs.push_back({run.file,
+                        {run.byteOffset, run.elements * item, table.indexOf(unit.params[at], s), item, 0}});
+            }
+        }
+    }
     for (uint32_t i = 0; i < checkpoint.whole.size(); ++i) {
         const WholeTensor& whole = checkpoint.whole[i];
         const uint32_t item = itemSize(whole.dtype);
-        if (whole.run.file == file && whole.contiguous && whole.run.elements > 0)
-            out.push_back({whole.run.byteOffset, whole.run.elements * item, table.indexOfWhole(i), item, 0});
+        if (whole.run.isPresent() && whole.contiguous && whole.run.elements > 0)
+            m_runs.push_back({whole.run.file,
+                {whole.run.byteOffset, whole.run.elements * item, table.indexOfWhole(i), item, 0}});
     }
+    std::stable_sort(
+        m_runs.begin(), m_runs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+void WholeRuns::addTo(std::vector<TensorRun>& out, FileId file) const
+{
+    const auto first = std::lower_bound(m_runs.begin(), m_runs.end(), file,
+        [](const auto& entry, FileId wanted) { return entry.first < wanted; });
+    for (auto at = first; at != m_runs.end() && at->first == file; ++at)
+        out.push_back(at->second);
+}
+
+std::vector<TensorRun> runsOfFile(
+    const Checkpoint& checkpoint, const TensorTable& table, const WholeRuns& wholeRuns, FileId file)
+{
+    std::vector<TensorRun> out;
+    wholeRuns.addTo(out, file);
+    for (const FlatUnit& unit : checkpoint.units)
+        addUnitRuns(table, unit, file, out);
     std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
     uint64_t end = 0;
     std::erase_if(out, [&](const TensorRun& run) { // overlapping views: the first one stands for the bytes
@@ -182,8 +205,9 @@ std::vector<TensorRun> runsOfFile(const Checkpoint& checkpoint, const TensorTabl
     return out;
 }
 
-FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table, FileId id,
-    bool dropCache, std::vector<TensorDigest>& digests, JobContext& job)
+FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
+    const WholeRuns& wholeRuns, FileId id, bool dropCache, std::vector<TensorDigest>& digests,
+    JobContext& job)
 {
     FileScan out;
     out.file = id;
@@ -204,7 +228,7 @@ FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const Ten
     }
     if (dropCache)
         (*file)->dropCache(0, (*file)->size());
-    const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, id);
+    const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, wholeRuns, id);
     RunDigester digester(checkpoint, table, runs);
     RecordChecker records(content->zip().records());
     io::Sha256 sha;

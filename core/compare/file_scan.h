@@ -22,12 +22,26 @@ struct TensorRun {
     uint64_t firstElement = 0;
 };
 
+/// The runs of tensors that lie in one piece, by file. A universal folder has a file per tensor, so that
+/// looking through all tensors for every file would cost their square.
+class WholeRuns
+{
+public:
+    WholeRuns(const Checkpoint& checkpoint, const TensorTable& table);
+    void addTo(std::vector<TensorRun>& out, FileId file) const;
+
+private:
+    std::vector<std::pair<FileId, TensorRun>> m_runs; ///< ascending by file
+};
+
 /// All runs of one file, ascending by offset. Non-contiguous whole tensors are left out (they have no single
 /// run).
-std::vector<TensorRun> runsOfFile(const Checkpoint& checkpoint, const TensorTable& table, FileId file);
+std::vector<TensorRun> runsOfFile(
+    const Checkpoint& checkpoint, const TensorTable& table, const WholeRuns& wholeRuns, FileId file);
 
 /// One sequential pass: SHA-256, CRC of every record, digests of every run.
-FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table, FileId id,
-    bool dropCache, std::vector<TensorDigest>& digests, JobContext& job);
+FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
+    const WholeRuns& wholeRuns, FileId id, bool dropCache, std::vector<TensorDigest>& digests,
+    JobContext& job);
 
 } // namespace shardscope

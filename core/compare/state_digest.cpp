@@ -63,6 +63,7 @@ Result<CheckpointScan> scanCheckpoint(
     io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, bool dropCache, JobContext& job)
 {
     const TensorTable table(checkpoint);
+    const WholeRuns wholeRuns(*checkpoint, table);
     CheckpointScan out;
     out.tensors.resize(table.size());
     std::vector<FileId> ids;
@@ -76,7 +77,7 @@ Result<CheckpointScan> scanCheckpoint(
     std::mutex mutex;
     SHARDSCOPE_CHECK(parallelFor(ids.size(), jobs == 0 ? defaultJobs() : jobs, job, [&](size_t i) -> Status {
         std::vector<TensorDigest> digests;
-        out.files[i] = scanFile(files, *checkpoint, table, ids[i], dropCache, digests, job);
+        out.files[i] = scanFile(files, *checkpoint, table, wholeRuns, ids[i], dropCache, digests, job);
         SHARDSCOPE_CHECK(job.poll());
         const std::lock_guard lock(mutex);
         for (const TensorDigest& digest : digests)

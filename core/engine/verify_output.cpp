@@ -54,6 +54,7 @@ public:
     explicit CheckpointOutput(CheckpointPtr checkpoint)
         : m_checkpoint(std::move(checkpoint))
         , m_table(m_checkpoint)
+        , m_wholeRuns(*m_checkpoint, m_table)
     {
     }
 
@@ -98,7 +99,7 @@ public:
             return std::unique_ptr<ElementRunCursor>();
         const FileId id{static_cast<uint32_t>(file - m_checkpoint->files.begin())};
         std::vector<ElementRun> runs;
-        for (const TensorRun& run : runsOfFile(*m_checkpoint, m_table, id))
+        for (const TensorRun& run : runsOfFile(*m_checkpoint, m_table, m_wholeRuns, id))
             runs.push_back({run.offset, run.bytes, m_planned[run.tensor], run.firstElement});
         return std::unique_ptr<ElementRunCursor>(std::make_unique<RunCursor>(std::move(runs)));
     }
@@ -106,6 +107,7 @@ public:
 private:
     CheckpointPtr m_checkpoint;
     TensorTable m_table;
+    WholeRuns m_wholeRuns;
     std::vector<uint32_t> m_planned; ///< table index → plan index
 };
 

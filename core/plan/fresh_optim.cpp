@@ -183,8 +183,8 @@ private:
         set(wrapper, "partition_count", m_builder.list(counts));
         set(wrapper, "ds_version", m_builder.string(m_source.deepspeedVersion));
         set(wrapper, "param_slice_mappings", sliceMappings(m_composer, *m_context, m_rank));
-        if (const NodeId paddings = alignmentPaddings(m_composer, *m_context); paddings != kNoNode)
-            set(wrapper, "param_alignment_paddings", paddings);
+        if (const NodeId inner = alignmentPaddings(m_composer, *m_context); inner != kNoNode)
+            set(wrapper, "param_alignment_paddings", inner);
         else
             carry(wrapper, "param_alignment_paddings");
     }

@@ -15,7 +15,8 @@ namespace shardscope::test {
 using Words = std::vector<std::string>;
 
 /// The checkpoints that stock DeepSpeed wrote.
-inline const Words kSampleNames{"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4"};
+inline const Words kSampleNames{
+    "zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2"};
 std::filesystem::path samplePath(const std::string& name);
 /// A copy that may be damaged: its run folder inside `folder`.
 std::filesystem::path copySample(const std::string& name, const TemporaryFolder& folder);

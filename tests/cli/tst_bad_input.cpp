@@ -194,16 +194,13 @@ TEST_CASE("a flipped byte is found by verify, and no result is made from it")
 TEST_CASE("a recognised kind that this build cannot interpret")
 {
     const TemporaryFolder folder;
-    fs::create_directories(folder / "universal/zero/weight");
-    spill(folder / "universal/zero/weight/fp32.pt", "x");
-    spill(folder / "universal/mp_rank_00_model_states.pt",
-        slurp(samplePath("zero2-w2") / "global_step6/mp_rank_00_model_states.pt"));
-    checkRow(folder / "universal", {0, 4, 4, 4}, folder);
-    const Json answer = answerOf({"inspect", folder / "universal"});
+    spill(folder / "nvme/zero_stage_3/float32params/rank0/0_param.tensor.swp", std::string(4096, '\0'));
+    checkRow(folder / "nvme", {0, 4, 4, 4}, folder);
+    const Json answer = answerOf({"inspect", folder / "nvme"});
     CHECK(answer.at("supported") == false);
-    CHECK(answer.at("kind") == "universal");
+    CHECK(answer.at("kind") == "swap");
     CHECK(!answer.at("why_not").get<std::string>().empty());
-    CHECK(answerOf({"files", folder / "universal"}).at("supported") == false);
+    CHECK(answerOf({"files", folder / "nvme"}).at("supported") == false);
 
     const fs::path parallel = copySample("zero2-w2", folder);
     fs::copy_file(parallel / "global_step6/mp_rank_00_model_states.pt",

@@ -57,7 +57,8 @@ TEST_CASE("partitions and padding add up")
 
 TEST_CASE("the fragments of all ranks tile every parameter once")
 {
-    for (const std::string& name : {std::string("zero1-w2"), std::string("zero3-w4")}) {
+    for (const std::string& name :
+        {std::string("zero1-w2"), std::string("zero3-w4"), std::string("aligned-w2")}) {
         CAPTURE(name);
         const uint64_t ranks = answerOf({"inspect", samplePath(name)}).at("parallel").at("dp");
         std::map<std::string, std::map<uint64_t, uint64_t>> runs; // per parameter and state: begin → elements

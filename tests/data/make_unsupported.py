@@ -20,7 +20,6 @@ KINDS = {
     "elastic": (1, "fp32", {"elastic_checkpoint": True}),
     "stage0-fp32": (0, "fp32", {}),
     "stage0-fp16": (0, "fp16", {}),
-    "universal": (1, "fp32", {}),
 }
 
 
@@ -56,21 +55,8 @@ def main():
         ranks.run_ranks(1 if stage == 0 else 2, write_checkpoint, stage, precision, zero, str(folder))
         for script in folder.glob("*.py"):
             script.unlink()
-        if name == "universal":
-            convert_to_universal(folder)
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
         print(f"{name}: {size} bytes")
-
-
-def convert_to_universal(folder):
-    """Leaves only what DeepSpeed's own converter makes of the checkpoint."""
-    import subprocess
-    native = folder / "global_step2"
-    subprocess.run([sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal", "--input_folder", str(native),
-                    "--output_folder", str(folder / "global_step2_universal"), "--inject_missing_state"],
-                   check=True, capture_output=True)
-    shutil.rmtree(native)
-    (folder / "latest").unlink()
 
 
 if __name__ == "__main__":

@@ -95,6 +95,8 @@ TEST_CASE("round_robin_gradients is on in the configuration only")
     const fs::path stage1 = copySample("zero1-w2", folder);
     setOption(stage1 / "global_step7/mp_rank_00_model_states.pt", true);
     checkRow(stage1, kOneFileBad, "param-order", folder);
+    const Words allowed{"reshard", stage1, folder / "out", "-w", "3", "--dry-run", "--allow", "param-order"};
+    CHECK(runVerb(allowed, 0).dump().find("round_robin_gradients") != std::string::npos);
     const fs::path bf16 = copySample("bf16opt-w2", folder); // BF16_Optimizer does not heed it
     setOption(bf16 / kModel, true);
     checkRow(bf16, kFine, "bf16", folder);

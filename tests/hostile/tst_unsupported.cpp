@@ -51,29 +51,14 @@ NodeId dictOf(PickleBuilder& builder, const char* key, NodeId value)
 
 TEST_CASE("checkpoints that stock DeepSpeed wrote in a form of a later issue")
 {
-    for (const auto& [name, reason] :
-        std::vector<std::pair<std::string, std::string>>{{"elastic", "elastic"},
-            {"stage0-fp32", "stage 0"}, {"stage0-fp16", "stage 0"}, {"universal", "universal"}}) {
+    for (const auto& [name, reason] : std::vector<std::pair<std::string, std::string>>{
+             {"elastic", "elastic"}, {"stage0-fp32", "stage 0"}, {"stage0-fp16", "stage 0"}}) {
         CAPTURE(name);
         const TemporaryFolder folder;
         fs::copy(fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/unsupported" / name, folder / name,
             fs::copy_options::recursive);
         checkUnsupported(folder / name, reason, folder);
     }
-}
-
-TEST_CASE("a universal folder at every level, and beside native tags")
-{
-    const TemporaryFolder folder;
-    const fs::path run = copySample("zero2-w2", folder);
-    fs::copy(fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/unsupported/universal", run,
-        fs::copy_options::recursive);
-    CHECK(runVerb({"inspect", run}, 0).at("supported") == true); // `latest` names a native tag
-    checkUnsupported(run / "global_step2_universal", "universal", folder);
-    const Json tagged = runVerb({"inspect", run, "--tag", "global_step2_universal"}, 0);
-    CHECK(tagged.at("supported") == false);
-    CHECK(tagged.at("kind") == "universal");
-    runVerb({"params", run, "--tag", "global_step2_universal"}, 4);
 }
 
 TEST_CASE("samples changed into forms of later issues")

@@ -70,7 +70,8 @@ class RoundTrip:
         context.tool.reshard(source.folder, there, self.between)
         context.tool.reshard(there, back, self.before)
         files = checks.same_files(rewrite, back)
-        tensors = checks.same_payload(source.folder, rewrite)
+        # Stock DeepSpeed records wrong slice mappings under round robin; ours are in flat order.
+        tensors = checks.same_payload(source.folder, rewrite, same_mappings=not self.setup.round_robin)
         again = context.target(f"{self.name} again")
         context.tool.reshard(source.folder, again, self.between, "--jobs", 1)
         checks.same_files(there, again, ignore=())

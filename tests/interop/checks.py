@@ -122,9 +122,9 @@ def same_files(left, right, ignore=("shardscope.json",)):
     return len(ours)
 
 
-def same_payload(left, right, without=None):
+def same_payload(left, right, same_mappings=True, without=None):
     import payload
-    return payload.compare(left, right, without)
+    return payload.compare(left, right, same_mappings, without)
 
 
 def same_stock_export(left, right, same_order=True):

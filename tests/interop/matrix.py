@@ -64,6 +64,7 @@ def _orders():
     both = [(setup, move) for setup in ROUND_ROBIN_ALIGNED for move in ROUND_ROBIN_MOVES + ALIGNED_MOVES]
     cases = [Reshard(setup, *move) for setup, move in [*itertools.product(ROUND_ROBIN, ROUND_ROBIN_MOVES),
                                                        *itertools.product(ALIGNED, ALIGNED_MOVES), *both]]
+    cases += [Reshard(ROUND_ROBIN_ALIGNED[0], 1, 3), Reshard(ROUND_ROBIN_ALIGNED[0], 3, 1)]
     cases += [RoundTrip(setup, 4, 3) for setup in (ROUND_ROBIN[1], ALIGNED[0], ROUND_ROBIN_ALIGNED[0])]
     cases += [Folder(setup, 4, 2) for setup in (ROUND_ROBIN[0], ALIGNED[1], ROUND_ROBIN_ALIGNED[0])]
     return cases + [Judge(ROUND_ROBIN_ALIGNED[0], 4, 2)]

@@ -75,7 +75,8 @@ void compareParameters(const Checkpoint& checkpoint, const nlohmann::json& param
 
 TEST_CASE("every parameter and state of every sample is what the live engine held")
 {
-    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2"}) {
+    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2",
+             "zero2-universal-w2", "zero3-universal-w3"}) {
         CAPTURE(name);
         const auto facts = factsOf(name);
         for (const auto& [tag, tagFacts] : facts["tags"].items()) {
@@ -92,13 +93,73 @@ TEST_CASE("every parameter and state of every sample is what the live engine hel
     }
 }
 
+TEST_CASE("what DeepSpeed's converter made of a sample is what the live engine held")
+{
+    for (const char* name : {"zero2-universal-w2", "zero3-universal-w3"}) {
+        CAPTURE(name);
+        for (const auto& [tag, tagFacts] : factsOf(name)["tags"].items()) {
+            const CheckpointPtr checkpoint = openSample(name, tag + "_universal");
+            for (const Finding& finding : checkpoint->findings)
+                CHECK_MESSAGE(finding.severity == Severity::Info, finding.message);
+            REQUIRE(!checkpoint->modelError);
+            CHECK(checkpoint->complete);
+            CHECK(checkpoint->kind == CheckpointKind::Universal);
+            CHECK(checkpoint->parallel.dp == 1);
+            compareParameters(*checkpoint, tagFacts["parameters"]);
+            for (const FlatUnit& unit : checkpoint->units) {
+                CHECK((unit.kind == UnitKind::Whole || unit.kind == UnitKind::Frozen));
+                for (const UnitState& state : unit.states)
+                    CHECK(state.perParam.size() == (unit.kind == UnitKind::Whole ? unit.params.size() : 0));
+            }
+        }
+    }
+}
+
+TEST_CASE("the first picture of a universal folder opens no state file")
+{
+    JobContext job;
+    OpenOptions options;
+    options.depth = OpenDepth::Structure;
+    const io::Path path = kSamples / "zero3-universal-w3/global_step3_universal";
+    const auto opened = openCheckpoint(io::realFileSystem(), path, options, job);
+    REQUIRE(opened.has_value());
+    const Checkpoint& checkpoint = *opened->checkpoint;
+    REQUIRE(!checkpoint.modelError);
+    CHECK(!checkpoint.complete);
+    size_t pending = 0;
+    for (const CheckpointFile& file : checkpoint.files)
+        pending += file.status == FileStatus::NotYetRead ? 1 : 0;
+    CHECK(pending == checkpoint.files.size() - 2); // all but the first model file and optimizer_state.pt
+    const FlatUnit& unit = checkpoint.units.front();
+    REQUIRE(unit.states.size() == 3);
+    CHECK(unit.states[1].name == "exp_avg");
+    CHECK(unit.states[1].perParam.empty());
+    const auto fragments = fragmentsOf(checkpoint, unit.params.front(), "exp_avg", 0, 1);
+    REQUIRE(fragments.has_value());
+    CHECK(fragments->front().file == kNoFile);
+}
+
+TEST_CASE("a fully read universal folder keeps only the files that a plan needs")
+{
+    const CheckpointPtr checkpoint = openSample("zero2-universal-w2", "global_step5_universal");
+    for (uint32_t i = 0; i < checkpoint->files.size(); ++i) {
+        const CheckpointFile& file = checkpoint->files[i];
+        const bool kept = FileId{i} == checkpoint->rank0Model || FileId{i} == checkpoint->rank0Optim;
+        CHECK((file.content != nullptr) == kept);
+        CHECK(file.status == FileStatus::Ok);
+        CHECK(file.recordCount > 0);
+    }
+}
+
 TEST_CASE("weights, frozen parameters and buffers of the samples are what the live engine held")
 {
-    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2"}) {
+    for (const std::string name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2",
+             "zero2-universal-w2", "zero3-universal-w3"}) {
         CAPTURE(name);
         const auto facts = factsOf(name);
         for (const auto& [tag, tagFacts] : facts["tags"].items()) {
-            const CheckpointPtr checkpoint = openSample(name, tag);
+            const bool converted = name.find("universal") != std::string::npos;
+            const CheckpointPtr checkpoint = openSample(name, tag + (converted ? "_universal" : ""));
             size_t compared = 0;
             for (const auto& [weight, expected] : tagFacts["weights"].items()) {
                 CAPTURE(weight);
