@@ -57,7 +57,8 @@ class LikeStock:
         target = context.target(self.name)
         context.tool.reshard(source.folder, target, self.after, *stage_options(self.engine))
         ignored = structure.UNKNOWN_TO_ZERO3 if self.setup.stage == 3 else ()
-        return f"{structure.compare(stock.folder, target, ignored)} values and tensors like those of a run in that stage"
+        alike = structure.compare(stock.folder, target, ignored)
+        return f"{alike} values and tensors like those of a run in that stage"
 
 
 @dataclass(frozen=True)

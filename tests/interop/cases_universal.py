@@ -61,7 +61,8 @@ class UniversalToEngine:
         expected = universal.steps_after(state, STEPS_AFTER * (resumed.sub_groups if shared else 1))
         wrong = [label for label, value in expected.items() if resumed.end[label] != value]
         if wrong:
-            raise checks.Failure(f"{STEPS_AFTER} steps on, {wrong[0]} is {resumed.end[wrong[0]]}, not {expected[wrong[0]]}")
+            raise checks.Failure(f"{STEPS_AFTER} steps on, {wrong[0]} is {resumed.end[wrong[0]]}, "
+                                 f"not {expected[wrong[0]]}")
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,8 @@ class LikeConverter:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        stock, ours = (universal.make_universal(context, route, source.folder, self.name) for route in ("stock", "ours"))
+        stock, ours = (universal.make_universal(context, route, source.folder, self.name)
+                       for route in ("stock", "ours"))
         told = context.tool.call("verify", ours, "--against", source.folder)
         if not told["ok"]:
             raise checks.Failure(f"verify says {told['problems']}")
@@ -146,4 +148,4 @@ class LikeConverter:
                  if live_state.plain(module[name]) != ("tensor", *source.state[f"weight {name}"])]
         if wrong:
             raise checks.Failure(f"the model file does not hold {wrong} as the run did")
-        return f"{len(found)} files like those of DeepSpeed's converter, {len(fixed)} frozen parameters and buffers whole"
+        return f"{len(found)} files like those of DeepSpeed's converter, {len(fixed)} fixed tensors whole"
