@@ -15,13 +15,28 @@ class Failure(RuntimeError):
     """A checkpoint or a run is not what it must be."""
 
 
-def same_state(before, after):
+ANY = object()  # a value that must be another one, whatever it is
+
+
+def same_state_but(before, after, expected):
+    """Equal bit for bit but for the labels of `expected`, which must hold its values now."""
     import live_state
-    found = live_state.differences(before, after)
+    found = live_state.differences(before, after, ignore=expected)
+    for label, value in expected.items():
+        if label not in after:
+            found.append(f"{label}: expected another value, found none")
+        elif after[label] == before.get(label):
+            found.append(f"{label}: expected another value, found the same")
+        elif value is not ANY and after[label] != value:
+            found.append(f"{label}: expected {str(value)[:80]}, found {str(after[label])[:80]}")
     if found:
         more = f"\n  and {len(found) - 8} more" if len(found) > 8 else ""
         raise Failure(f"{len(found)} differences after loading:\n  " + "\n  ".join(found[:8]) + more)
     return sum(isinstance(value, bytes) for value in before.values())
+
+
+def same_state(before, after):
+    return same_state_but(before, after, {})
 
 
 def _in_noted_types(state, weights):
@@ -107,9 +122,9 @@ def same_files(left, right, ignore=("shardscope.json",)):
     return len(ours)
 
 
-def same_payload(left, right, same_mappings=True):
+def same_payload(left, right, same_mappings=True, without=None):
     import payload
-    return payload.compare(left, right, same_mappings)
+    return payload.compare(left, right, same_mappings, without)
 
 
 def same_stock_export(left, right, same_order=True):

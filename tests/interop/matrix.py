@@ -3,6 +3,7 @@
 
 import itertools
 
+import matrix_stages
 from cases import Folder, Judge, Reshard, RoundTrip, Sample
 from golden import SAMPLES
 from setups import Setup
@@ -89,7 +90,7 @@ def _samples(world):
 
 
 def short_run():
-    """About ten minutes on two cores: every stage and precision, each move at least once."""
+    """About eleven minutes on two cores: every stage and precision, each move at least once."""
     cases = []
     for index, setup in enumerate(SETUPS):
         before, after = MOVES[index % len(MOVES)]
@@ -110,6 +111,7 @@ def short_run():
         Folder(SETUPS[6], 4, 2),
         Judge(SETUPS[0], 4, 2),
         *[case for case in _samples(3) if case.sample in ("ds0144-zero2-w2", "ds0144-zero3-w3")],
+        *matrix_stages.short_run(),
     ]
     return cases
 
@@ -125,7 +127,7 @@ def full_run():
     cases += _orders()
     cases += _samples(1) + _samples(4)
     cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
-    return cases
+    return cases + matrix_stages.full_run()
 
 
 RUNS = {"ci": short_run, "full": full_run}

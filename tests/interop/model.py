@@ -117,6 +117,15 @@ def build_model(seed=17, **shape):
     return model
 
 
+def take_frozen(model, other):
+    """Gives the model the frozen parameters of another, which a universal load of stock DeepSpeed leaves alone."""
+    wanted = dict(other.named_parameters())
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if not parameter.requires_grad:
+                parameter.copy_(wanted[name])
+
+
 def split_parameters(model):
     """Three param groups: matrices, embeddings (tied to the head), and everything small."""
     matrices, embeddings, small = [], [], []

@@ -54,8 +54,9 @@ def _compare(left, right, where, mask):
     return 0
 
 
-def compare(left, right, same_mappings=True):
-    """Every file of the tags that `latest` names; returns how many tensors are equal."""
+def compare(left, right, same_mappings=True, without=None):
+    """Every file of the tags that `latest` names; returns how many tensors are equal. With a list of keys that
+    optimizer files may lack, even an empty one, these may keep the others in any order."""
     tag = (left / "latest").read_text()
     left, right = left / tag, right / tag
     count, masks = 0, {}
@@ -75,6 +76,8 @@ def compare(left, right, same_mappings=True):
         ours, theirs = (_load(folder / path.name)["optimizer_state_dict"] for folder in (left, right))
         if not same_mappings:
             ours.pop("param_slice_mappings"), theirs.pop("param_slice_mappings")
+        if without is not None:
+            ours, theirs = ({key: sd[key] for key in sorted(sd) if key not in without} for sd in (ours, theirs))
         rank = int(path.name.removeprefix("bf16_").split("_")[3])
         if rank not in masks:
             count += _compare(ours, theirs, path.name, None)

@@ -47,7 +47,7 @@ def _run_case(case, context):
     try:
         note, passed = case.run(context), True
     except Exception as error:
-        known = type(error).__module__ in ("checks", "payload", "tool", "live_state", "ranks")
+        known = type(error).__module__ in ("checks", "payload", "structure", "tool", "live_state", "ranks")
         note, passed = str(error) if known else traceback.format_exc(), False
     print(f"{'pass' if passed else 'FAIL'}  {time.monotonic() - began:5.1f} s  {case.name}: {note}", flush=True)
     return passed

@@ -20,6 +20,7 @@ class Setup:
     shape: tuple = ()  # of (name, value), for TinyLanguageModel
     groups: int = 3
     scheduler: str = "cosine"
+    universal: bool = False  # the engine loads universal checkpoints, and no native ones
 
     @property
     def name(self):
@@ -72,6 +73,8 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
                           "min_loss_scale": 1}
     if setup.bf16_optimizer:
         config["data_types"] = {"grad_accum_dtype": "fp32"}
+    if setup.universal:
+        config["checkpoint"] = {"load_universal": True}
     return config
 
 

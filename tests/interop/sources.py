@@ -55,7 +55,8 @@ class Sources:
     def get(self, setup, world):
         key = (setup, world)
         if key not in self._made:
-            folder = self.work / "sources" / f"{setup.name}-w{world}"
+            # Numbered: a setup's name leaves out what seldom differs.
+            folder = self.work / "sources" / f"{len(self._made) + 1:03}-{setup.name}-w{world}"
             parts = ranks.run_ranks(world, train_and_save, setup, str(folder), STEPS_BEFORE, STEPS_AFTER,
                                     log_path=self.log)
             states, losses = zip(*parts)

@@ -26,3 +26,6 @@ class Tool:
 
     def reshard(self, source, target, world, *options):
         return self.call("reshard", source, target, "--world-size", world, *options)
+
+    def convert(self, source, target, *options):
+        return self.call("convert", source, target, "--to", "universal", *options)

@@ -6,7 +6,7 @@ import torch
 from deepspeed.accelerator import get_accelerator
 
 import setups
-from model import build_model, make_batch, split_parameters
+from model import build_model, make_batch, split_parameters, take_frozen
 
 
 class Lion(torch.optim.Optimizer):
@@ -49,12 +49,14 @@ def _build_scheduler(kind, optimizer):
     return torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.8)
 
 
-def build_engine(setup, world, accumulation=1, seed=17):
+def build_engine(setup, world, accumulation=1, seed=17, frozen_seed=None):
     torch.set_num_threads(1)
     if setup.precision == "fp16":
         # Only this query stands between a CPU without native fp16 and DeepSpeed's fp16 path.
         get_accelerator().is_fp16_supported = lambda: True
     model = build_model(seed, **dict(setup.shape))
+    if frozen_seed is not None:
+        take_frozen(model, build_model(frozen_seed, **dict(setup.shape)))
     optimizer = _build_optimizer(setup.optimizer, setups.optimizer_groups(setup, *split_parameters(model)))
     scheduler = _build_scheduler(setup.scheduler, optimizer)
     config = setups.deepspeed_config(setup, world, accumulation)

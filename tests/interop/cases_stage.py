@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native checkpoints of one ZeRO stage, rewritten for another."""
+
+from dataclasses import dataclass
+
+import checks
+import structure
+import universal
+from cases_universal import stage_options
+from setups import Setup
+
+
+@dataclass(frozen=True)
+class StageChange:
+    """Save in one stage, reshard, load in another: the same state bit for bit, and losses go on alike."""
+    setup: Setup
+    before: int
+    engine: Setup
+    after: int
+
+    @property
+    def name(self):
+        return f"stage {self.setup.name} {self.before}->{self.engine.name} {self.after}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        target = context.target(self.name)
+        context.tool.reshard(source.folder, target, self.after, *stage_options(self.engine))
+        told = context.tool.call("inspect", target)
+        if not told["supported"] or (told["zero_stage"], told["parallel"]["dp"]) != (self.engine.stage, self.after):
+            raise checks.Failure(f"inspect says {told['why_not']}, stage {told['zero_stage']}, {told['parallel']}")
+        if not context.tool.call("verify", target)["ok"]:
+            raise checks.Failure("verify does not accept what reshard wrote")
+        state, losses, client = context.sources.resume(self.engine, self.after, target)
+        tensors = checks.same_state_but(source.state, state, universal.scaler_changes(self.setup, self.engine))
+        checks.same_client_state(client)
+        deviation = checks.losses_track(source.losses, losses, checks.TOLERANCE[self.engine.precision])
+        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
+@dataclass(frozen=True)
+class LikeStock:
+    """After a change of stage, the files are those that a run in the new stage saves: the same names, the same objects,
+    the same tensors but for their values."""
+    setup: Setup
+    before: int
+    engine: Setup
+    after: int
+
+    @property
+    def name(self):
+        return f"files {self.setup.name} {self.before}->{self.engine.name} {self.after}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        stock = context.sources.get(self.engine, self.after)
+        target = context.target(self.name)
+        context.tool.reshard(source.folder, target, self.after, *stage_options(self.engine))
+        ignored = structure.UNKNOWN_TO_ZERO3 if self.setup.stage == 3 else ()
+        alike = structure.compare(stock.folder, target, ignored)
+        return f"{alike} values and tensors like those of a run in that stage"
+
+
+@dataclass(frozen=True)
+class StageRoundTrip:
+    """Through another stage and back: every tensor and value is the source's, but for what the other stage does not
+    save; and no job count changes a byte."""
+    setup: Setup
+    before: int
+    between: Setup
+    world: int
+
+    @property
+    def name(self):
+        return f"stage round trip {self.setup.name} {self.before}->{self.between.name} {self.world}->{self.before}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        there, again, back = (context.target(f"{self.name} {part}") for part in ("there", "again", "back"))
+        context.tool.reshard(source.folder, there, self.world, *stage_options(self.between))
+        context.tool.reshard(source.folder, again, self.world, *stage_options(self.between), "--jobs", 1)
+        files = checks.same_files(there, again, ignore=())
+        context.tool.reshard(there, back, self.before, *stage_options(self.setup))
+        lost = structure.UNKNOWN_TO_ZERO3 if self.between.stage == 3 else ()
+        tensors = checks.same_payload(source.folder, back, without=lost)
+        return f"{files} files byte-equal, {tensors} tensors equal to the source's"
