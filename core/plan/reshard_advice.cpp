@@ -102,7 +102,7 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
     }
     out.emplace_back("zero_optimization.stage", "1 or 2");
     out.emplace_back("zero_optimization.round_robin_gradients",
-        source.roundRobin ? std::string("True")
+        targetRoundRobin(source, target) ? std::string("True")
                           : configText(source, {"zero_optimization", "round_robin_gradients"}));
     out.emplace_back("zero_optimization.parameter_alignment",
         configText(source, {"zero_optimization", "parameter_alignment"}));

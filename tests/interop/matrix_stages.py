@@ -126,7 +126,6 @@ def _beside_stock():
 
 
 def round_robin():
-    """Not in any run yet, but run by hand."""
     setup = _plain(2, round_robin=True)
     return [StockBeside(setup, 4, setup, 2, "round robin", load_fault=scrambled),
             StockBeside(setup, 4, _plain(3), 2, "round robin", load_error="AssertionError")]
@@ -148,7 +147,7 @@ def short_run():
 
 
 def full_run():
-    cases = [*_stage_changes(), *_to_engines(), *_to_native(), *_beside_stock()]
+    cases = [*_stage_changes(), *_to_engines(), *_to_native(), *_beside_stock(), *round_robin()]
     for stage, precision in itertools.product((1, 2, 3), ("bf16", "fp16")):
         cases.append(LikeConverter(replace(_plain(stage, precision), sub_group_size=200 if stage == 3 else 0), 3))
     for (before, after), (old, new) in PAIRS.items():

@@ -6,6 +6,7 @@
 #include "ui/views/jobs_panel.h"
 #include "ui/widgets/job_card.h"
 
+#include <QComboBox>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMessageBox>
@@ -95,6 +96,49 @@ private Q_SLOTS:
         QCOMPARE(ui.checkpoint()->parallel.dp, static_cast<uint32_t>(ranks));
         QVERIFY(ui.checkpoint()->complete);
         QCOMPARE(QString::fromStdString(ui.checkpoint()->runFolder.native()), ui.folder(u"out"_s));
+    }
+
+    void stageAndFormAreChosen_data()
+    {
+        QTest::addColumn<QString>("sample");
+        QTest::addColumn<int>("stage"); // 0: universal
+        QTest::addColumn<QString>("says");
+        QTest::newRow("zero2 to stage 3") << u"zero2-w2"_s << 3 << u"--stage 3"_s;
+        QTest::newRow("zero3 to stage 1") << u"zero3-w4"_s << 1 << u"--stage 1"_s;
+        QTest::newRow("zero3 to universal") << u"zero3-w4"_s << 0 << u"shardscope convert"_s;
+        QTest::newRow("universal to stage 3")
+            << u"zero2-universal-w2/global_step5_universal"_s << 3 << u"--stage 3"_s;
+    }
+
+    void stageAndFormAreChosen()
+    {
+        QFETCH(QString, sample);
+        QFETCH(int, stage);
+        QFETCH(QString, says);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        QVERIFY(dialog != nullptr);
+        auto* form = dialog->findChild<QComboBox*>(u"reshardForm_kind"_s);
+        form->setCurrentIndex(form->findData(stage));
+        QCOMPARE(dialog->findChild<QSpinBox*>(u"reshardRanks"_s)->isEnabled(), stage != 0);
+        QCOMPARE(dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->isVisible(), stage == 3);
+        dialog->form()->setDestination(ui.folder(u"out"_s));
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY2(!dialog->preview().problem,
+            dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
+        QVERIFY(dialog->findChild<QLineEdit*>(u"reshardCommand"_s)->text().contains(says));
+        dialog->startButton()->click();
+        Job* job = ui.window().jobs().jobs().first();
+        QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 60'000);
+        QVERIFY2(job->state() == JobState::Succeeded, describe(job->error()).c_str());
+        ui.window().findChild<JobCard*>()->findChild<QPushButton*>(u"jobOpen"_s)->click();
+        QVERIFY(ui.settle());
+        QVERIFY(ui.checkpoint()->complete);
+        if (stage == 0)
+            QCOMPARE(ui.checkpoint()->kind, CheckpointKind::Universal);
+        else
+            QCOMPARE(ui.checkpoint()->zeroStage, stage);
     }
 
     void mapsShowWholeGroups()

@@ -270,6 +270,10 @@ void ReshardDialog::showUnits()
     showGroup(m_after, m_preview.target);
     m_beforeTitle->setText(titleOf(tr("Now: %1"), m_source->parallel.dp,
         at < m_source->groups.size() ? m_source->groups[at].units.size() : 0));
+    if (m_source->kind == CheckpointKind::Universal)
+        m_beforeTitle->setText(tr("Now: universal folder"));
+    if (m_preview.plan && m_preview.plan->targetKind() == CheckpointKind::Universal)
+        return m_afterTitle->setText(tr("Then: universal folder"));
     m_afterTitle->setText(m_preview.plan ? titleOf(tr("Then: %1"), m_preview.plan->worldSize(),
                               at < m_preview.subGroups.size() ? m_preview.subGroups[at] : 0)
                                          : tr("No plan"));
@@ -306,10 +310,13 @@ void ReshardDialog::showFacts()
     QStringList batch;
     for (const BatchPair& pair : plan.batch())
         batch.append(tr("micro-batch %1 × accumulation %2").arg(pair.microBatch).arg(pair.accumulation));
-    m_batch->setPlainText(batch.isEmpty()
-            ? tr("The checkpoint does not tell its batch sizes.")
-            : tr("These keep the global batch on %1 GPUs:").arg(plan.worldSize()) % u'\n'
-                % batch.join(u'\n'));
+    if (plan.targetKind() == CheckpointKind::Universal)
+        m_batch->setPlainText(tr("Any run loads it, with whatever batch."));
+    else
+        m_batch->setPlainText(batch.isEmpty()
+                ? tr("The checkpoint does not tell its batch sizes.")
+                : tr("These keep the global batch on %1 GPUs:").arg(plan.worldSize()) % u'\n'
+                    % batch.join(u'\n'));
     QStringList equal;
     for (const auto& [key, value] : plan.mustStayEqual())
         equal.append(toText(key) % u" = "_s % toText(value));

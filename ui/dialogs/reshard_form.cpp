@@ -5,6 +5,7 @@
 #include "ui/models/text.h"
 
 #include <QCheckBox>
+#include <QComboBox>
 #include <QFileDialog>
 #include <QFormLayout>
 #include <QHBoxLayout>
@@ -20,12 +21,14 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kMostRanks = 65536;
+constexpr int kUniversal = 0; ///< data of its entry; the others' is their stage
 
 } // namespace
 
 ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent)
     : QWidget(parent)
     , m_source(source)
+    , m_form(new QComboBox(this))
     , m_ranks(new QSpinBox(this))
     , m_subGroup(new QLineEdit(this))
     , m_target(new QLineEdit(this))
@@ -59,7 +62,12 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_latest->setChecked(true);
     m_force->setObjectName(u"reshardForce"_s);
 
+    m_form->setObjectName(u"reshardForm_kind"_s);
+    m_form->setAccessibleName(tr("ZeRO stage or form of the result"));
+    fillForms();
+
     auto* form = new QFormLayout(this);
+    m_rows = form;
     form->setContentsMargins(0, 0, 0, 0);
     form->setVerticalSpacing(9);
     form->setHorizontalSpacing(12);
@@ -70,10 +78,11 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     ranks->addWidget(m_ranks);
     ranks->addWidget(new QLabel(tr("now %1").arg(countText(now)), this));
     ranks->addStretch();
+    form->addRow(tr("&Result"), m_form);
     form->addRow(tr("&GPUs"), ranks);
     static_cast<QLabel*>(form->labelForField(ranks))->setBuddy(m_ranks);
     form->addRow(tr("&Sub-group size"), m_subGroup);
-    form->setRowVisible(m_subGroup, source->zeroStage == 3);
+    form->setRowVisible(m_subGroup, stage() == 3);
     auto* target = new QHBoxLayout;
     target->setSpacing(6);
     target->addWidget(m_target, 1);
@@ -91,6 +100,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
             m_target->setText(suggestedTarget());
         Q_EMIT changed();
     });
+    connect(m_form, &QComboBox::currentIndexChanged, this, &ReshardForm::onFormChosen);
     connect(m_target, &QLineEdit::textEdited, this, [this] { m_targetIsOurs = false; });
     connect(m_target, &QLineEdit::textChanged, this, &ReshardForm::changed);
     connect(m_subGroup, &QLineEdit::textChanged, this, &ReshardForm::changed);
@@ -103,12 +113,48 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_ranks->selectAll();
 }
 
+void ReshardForm::fillForms()
+{
+    for (const int stage : {1, 2, 3}) {
+        QString text = tr("ZeRO-%1").arg(stage);
+        if (stage == m_source->zeroStage && m_source->kind == CheckpointKind::Bf16)
+            text = tr("BF16_Optimizer");
+        if (stage == m_source->zeroStage)
+            text += m_source->kind == CheckpointKind::Universal ? tr(" (it was made from this)")
+                                                                : tr(" (as now)");
+        m_form->addItem(text, stage);
+    }
+    m_form->addItem(tr("Universal folder, for any stage and GPU count"), kUniversal);
+    m_form->setCurrentIndex(
+        std::max(0, m_form->findData(m_source->zeroStage == 0 ? 1 : m_source->zeroStage)));
+}
+
+int ReshardForm::stage() const
+{
+    return m_form->currentData().toInt();
+}
+
+void ReshardForm::onFormChosen()
+{
+    m_rows->setRowVisible(m_subGroup, stage() == 3);
+    m_ranks->setEnabled(stage() != kUniversal);
+    m_latest->setText(
+        stage() == kUniversal ? tr("Write “latest_universal” beside it") : tr("Write “latest” beside it"));
+    if (m_targetIsOurs)
+        m_target->setText(suggestedTarget());
+    Q_EMIT changed();
+}
+
 QString ReshardForm::suggestedTarget() const
 {
     const io::Path& run = m_source->runFolder;
     const QString name = QString::fromStdString(
         run.filename().empty() ? std::string("checkpoint") : run.filename().native());
-    return m_parentFolder % u'/' % name % u"-dp"_s % QString::number(m_ranks->value());
+    if (stage() == kUniversal)
+        return m_parentFolder % u'/' % name % u"-universal"_s;
+    const bool sameStage = m_source->kind != CheckpointKind::Universal && stage() == m_source->zeroStage;
+    const QString change = sameStage ? QString() : u"-zero"_s % QString::number(stage());
+    return m_parentFolder % u'/' % name % change % u"-dp"_s % QString::number(m_ranks->value());
 }
 
 void ReshardForm::setWorldSize(uint32_t ranks)
@@ -137,7 +183,7 @@ bool ReshardForm::readSubGroupSize(std::optional<uint64_t>& size) const
 {
     QString text = m_subGroup->text().trimmed();
     text.remove(u',').remove(u' ');
-    if (text.isEmpty() || m_source->zeroStage != 3)
+    if (text.isEmpty() || stage() != 3)
         return true;
     bool isNumber = false;
     const double exact = text.toDouble(&isNumber); // 1e9 as configs spell it
@@ -159,7 +205,14 @@ std::optional<ReshardWish> ReshardForm::wish() const
     ReshardWish wish;
     if (!readSubGroupSize(wish.options.subGroupSize))
         return {};
-    wish.options.worldSize = static_cast<uint32_t>(m_ranks->value());
+    if (stage() == kUniversal) {
+        wish.options.form = TargetForm::Universal;
+    } else {
+        wish.options.worldSize = static_cast<uint32_t>(m_ranks->value());
+        const bool sameStage = m_source->kind != CheckpointKind::Universal && stage() == m_source->zeroStage;
+        if (!sameStage)
+            wish.options.stage = stage();
+    }
     wish.options.tagOut = m_tag->text().trimmed().toStdString();
     wish.options.writePointer = m_latest->isChecked();
     wish.destination = toPath(m_target->text().trimmed());

@@ -6,6 +6,7 @@
 #include <QWidget>
 
 class QCheckBox;
+class QComboBox;
 class QFormLayout;
 class QLineEdit;
 class QPushButton;
@@ -13,7 +14,8 @@ class QSpinBox;
 
 namespace shardscope::ui {
 
-/// The choices of a reshard: GPU count, target folder, sub-group size, tag, and a few switches.
+/// The choices of a reshard: stage or form, GPU count, target folder, sub-group size, tag, and a few
+/// switches.
 class ReshardForm : public QWidget
 {
     Q_OBJECT
@@ -32,10 +34,16 @@ Q_SIGNALS:
 private:
     [[nodiscard]] QString suggestedTarget() const;
     void browse();
+    void fillForms();
+    void onFormChosen();
+    /// The stage that is chosen; 0 for a universal folder.
+    [[nodiscard]] int stage() const;
     [[nodiscard]] bool readSubGroupSize(std::optional<uint64_t>& size) const;
 
     CheckpointPtr m_source;
+    QFormLayout* m_rows = nullptr;
     QString m_parentFolder; ///< where suggested targets lie
+    QComboBox* m_form;
     QSpinBox* m_ranks;
     QLineEdit* m_subGroup;
     QLineEdit* m_target;

@@ -36,6 +36,9 @@ void addPlannedFiles(Checkpoint& target, const ReshardPlan& plan)
         }
         target.files.push_back(std::move(file));
     }
+    // Of a universal folder's many files the first stands for all.
+    if (plan.targetKind() == CheckpointKind::Universal && !target.files.empty())
+        target.optimFiles.assign(1, FileId{0});
 }
 
 /// The plan's units say what each rank holds; the map wants to know that a file holds it.
@@ -70,6 +73,7 @@ CheckpointPtr plannedCheckpoint(const Checkpoint& source, const ReshardPlan& pla
 {
     auto target = std::make_shared<Checkpoint>(source);
     target->parallel.dp = plan.worldSize();
+    target->kind = plan.targetKind();
     target->findings.clear();
     target->modelFiles.clear();
     target->whole.clear();
@@ -142,10 +146,16 @@ ReshardPreview previewReshard(
 
 QString reshardCommand(const Checkpoint& source, const ReshardWish& wish)
 {
-    QStringList words{u"shardscope"_s, u"reshard"_s,
+    const bool universal = wish.options.form == TargetForm::Universal;
+    QStringList words{u"shardscope"_s, universal ? u"convert"_s : u"reshard"_s,
         quoted(QString::fromStdString(source.runFolder.native())),
-        quoted(QString::fromStdString(wish.destination.native())), u"--world-size"_s,
-        QString::number(wish.options.worldSize)};
+        quoted(QString::fromStdString(wish.destination.native()))};
+    if (universal)
+        words << u"--to"_s << u"universal"_s;
+    else
+        words << u"--world-size"_s << QString::number(wish.options.worldSize);
+    if (wish.options.stage)
+        words << u"--stage"_s << QString::number(*wish.options.stage);
     if (!source.latest || *source.latest != source.tag)
         words << u"--tag"_s << quoted(QString::fromStdString(source.tag));
     if (wish.options.subGroupSize)
