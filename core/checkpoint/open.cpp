@@ -261,6 +261,8 @@ private:
     Status readConverted()
     {
         SHARDSCOPE_CHECK(readUniversal(m_reading));
+        if (m_options.depth == OpenDepth::Full && !m_out.modelError)
+            checkUniversalAgrees(m_reading);
         describeOptimizer();
         m_out.evidence.push_back("a folder `zero` with one folder per parameter");
         if (m_reading.content(m_out.rank0Optim) != nullptr)

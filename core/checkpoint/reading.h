@@ -144,14 +144,14 @@ void markForeignRanks(const Reading& reading);
 /// Ranks that disagree with rank 0 about step, options or scaler; after the model is read.
 void checkRanksAgree(const Reading& reading);
 /// ZeRO-1/2: where the optimizer files record that parameters lie, against where the units say. Foreign for a
-/// file of another rank, noModel() when no order explains them. Whether they show round_robin_gradients: stock
-/// DeepSpeed records the places as if the order before it stood on disk.
+/// file of another rank, noModel() when no order explains them. Whether they show round_robin_gradients:
+/// stock DeepSpeed records the places as if the order before it stood on disk.
 bool checkSliceMappings(Reading& reading);
 /// ZeRO-1/2: sets Checkpoint::roundRobin from the configuration, the slice mappings and the order of names; a
 /// finding where they contradict each other.
 void decideRoundRobin(Reading& reading, bool mappingsShowIt);
-/// ZeRO-1/2: whether parameters start on boundaries of their own (parameter_alignment), and on multiples of how
-/// many elements those of a group do.
+/// ZeRO-1/2: whether parameters start on boundaries of their own (parameter_alignment), and on multiples of
+/// how many elements those of a group do.
 bool isParameterAligned(const Reading& reading, FileId optimFile);
 uint32_t parameterAlignmentOf(const Reading& reading, std::string_view firstParam);
 /// The paddings that every optimizer file records against those of the units: noModel() or Foreign.
@@ -159,6 +159,9 @@ void checkAlignmentPaddings(Reading& reading);
 /// ZeRO-1/2: a few masters of every rank against the model file's copies of them, which a rank or a model
 /// file of another run or step does not match even where all its counters do.
 void checkWeightsAgree(const Reading& reading);
+/// The same for a universal folder that holds copies: some parameters of every group. What DeepSpeed's
+/// converter makes of a round-robin source shows here, and nowhere else.
+void checkUniversalAgrees(const Reading& reading);
 /// torch names the archive inside a file after the file. A name with another rank in it: the file was
 /// renamed, and holds that rank's part. It becomes Foreign, with a finding; whether it did.
 bool markRenamed(const Reading& reading, FileId file);

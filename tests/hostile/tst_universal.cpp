@@ -121,6 +121,23 @@ TEST_CASE("a parameter that kept only its fp32.pt has lost its optimizer state, 
     CHECK(found[0].where == "norm.bias#fp32");
 }
 
+TEST_CASE("masters that lie in another parameter's folder show against the copies in the model file")
+{
+    const Folder folder(false);
+    const fs::path one = folder.state("layers.0.attention.wk.weight", "fp32");
+    const fs::path other = folder.state("layers.0.attention.wq.weight", "fp32");
+    fs::rename(one, folder.temporary / "aside");
+    fs::rename(other, one);
+    fs::rename(folder.temporary / "aside", other);
+    const CheckpointPtr checkpoint = folder.open();
+    CHECK(!checkpoint->complete);
+    const auto found = findingsOf(*checkpoint, code::kUniversalSource);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].where.find("#fp32") != std::string::npos);
+    CHECK(found[0].evidence[0].starts_with("2 of "));
+    checkRow(folder.path, {0, 0, 1, 6}, "universal", folder.temporary);
+}
+
 TEST_CASE("files of another length than the parameter")
 {
     for (const bool zero3 : {false, true}) {

@@ -2,6 +2,7 @@
 #include "ui/dialogs/reshard_form.h"
 
 #include "core/base/text.h"
+#include "core/plan/reshard_options.h"
 #include "ui/models/text.h"
 
 #include <QCheckBox>
@@ -55,7 +56,6 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_target->setObjectName(u"reshardTarget"_s);
     m_browse->setObjectName(u"reshardBrowse"_s);
     m_tag->setObjectName(u"reshardTag"_s);
-    m_tag->setPlaceholderText(toText(source->tag));
     m_verify->setObjectName(u"reshardVerify"_s);
     m_verify->setChecked(true);
     m_latest->setObjectName(u"reshardLatest"_s);
@@ -76,7 +76,8 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_ranks->setMinimumWidth(96);
     ranks->setSpacing(10);
     ranks->addWidget(m_ranks);
-    ranks->addWidget(new QLabel(tr("now %1").arg(countText(now)), this));
+    if (source->kind != CheckpointKind::Universal)
+        ranks->addWidget(new QLabel(tr("now %1").arg(countText(now)), this));
     ranks->addStretch();
     form->addRow(tr("&Result"), m_form);
     form->addRow(tr("&GPUs"), ranks);
@@ -94,6 +95,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     form->addRow(QString(), m_latest);
     form->addRow(QString(), m_force);
     m_target->setText(suggestedTarget());
+    suggestTag();
 
     connect(m_ranks, &QSpinBox::valueChanged, this, [this] {
         if (m_targetIsOurs)
@@ -142,7 +144,15 @@ void ReshardForm::onFormChosen()
         stage() == kUniversal ? tr("Write “latest_universal” beside it") : tr("Write “latest” beside it"));
     if (m_targetIsOurs)
         m_target->setText(suggestedTarget());
+    suggestTag();
     Q_EMIT changed();
+}
+
+void ReshardForm::suggestTag()
+{
+    ReshardOptions options;
+    options.form = stage() == kUniversal ? TargetForm::Universal : TargetForm::Native;
+    m_tag->setPlaceholderText(toText(targetTag(*m_source, options)));
 }
 
 QString ReshardForm::suggestedTarget() const

@@ -36,6 +36,7 @@ private:
     void browse();
     void fillForms();
     void onFormChosen();
+    void suggestTag();
     /// The stage that is chosen; 0 for a universal folder.
     [[nodiscard]] int stage() const;
     [[nodiscard]] bool readSubGroupSize(std::optional<uint64_t>& size) const;

@@ -97,7 +97,8 @@ TEST_CASE("what DeepSpeed's converter made of a sample is what the live engine h
 {
     for (const char* name : {"zero2-universal-w2", "zero3-universal-w3"}) {
         CAPTURE(name);
-        for (const auto& [tag, tagFacts] : factsOf(name)["tags"].items()) {
+        const auto facts = factsOf(name);
+        for (const auto& [tag, tagFacts] : facts["tags"].items()) {
             const CheckpointPtr checkpoint = openSample(name, tag + "_universal");
             for (const Finding& finding : checkpoint->findings)
                 CHECK_MESSAGE(finding.severity == Severity::Info, finding.message);

@@ -1,40 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // round_robin_gradients and parameter_alignment: what a plan writes down about order and padding is where the
 // elements lie.
-#include "core/checkpoint/open.h"
 #include "core/partition/round_robin.h"
-#include "core/plan/reshard.h"
 #include "core/torchfile/pickle_values.h"
+#include "tests/core/plan/plan_fixture.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
 
 using namespace shardscope;
+using namespace shardscope::test;
 
 namespace {
 
-CheckpointPtr open(const io::Path& path)
-{
-    JobContext job;
-    auto opened = openCheckpoint(io::realFileSystem(), path, {}, job);
-    REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : describe(opened.error())));
-    return opened->checkpoint;
-}
-
 /// A sample, rewritten for `ranks`.
-CheckpointPtr resharded(const CheckpointPtr& source, uint32_t ranks, const test::TemporaryFolder& folder)
+CheckpointPtr resharded(const CheckpointPtr& source, uint32_t ranks, const TemporaryFolder& folder)
 {
-    JobContext job;
-    const auto plan = planReshard(io::realFileSystem(), source, {.worldSize = ranks}, job);
-    REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
-    test::plainWrite(**plan, folder.path());
-    return open(folder.path());
+    plainWrite(*planFor(source, {.worldSize = ranks}), folder.path());
+    return openForPlan(folder.path());
 }
 
 CheckpointPtr sample(const char* name)
 {
-    return open(io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples" / name);
+    return openForPlan(planSample(name));
 }
 
 std::vector<std::string> names(const Checkpoint& checkpoint, const std::vector<ParamId>& params)
@@ -72,7 +61,7 @@ TEST_CASE("round robin: every number of ranks has its own order of one optimizer
         bool moved = false;
         for (const uint32_t ranks : {1u, 2u, 4u, 5u, 100u}) {
             CAPTURE(ranks);
-            const test::TemporaryFolder folder;
+            const TemporaryFolder folder;
             const CheckpointPtr target = resharded(source, ranks, folder);
             REQUIRE(target->roundRobin);
             for (size_t u = 0; u < source->units.size(); ++u) {
@@ -89,7 +78,7 @@ TEST_CASE("round robin: slice mappings are written in flat order, unlike stock D
 {
     for (const char* name : {"roundrobin-w3", "aligned-w2"}) {
         CAPTURE(name);
-        const test::TemporaryFolder folder;
+        const TemporaryFolder folder;
         const CheckpointPtr target = resharded(sample(name), 4, folder);
         for (uint32_t rank = 0; rank < 4; ++rank) {
             const PickleGraph& graph = target->file(target->optimFiles[rank]).content->pickle();
@@ -126,7 +115,7 @@ TEST_CASE("parameter alignment: the paddings of the target's own order, and grou
     const CheckpointPtr source = sample("aligned-w2");
     for (const uint32_t ranks : {1u, 3u, 4u, 64u}) {
         CAPTURE(ranks);
-        const test::TemporaryFolder folder;
+        const TemporaryFolder folder;
         const CheckpointPtr target = resharded(source, ranks, folder);
         for (uint32_t rank = 0; rank < ranks; ++rank) {
             const PickleGraph& graph = target->file(target->optimFiles[rank]).content->pickle();

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans to another ZeRO stage on checkpoints that stock DeepSpeed wrote.
-#include "core/base/finding_codes.h"
-#include "core/checkpoint/open.h"
 #include "core/compare/state_digest.h"
-#include "core/engine/verify.h"
-#include "core/plan/reshard.h"
 #include "core/torchfile/pickle_values.h"
-#include "tests/support/plain_writer.h"
+#include "tests/core/plan/plan_fixture.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -14,44 +10,12 @@
 #include <map>
 
 using namespace shardscope;
+using namespace shardscope::test;
 
 namespace {
 
-const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
 constexpr const char* kAll[] = {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "ds0144-zero2-w2",
     "ds0144-zero3-w3", "roundrobin-w3", "aligned-w2"};
-
-CheckpointPtr open(const io::Path& path)
-{
-    JobContext job;
-    auto opened = openCheckpoint(io::realFileSystem(), path, {}, job);
-    REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : describe(opened.error())));
-    return opened->checkpoint;
-}
-
-CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options, const io::Path& folder)
-{
-    JobContext job;
-    const auto plan = planReshard(io::realFileSystem(), source, options, job);
-    REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
-    test::plainWrite(**plan, folder);
-    CheckpointPtr result = open(folder);
-    for (const Finding& finding : result->findings)
-        CHECK_MESSAGE((finding.severity == Severity::Info || finding.code == code::kSubGroupSize), finding.where, ": ", finding.message);
-    REQUIRE(!result->modelError);
-    CHECK(result->complete);
-    return result;
-}
-
-void checkSame(const CheckpointPtr& result, const CheckpointPtr& source)
-{
-    JobContext job;
-    const auto report = verifyCheckpoint(io::realFileSystem(), result, source, 2, job);
-    REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
-    for (const Finding& problem : report->problems)
-        MESSAGE(problem.code, " ", problem.where, ": ", problem.message);
-    CHECK(report->ok);
-}
 
 /// Digests of the 16-bit copies, by name.
 std::map<std::string, std::string> copiesOf(const CheckpointPtr& checkpoint)
@@ -84,19 +48,19 @@ std::vector<std::string> wrapperKeys(const Checkpoint& checkpoint)
 TEST_CASE("every stage leads to every other with the same training state")
 {
     for (const char* name : kAll) {
-        const CheckpointPtr source = open(kSamples / name);
+        const CheckpointPtr source = openForPlan(planSample(name));
         for (const int stage : {1, 2, 3}) {
             for (const uint32_t ranks : {1u, 3u, 64u}) {
                 CAPTURE(name);
                 CAPTURE(stage);
                 CAPTURE(ranks);
-                const test::TemporaryFolder folder;
+                const TemporaryFolder folder;
                 const CheckpointPtr result = rewrite(
                     source, {.worldSize = ranks, .stage = stage, .subGroupSize = {}}, folder.path());
                 CHECK(result->zeroStage == stage);
                 CHECK(result->parallel.dp == ranks);
                 CHECK(result->precision == source->precision);
-                checkSame(result, source);
+                checkSameState(result, source);
             }
         }
     }
@@ -104,9 +68,9 @@ TEST_CASE("every stage leads to every other with the same training state")
 
 TEST_CASE("a file made anew has what stock's own has, in its order")
 {
-    const test::TemporaryFolder folder;
-    const auto zero2 = open(kSamples / "zero2-w2");
-    const auto zero3 = open(kSamples / "zero3-w4");
+    const TemporaryFolder folder;
+    const auto zero2 = openForPlan(planSample("zero2-w2"));
+    const auto zero3 = openForPlan(planSample("zero3-w4"));
     CHECK(wrapperKeys(*rewrite(zero2, {.worldSize = 2, .stage = 3}, folder.path() / "a"))
         == wrapperKeys(*zero3));
     auto made = wrapperKeys(*rewrite(zero3, {.worldSize = 2, .stage = 2}, folder.path() / "b"));
@@ -121,8 +85,8 @@ TEST_CASE("16-bit copies are cast from the masters as training casts them")
 {
     for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2"}) {
         CAPTURE(name);
-        const test::TemporaryFolder folder;
-        const CheckpointPtr source = open(kSamples / name);
+        const TemporaryFolder folder;
+        const CheckpointPtr source = openForPlan(planSample(name));
         const auto between = rewrite(source, {.worldSize = 3, .stage = 3}, folder.path() / "between");
         for (const WholeTensor& whole : between->whole)
             CHECK(between->params[index(whole.param)].role != ParamRole::Trainable);
@@ -133,8 +97,8 @@ TEST_CASE("16-bit copies are cast from the masters as training casts them")
 
 TEST_CASE("frozen parameters are partitioned under ZeRO-3 and whole below it")
 {
-    const test::TemporaryFolder folder;
-    const CheckpointPtr source = open(kSamples / "zero2-w2");
+    const TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     const auto count = [](const Checkpoint& checkpoint, UnitKind kind) {
         return std::count_if(checkpoint.units.begin(), checkpoint.units.end(),
             [kind](const FlatUnit& unit) { return unit.kind == kind; });
@@ -146,14 +110,14 @@ TEST_CASE("frozen parameters are partitioned under ZeRO-3 and whole below it")
         const auto whole
             = rewrite(split, {.worldSize = 2, .stage = stage}, folder.path() / std::to_string(stage));
         CHECK(count(*whole, UnitKind::Frozen) == 0);
-        checkSame(whole, source);
+        checkSameState(whole, source);
     }
 }
 
 TEST_CASE("ZeRO-3 targets take the sub-group size that is asked for, or the configured one")
 {
-    const CheckpointPtr source = open(kSamples / "zero2-w2");
-    const test::TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
+    const TemporaryFolder folder;
     const auto cut = rewrite(source, {.worldSize = 2, .stage = 3, .subGroupSize = 500}, folder.path() / "a");
     CHECK(
         cut->units.size() > rewrite(source, {.worldSize = 2, .stage = 3}, folder.path() / "b")->units.size());

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Universal folders that we write, and native checkpoints that we make of universal ones.
-#include "core/checkpoint/open.h"
-#include "core/engine/verify.h"
-#include "core/plan/reshard.h"
 #include "core/plan/universal_names.h"
 #include "core/torchfile/pickle_values.h"
-#include "tests/support/plain_writer.h"
+#include "tests/core/plan/plan_fixture.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -13,49 +10,12 @@
 #include <set>
 
 using namespace shardscope;
+using namespace shardscope::test;
 
 namespace {
 
-const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
 constexpr const char* kNative[] = {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3",
     "aligned-w2", "ds0144-zero2-w2", "ds0144-zero3-w3"};
-
-CheckpointPtr open(const io::Path& path)
-{
-    JobContext job;
-    auto opened = openCheckpoint(io::realFileSystem(), path, {}, job);
-    REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : describe(opened.error())));
-    return opened->checkpoint;
-}
-
-std::shared_ptr<const ReshardPlan> planFor(const CheckpointPtr& source, const ReshardOptions& options)
-{
-    JobContext job;
-    auto plan = planReshard(io::realFileSystem(), source, options, job);
-    REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
-    return *plan;
-}
-
-CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options, const io::Path& folder)
-{
-    test::plainWrite(*planFor(source, options), folder);
-    CheckpointPtr result = open(folder);
-    for (const Finding& finding : result->findings)
-        CHECK_MESSAGE(finding.severity == Severity::Info, finding.where, ": ", finding.message);
-    REQUIRE(!result->modelError);
-    CHECK(result->complete);
-    return result;
-}
-
-void checkSame(const CheckpointPtr& result, const CheckpointPtr& source)
-{
-    JobContext job;
-    const auto report = verifyCheckpoint(io::realFileSystem(), result, source, 2, job);
-    REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
-    for (const Finding& problem : report->problems)
-        MESSAGE(problem.code, " ", problem.where, ": ", problem.message);
-    CHECK(report->ok);
-}
 
 const ReshardOptions kUniversal{.form = TargetForm::Universal};
 
@@ -65,19 +25,19 @@ TEST_CASE("a universal folder holds the training state, and gives it back in eve
 {
     for (const char* name : kNative) {
         CAPTURE(name);
-        const test::TemporaryFolder folder;
-        const CheckpointPtr source = open(kSamples / name);
+        const TemporaryFolder folder;
+        const CheckpointPtr source = openForPlan(planSample(name));
         const CheckpointPtr universal = rewrite(source, kUniversal, folder.path() / "u");
         CHECK(universal->kind == CheckpointKind::Universal);
         CHECK(universal->tag == source->tag + "_universal");
-        checkSame(universal, source);
+        checkSameState(universal, source);
         for (const int stage : {1, 2, 3}) {
             CAPTURE(stage);
             const auto native
                 = rewrite(universal, {.worldSize = 3, .stage = stage}, folder.path() / std::to_string(stage));
             CHECK(native->tag == source->tag);
             CHECK(native->zeroStage == stage);
-            checkSame(native, source);
+            checkSameState(native, source);
         }
     }
 }
@@ -87,23 +47,24 @@ TEST_CASE("both forms of stock's converter give the native state back, and come 
     for (const auto& [name, tag] : {std::pair("zero2-universal-w2", "global_step5_universal"),
              std::pair("zero3-universal-w3", "global_step3_universal")}) {
         CAPTURE(name);
-        const test::TemporaryFolder folder;
-        const CheckpointPtr native = open(kSamples / name);
+        const TemporaryFolder folder;
+        const CheckpointPtr native = openForPlan(planSample(name));
         REQUIRE(native->kind != CheckpointKind::Universal);
-        const CheckpointPtr stock = open(kSamples / name / tag);
+        const CheckpointPtr stock = openForPlan(planSample(name) / tag);
         REQUIRE(stock->kind == CheckpointKind::Universal);
         for (const int stage : {1, 2, 3})
-            checkSame(rewrite(stock, {.worldSize = 2, .stage = stage}, folder.path() / std::to_string(stage)),
+            checkSameState(
+                rewrite(stock, {.worldSize = 2, .stage = stage}, folder.path() / std::to_string(stage)),
                 native);
         const CheckpointPtr ours = rewrite(stock, kUniversal, folder.path() / "u");
         CHECK(ours->tag == tag);
-        checkSame(ours, native);
+        checkSameState(ours, native);
     }
 }
 
 TEST_CASE("a universal folder has the files and keys that all stages of stock DeepSpeed read")
 {
-    const CheckpointPtr source = open(kSamples / "zero3-w4");
+    const CheckpointPtr source = openForPlan(planSample("zero3-w4"));
     const auto plan = planFor(source, kUniversal);
     std::set<std::string> names;
     for (const PlannedFile& file : plan->files())
@@ -118,7 +79,7 @@ TEST_CASE("a universal folder has the files and keys that all stages of stock De
             CHECK(names.contains(universalStateName(param.name, state)));
     }
     CHECK(plan->pointerName() == "latest_universal");
-    const test::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const CheckpointPtr made = rewrite(source, kUniversal, folder.path());
     const PickleGraph& optim = made->file(made->rank0Optim).content->pickle();
     CHECK(asString(optim, lookup(optim, optim.root(), "ds_version")) == source->deepspeedVersion);
@@ -140,7 +101,7 @@ TEST_CASE("what no universal folder can hold is refused by name")
     }
     CHECK(checkUniversalName("layers.0.w[1]*").has_value());
     JobContext job;
-    const CheckpointPtr source = open(kSamples / "zero2-w2");
+    const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     for (const ReshardOptions& options : {ReshardOptions{.worldSize = 2, .form = TargetForm::Universal},
              ReshardOptions{.form = TargetForm::Universal, .stage = 2},
              ReshardOptions{.form = TargetForm::Universal, .subGroupSize = 5}}) {

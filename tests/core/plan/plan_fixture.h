@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/open.h"
+#include "core/plan/reshard.h"
+
+#include <memory>
+
+/// What tests of plans share: samples, plans and the comparison of what they write with what they read.
+namespace shardscope::test {
+
+/// Of the committed samples: "zero2-w2", or "zero2-universal-w2/global_step5_universal".
+io::Path planSample(const char* name);
+/// The checkpoint, fully read; the test ends when there is none.
+CheckpointPtr openForPlan(const io::Path& path);
+/// The plan; the test ends when there is none.
+std::shared_ptr<const ReshardPlan> planFor(const CheckpointPtr& source, const ReshardOptions& options);
+/// What a plan writes into `folder`, read again: complete and without a finding above info. (The
+/// configuration that goes along may name another sub-group size than was asked for.)
+CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options, const io::Path& folder);
+/// Both hold the same training state, byte for byte.
+void checkSameState(const CheckpointPtr& result, const CheckpointPtr& source);
+
+} // namespace shardscope::test

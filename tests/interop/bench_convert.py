@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times `shardscope convert --to universal` against DeepSpeed's converter and against a plain copy, in one run.
+
+    tests/interop/bench_convert.py BUILD_FOLDER WORK_FOLDER [--bytes 2G] [--worlds 4,32] [--stages 2,3] [--rounds 1]
+
+Every command is a process of its own: wall and processor time, the peak resident size of its largest process, what it
+wrote beside the result for a while. The source is dropped from the page cache before each where that is permitted. In the
+end every tensor of both folders is compared. Prints one line per command and `tensors equal: N`.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import environment
+
+
+def drop_caches(folder):
+    """Asks the kernel to forget the files of a folder; what is dirty must have been synced."""
+    os.sync()
+    for path in folder.rglob("*"):
+        if path.is_file():
+            handle = os.open(path, os.O_RDONLY)
+            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
+            os.close(handle)
+
+
+def measure(command):
+    begin = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    errors = process.stderr.read()
+    _, status, usage = os.wait4(process.pid, 0)
+    wall = time.monotonic() - begin
+    if status != 0:
+        raise SystemExit(f"{' '.join(map(str, command))}\nended with {status}\n{errors.decode(errors='replace')[-2000:]}")
+    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def size_of(folder):
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def compare(ours, stock):
+    import torch
+    equal = 0
+    for path in sorted((stock / "zero").glob("*/*.pt")):
+        mine = ours / path.relative_to(stock)
+        if not mine.exists():
+            if path.name == "fp32.pt" and not (path.parent / "exp_avg.pt").exists():
+                continue  # a buffer's or frozen parameter's, which is in the module
+            raise SystemExit(f"{mine} is missing")
+        left, right = (torch.load(one, weights_only=False, map_location="cpu") for one in (mine, path))
+        left, right = (one["param"] if isinstance(one, dict) else one for one in (left, right))
+        same = torch.equal(left.flatten(), right.flatten()) if isinstance(left, torch.Tensor) else left == right
+        if not same:
+            raise SystemExit(f"{mine} differs from {path}")
+        equal += 1
+    return equal
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=Path)
+    parser.add_argument("work", type=Path)
+    parser.add_argument("--bytes", default="2G")
+    parser.add_argument("--worlds", default="4,32")
+    parser.add_argument("--stages", default="2,3")
+    parser.add_argument("--rounds", type=int, default=1)
+    options = parser.parse_args()
+    program = options.build / "app/cli/shardscope"
+    for stage in options.stages.split(","):
+        for world in options.worlds.split(","):
+            folder = options.work / f"zero{stage}-w{world}"
+            shutil.rmtree(folder, ignore_errors=True)
+            subprocess.run([options.build / "tests/bench/shardscope_generate", folder / "source", "--stage", stage, "--world",
+                            world, "--bytes", options.bytes], check=True, stdout=subprocess.DEVNULL)
+            tag = (folder / "source/latest").read_text()
+            for _ in range(options.rounds):
+                one_round(program, folder, tag, f"ZeRO-{stage} W={world}")
+            print(f"tensors equal: {compare(folder / 'ours' / f'{tag}_universal', folder / 'stock' / f'{tag}_universal')}",
+                  flush=True)
+            shutil.rmtree(folder)
+
+
+def one_round(program, folder, tag, title):
+    source, ours, stock, copied = (folder / name for name in ("source", "ours", "stock", "copied"))
+    for made in (ours, stock, copied):
+        shutil.rmtree(made, ignore_errors=True)
+    drop_caches(source)
+    first = measure([program, "convert", source, ours, "--to", "universal", "--no-verify"])
+    written = size_of(ours)
+    shutil.rmtree(ours)
+    drop_caches(source)
+    verified = measure([program, "convert", source, ours, "--to", "universal"])
+    drop_caches(ours)
+    copy = measure(["sh", "-c", f"cp -r '{ours}' '{copied}' && sync"])
+    shutil.rmtree(copied)
+    drop_caches(source)
+    stock.mkdir()
+    theirs = measure([sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal", "--input_folder", source / tag,
+                      "--output_folder", stock / f"{tag}_universal", "--inject_missing_state", "--keep_temp_folder"])
+    temporary = size_of(stock / f"{tag}_universal/tmp")
+    for name, (wall, cpu, peak) in (("convert", first), ("convert, verified", verified), ("cp -r + sync", copy),
+                                    ("ds_to_universal", theirs)):
+        print(f"{title}  {name:18} {wall:7.2f} s wall  {cpu:7.2f} s cpu  {peak:7.0f} MiB peak"
+              f"  wall ratio to convert {wall / first[0]:.2f}", flush=True)
+    print(f"{title}  written {written} bytes; temporary bytes: convert 0, ds_to_universal {temporary}", flush=True)
+
+
+if __name__ == "__main__":
+    environment.enter()
+    main()
