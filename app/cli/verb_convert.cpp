@@ -24,7 +24,7 @@ Command convertCommand()
         = {"--to universal writes DST/TAG_universal, one folder that unmodified DeepSpeed loads in "
            "stages 1, 2 and 3 with any number of ranks and \"checkpoint\": "
            "{\"load_universal\": true}, and then DST/latest_universal.",
-            "It holds the states of any optimizer, every group's options, frozen parameters and buffers. "
+            "It holds every state of the optimizer, every group's options, frozen parameters and buffers. "
             "What "
             "stock DeepSpeed leaves out when it loads such a folder is named in the plan; `shardscope "
             "reshard` "

@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/universal.h"
 
 #include <algorithm>
 
@@ -14,7 +15,6 @@ constexpr uint64_t kPointerLimitBytes = 4096;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 constexpr std::string_view kUniversalPointer = "latest_universal";
-constexpr std::string_view kUniversalStates = "zero"; ///< of a universal folder: a folder per parameter
 
 struct Folder {
     io::Path path;
@@ -64,9 +64,9 @@ std::string_view strip(std::string_view text)
 /// What ds_to_universal.py makes. A native tag may be called "zero" too.
 bool isUniversalFolder(io::FileSystem& files, const Folder& folder)
 {
-    if (!folder.hasFolder(kUniversalStates) || folder.has("latest"))
+    if (!folder.hasFolder(kUniversalFolder) || folder.has("latest"))
         return false;
-    const auto inside = listFolder(files, folder.path / kUniversalStates);
+    const auto inside = listFolder(files, folder.path / kUniversalFolder);
     return inside && !inside->isTagFolder();
 }
 
@@ -242,9 +242,9 @@ Result<Discovery> discoverTag(io::FileSystem& files, const Folder& tagFolder)
 std::optional<Folder> universalAround(io::FileSystem& files, const io::Path& path, io::FileType type)
 {
     io::Path at = type == io::FileType::Directory ? path : path.parent_path();
-    if (at.filename() != kUniversalStates)
+    if (at.filename() != kUniversalFolder)
         at = at.parent_path();
-    if (at.filename() != kUniversalStates)
+    if (at.filename() != kUniversalFolder)
         return std::nullopt;
     auto folder = listFolder(files, at.parent_path());
     if (!folder || !isUniversalFolder(files, *folder))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/archive_composer.h"
 
+#include "core/checkpoint/file_names.h"
 #include "core/plan/segment_cursors.h"
 #include "core/torchfile/pickle_emitter.h"
 #include "core/torchfile/pickle_values.h"
@@ -250,7 +251,10 @@ Result<OutputFile> ArchiveComposer::finish(
     out.path = outputName;
     const std::string sourceStem = stemOf(m_source.path().filename().string());
     const std::string name = outputName.substr(outputName.rfind('/') + 1);
-    out.prefix = m_source.zip().prefix() == sourceStem ? stemOf(name) : m_source.zip().prefix();
+    // torch names the archive after the file. A source that was renamed still shows that it did.
+    const std::string& prefix = m_source.zip().prefix();
+    const bool namedAfterFile = prefix == sourceStem || parseCheckpointFileName(prefix + ".pt").has_value();
+    out.prefix = namedAfterFile ? stemOf(name) : prefix;
     for (const OutputRecord& small : smallRecords) {
         if (small.name == "data/") {
             std::move(storages.begin(), storages.end(), std::back_inserter(out.records));

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/file_names.h"
 #include "core/plan/model_module.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -23,18 +22,6 @@ public:
     ArchiveComposer& composer() { return m_composer; }
     ModelParts& parts() { return m_parts; }
     void set(std::string key, NodeId value) { m_new.emplace(std::move(key), value); }
-
-    /// Tensors that are copied are cut where they begin and end, for digests.
-    void markTensors()
-    {
-        const auto context = m_context;
-        const uint32_t source = context->sourceIndex(context->source->rank0Model);
-        m_composer.setRecordCursor([context, source](uint32_t record) {
-            const ZipRecord& from = context->modelTemplate().zip().records()[record];
-            return markedRecordCursor(
-                source, record, from.payloadOffset, from.bytes, wholeRunsInRecord(*context, record));
-        });
-    }
 
     Result<OutputFile> finish(const std::string& name)
     {
@@ -64,7 +51,8 @@ private:
 
 } // namespace
 
-Result<OutputFile> composeFreshModel(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+Result<OutputFile> composeFreshModel(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
 {
     ModelFile file(context);
     PickleBuilder& builder = file.composer().builder();
@@ -79,11 +67,12 @@ Result<OutputFile> composeFreshModel(const std::shared_ptr<const ReshardContext>
     if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
         file.set("shared_params", builder.dict());
     else
-        file.markTensors();
-    return file.finish(stage == 3 ? zero3ModelFileName(rank, 0) : modelFileName(0));
+        markWholeTensors(file.composer(), context);
+    return file.finish(name);
 }
 
-Result<OutputFile> composeUniversalModel(const std::shared_ptr<const ReshardContext>& context, bool slim)
+Result<OutputFile> composeUniversalModel(
+    const std::shared_ptr<const ReshardContext>& context, bool slim, const std::string& name)
 {
     ModelFile file(context);
     PickleBuilder& builder = file.composer().builder();
@@ -93,8 +82,8 @@ Result<OutputFile> composeUniversalModel(const std::shared_ptr<const ReshardCont
     file.set("frozen_param_shapes", file.parts().frozenShapes());
     file.set("frozen_param_fragments", builder.none()); // whole, in the module
     if (!slim)
-        file.markTensors();
-    return file.finish(slim ? zero3ModelFileName(0, 0) : modelFileName(0));
+        markWholeTensors(file.composer(), context);
+    return file.finish(name);
 }
 
 } // namespace shardscope

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/file_names.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -10,11 +9,9 @@ namespace shardscope {
 
 namespace {
 
-/// Keys of a wrapper that follow from layout and stage; all others are carried.
-constexpr std::array<std::string_view, 14> kLayoutKeys{"zero_stage", "partition_count", "group_paddings",
-    "param_slice_mappings", "param_alignment_paddings", "base_optimizer_state", "base_optimizer_state_step",
-    "single_partition_of_fp32_groups", "optimizer_state_dict", "fp32_flat_groups", "ds_zero_partition_groups",
-    "param_groups", "groups_padding", "ds_version"};
+/// Keys of a wrapper that follow from the target, beside those that describe shards.
+constexpr std::array<std::string_view, 4> kTargetKeys{
+    "zero_stage", "partition_count", "param_groups", "ds_version"};
 /// Keys of the scaler, which BF16_Optimizer leaves out and every other wrapper must have.
 constexpr std::array<std::string_view, 3> kScalerKeys{"loss_scaler", "dynamic_loss_scale", "overflow"};
 
@@ -35,7 +32,7 @@ public:
     {
     }
 
-    Result<OutputFile> compose()
+    Result<OutputFile> compose(const std::string& name)
     {
         const NodeId root = m_builder.dict();
         set(root, "optimizer_state_dict", wrapper());
@@ -48,8 +45,7 @@ public:
                     m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));
             }
         }
-        return m_composer.finish(
-            root, optimFileName(m_rank, 0, m_source.precision == "bf16"), m_context->optimRecords);
+        return m_composer.finish(root, name, m_context->optimRecords);
     }
 
 private:
@@ -142,23 +138,11 @@ private:
                 numbers.push_back(m_builder.integer(static_cast<int64_t>(g)));
             for (size_t i = 0; m_zero3 && i < m_context->target.subGroupsOfGroup[g].size(); ++i)
                 numbers.push_back(m_builder.integer(m_context->target.subGroupsOfGroup[g][i]));
-            m_builder.append(groups, options(m_source.groups[g].options, m_builder.list(numbers)));
+            m_builder.append(groups, groupOptions(m_composer, m_source.groups[g].options, numbers));
         }
         const NodeId out = m_builder.dict();
         set(out, "state", states);
         set(out, "param_groups", groups);
-        return out;
-    }
-
-    NodeId options(NodeId old, NodeId numbers)
-    {
-        const NodeId out = m_builder.dict();
-        const auto items = mappingItems(m_graph, old);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            if (asString(m_graph, items[i]) != "params")
-                m_builder.setItem(out, m_composer.import(items[i]), m_composer.import(items[i + 1]));
-        }
-        set(out, "params", numbers); // where torch puts it: last
         return out;
     }
 
@@ -195,7 +179,8 @@ private:
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto key = asString(m_graph, items[i]);
             const bool known = key
-                && (std::find(kLayoutKeys.begin(), kLayoutKeys.end(), *key) != kLayoutKeys.end()
+                && (describesShards(*key)
+                    || std::find(kTargetKeys.begin(), kTargetKeys.end(), *key) != kTargetKeys.end()
                     || std::find(kScalerKeys.begin(), kScalerKeys.end(), *key) != kScalerKeys.end()
                     || *key == "clip_grad");
             if (!known)
@@ -214,9 +199,10 @@ private:
 
 } // namespace
 
-Result<OutputFile> composeFreshOptim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+Result<OutputFile> composeFreshOptim(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
 {
-    return FreshOptim(context, rank).compose();
+    return FreshOptim(context, rank).compose(name);
 }
 
 } // namespace shardscope

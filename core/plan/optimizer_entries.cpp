@@ -5,11 +5,17 @@
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
 namespace shardscope {
 
 namespace {
+
+constexpr std::array<std::string_view, 10> kShardKeys{"group_paddings", "groups_padding",
+    "param_slice_mappings", "param_alignment_paddings", "base_optimizer_state", "base_optimizer_state_step",
+    "single_partition_of_fp32_groups", "optimizer_state_dict", "fp32_flat_groups",
+    "ds_zero_partition_groups"};
 
 /// Scalars kept as tensors get a storage of their own per unit: stock's optimizers advance each one in place.
 NodeId scalarCopy(ArchiveComposer& composer, const ReshardContext& context, NodeId value)
@@ -139,6 +145,25 @@ int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t rank
         return 0;
     return static_cast<int64_t>(
         partition.partitionElements() * partition.ranks() - partition.payloadElements());
+}
+
+bool describesShards(std::string_view wrapperKey)
+{
+    return std::find(kShardKeys.begin(), kShardKeys.end(), wrapperKey) != kShardKeys.end();
+}
+
+NodeId groupOptions(ArchiveComposer& composer, NodeId options, std::span<const NodeId> numbers)
+{
+    const PickleGraph& graph = composer.graph();
+    PickleBuilder& builder = composer.builder();
+    const NodeId out = builder.dict();
+    const auto items = mappingItems(graph, options);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        if (asString(graph, items[i]) != "params")
+            builder.setItem(out, composer.import(items[i]), composer.import(items[i + 1]));
+    }
+    builder.setItem(out, builder.string("params"), builder.list(numbers));
+    return out;
 }
 
 NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context)

@@ -24,8 +24,14 @@ NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, u
 /// one.
 int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t rank);
 
-/// `param_alignment_paddings` of ZeRO-1/2: stock DeepSpeed compares this list with its own and refuses another one.
-/// kNoNode where parameters lie back to back: a source's zeros are right at every number of ranks.
+/// Whether a key of the wrapper describes the source's shards, so that it is not carried.
+bool describesShards(std::string_view wrapperKey);
+/// A param group's options with `numbers` as its `params`, last as torch has them.
+NodeId groupOptions(ArchiveComposer& composer, NodeId options, std::span<const NodeId> numbers);
+
+/// `param_alignment_paddings` of ZeRO-1/2: stock DeepSpeed compares this list with its own and refuses
+/// another one. kNoNode where parameters lie back to back: a source's zeros are right at every number of
+/// ranks.
 NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context);
 
 } // namespace shardscope

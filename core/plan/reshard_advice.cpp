@@ -13,15 +13,6 @@ namespace shardscope {
 
 namespace {
 
-NodeId configNode(const Checkpoint& source, std::initializer_list<std::string_view> path)
-{
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
-    NodeId node = lookup(graph, graph.root(), "ds_config");
-    for (const std::string_view key : path)
-        node = node == kNoNode ? kNoNode : lookup(graph, node, key);
-    return node;
-}
-
 std::optional<uint64_t> configCount(const Checkpoint& source, std::string_view key)
 {
     const NodeId node = configNode(source, {key});
@@ -102,8 +93,9 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
     }
     out.emplace_back("zero_optimization.stage", "1 or 2");
     out.emplace_back("zero_optimization.round_robin_gradients",
-        targetRoundRobin(source, target) ? std::string("True")
-                          : configText(source, {"zero_optimization", "round_robin_gradients"}));
+        targetRoundRobin(source, target)
+            ? std::string("True")
+            : configText(source, {"zero_optimization", "round_robin_gradients"}));
     out.emplace_back("zero_optimization.parameter_alignment",
         configText(source, {"zero_optimization", "parameter_alignment"}));
     return out;

@@ -218,6 +218,16 @@ std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, uint32_t
     return runs;
 }
 
+void markWholeTensors(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context)
+{
+    const uint32_t source = context->sourceIndex(context->source->rank0Model);
+    composer.setRecordCursor([context, source](uint32_t record) {
+        const ZipRecord& from = context->modelTemplate().zip().records()[record];
+        return markedRecordCursor(
+            source, record, from.payloadOffset, from.bytes, wholeRunsInRecord(*context, record));
+    });
+}
+
 NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
     uint32_t unit, uint32_t state, uint32_t rank, bool requiresGrad)
 {

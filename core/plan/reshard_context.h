@@ -51,28 +51,38 @@ struct ReshardContext {
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
     ReshardTarget target, uint64_t subGroupSize, bool fresh, JobContext& job);
 
-/// The four kinds of files that follow the source's own. `rank` is the target rank.
-Result<OutputFile> composeZero12Optim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank);
-Result<OutputFile> composeZero12Model(const std::shared_ptr<const ReshardContext>& context);
-Result<OutputFile> composeZero3Optim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank);
-Result<OutputFile> composeZero3Model(const std::shared_ptr<const ReshardContext>& context, uint32_t rank);
+/// The four kinds of files that follow the source's own. `rank` is the target rank, `name` the file's.
+Result<OutputFile> composeZero12Optim(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+Result<OutputFile> composeZero12Model(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name);
+Result<OutputFile> composeZero3Optim(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+Result<OutputFile> composeZero3Model(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
 
 /// The same made from the model alone, for another stage or form than the source's.
-Result<OutputFile> composeFreshOptim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank);
-Result<OutputFile> composeFreshModel(const std::shared_ptr<const ReshardContext>& context, uint32_t rank);
+Result<OutputFile> composeFreshOptim(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+Result<OutputFile> composeFreshModel(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
 
 /// The files of a universal folder (deepspeed/checkpoint/ds_to_universal.py), in the form that all stages
-/// load. `param` is a position in the target unit's parameters.
-Result<OutputFile> composeUniversalState(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t unit, uint32_t param, uint32_t state);
+/// load.
+Result<OutputFile> composeUniversalState(const std::shared_ptr<const ReshardContext>& context, uint32_t unit,
+    uint32_t param, uint32_t state, const std::string& name);
 Result<OutputFile> composeUniversalStep(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t unit, uint32_t param);
-Result<OutputFile> composeUniversalOptim(const std::shared_ptr<const ReshardContext>& context);
+    const std::shared_ptr<const ReshardContext>& context, uint32_t unit, const std::string& name);
+Result<OutputFile> composeUniversalOptim(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name);
 /// `slim`: for stage 3, which reads the counters only.
-Result<OutputFile> composeUniversalModel(const std::shared_ptr<const ReshardContext>& context, bool slim);
+Result<OutputFile> composeUniversalModel(
+    const std::shared_ptr<const ReshardContext>& context, bool slim, const std::string& name);
 
 /// Where the whole tensors of rank 0's model file lie in one of its records, ascending, for digests.
 std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, uint32_t record);
+/// Cuts what a composer of the model file copies where whole tensors begin and end, for digests.
+void markWholeTensors(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context);
 
 /// A new tensor that holds one state of one target unit on one rank.
 NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,

@@ -20,17 +20,26 @@ bool isPlainTag(const std::string& tag)
 
 std::optional<uint64_t> configuredSubGroupSize(const Checkpoint& source)
 {
-    if (!source.isReadable(source.rank0Model))
-        return std::nullopt;
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
-    const NodeId zero = lookup(graph, lookup(graph, graph.root(), "ds_config"), "zero_optimization");
-    const auto size = asNumber(graph, lookup(graph, zero, "sub_group_size"));
+    const NodeId node = configNode(source, {"zero_optimization", "sub_group_size"});
+    const auto size
+        = node == kNoNode ? std::nullopt : asNumber(source.file(source.rank0Model).content->pickle(), node);
     if (!size || !(*size >= 1) || !(*size < 9e18))
         return std::nullopt;
     return static_cast<uint64_t>(*size);
 }
 
 } // namespace
+
+NodeId configNode(const Checkpoint& source, std::initializer_list<std::string_view> path)
+{
+    if (!source.isReadable(source.rank0Model))
+        return kNoNode;
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    NodeId node = lookup(graph, graph.root(), "ds_config");
+    for (const std::string_view key : path)
+        node = node == kNoNode ? kNoNode : lookup(graph, node, key);
+    return node;
+}
 
 Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
 {
@@ -59,7 +68,8 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
     if (options.form == TargetForm::Universal)
         return CheckpointKind::Universal;
     if (!options.stage && source.kind == CheckpointKind::Universal && source.zeroStage == 0)
-        return fail(ErrorCode::Usage, "the universal checkpoint does not tell the ZeRO stage it was made from",
+        return fail(ErrorCode::Usage,
+            "the universal checkpoint does not tell the ZeRO stage it was made from",
             source.tagFolder.string(), "name the stage of the new run with --stage 1, 2 or 3");
     const int stage = options.stage.value_or(source.zeroStage);
     const bool sameStage = source.kind != CheckpointKind::Universal && stage == source.zeroStage;
@@ -98,11 +108,9 @@ bool targetRoundRobin(const Checkpoint& source, CheckpointKind target)
         return false;
     if (source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2)
         return source.roundRobin;
-    if (!source.isReadable(source.rank0Model))
-        return false;
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
-    const NodeId zero = lookup(graph, lookup(graph, graph.root(), "ds_config"), "zero_optimization");
-    return asBool(graph, lookup(graph, zero, "round_robin_gradients")).value_or(false);
+    const NodeId option = configNode(source, {"zero_optimization", "round_robin_gradients"});
+    return option != kNoNode
+        && asBool(source.file(source.rank0Model).content->pickle(), option).value_or(false);
 }
 
 std::string targetTag(const Checkpoint& source, const ReshardOptions& options)

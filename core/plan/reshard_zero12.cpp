@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_context.h"
 
-#include "core/checkpoint/file_names.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -23,7 +22,7 @@ public:
     {
     }
 
-    Result<OutputFile> compose()
+    Result<OutputFile> compose(const std::string& name)
     {
         replaceMasters();
         replaceStates();
@@ -33,9 +32,7 @@ public:
             "group_paddings", [this](uint32_t g) { return groupPadding(*m_context, g, m_rank); }, false);
         replaceAlignmentPaddings();
         replaceMappings();
-        const std::string sourceName = m_source.file(m_source.rank0Optim).name;
-        const bool bf16 = sourceName.starts_with("bf16_");
-        return m_composer.finish(optimFileName(m_rank, 0, bf16), m_context->optimRecords);
+        return m_composer.finish(name, m_context->optimRecords);
     }
 
 private:
@@ -133,27 +130,23 @@ void replaceShapes(ArchiveComposer& composer, const ReshardContext& context)
 
 } // namespace
 
-Result<OutputFile> composeZero12Optim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+Result<OutputFile> composeZero12Optim(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
 {
-    return Zero12Optim(context, rank).compose();
+    return Zero12Optim(context, rank).compose(name);
 }
 
-Result<OutputFile> composeZero12Model(const std::shared_ptr<const ReshardContext>& context)
+Result<OutputFile> composeZero12Model(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name)
 {
-    const Checkpoint& source = *context->source;
-    const uint32_t sourceIndex = context->sourceIndex(source.rank0Model);
-    ArchiveComposer composer(context->modelTemplate(), sourceIndex);
+    ArchiveComposer composer(context->modelTemplate(), context->sourceIndex(context->source->rank0Model));
     const PickleGraph& graph = composer.graph();
     const NodeId world = lookup(graph, graph.root(), "dp_world_size");
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
     replaceShapes(composer, *context);
-    composer.setRecordCursor([context, sourceIndex](uint32_t record) {
-        const ZipRecord& from = context->modelTemplate().zip().records()[record];
-        return markedRecordCursor(
-            sourceIndex, record, from.payloadOffset, from.bytes, wholeRunsInRecord(*context, record));
-    });
-    return composer.finish(source.file(source.rank0Model).name, context->modelRecords);
+    markWholeTensors(composer, context);
+    return composer.finish(name, context->modelRecords);
 }
 
 } // namespace shardscope

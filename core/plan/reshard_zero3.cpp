@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_context.h"
 
-#include "core/checkpoint/file_names.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -28,7 +27,7 @@ public:
     {
     }
 
-    Result<OutputFile> compose()
+    Result<OutputFile> compose(const std::string& name)
     {
         PickleBuilder& builder = m_composer.builder();
         if (const NodeId count = lookup(m_graph, m_wrapper, "partition_count"); count != kNoNode)
@@ -36,8 +35,7 @@ public:
         replaceMasters();
         replaceStates();
         replaceGroupLists();
-        const bool bf16 = m_source.file(m_source.rank0Optim).name.starts_with("bf16_");
-        return m_composer.finish(optimFileName(m_rank, 0, bf16), m_context->optimRecords);
+        return m_composer.finish(name, m_context->optimRecords);
     }
 
 private:
@@ -114,7 +112,7 @@ public:
     {
     }
 
-    Result<OutputFile> compose()
+    Result<OutputFile> compose(const std::string& name)
     {
         PickleBuilder& builder = m_composer.builder();
         m_composer.substitute(
@@ -126,8 +124,8 @@ public:
         if (m_rank > 0 && shared != kNoNode && isMapping(m_graph, shared))
             m_composer.substitute(shared, builder.dict());
         if (m_rank == 0)
-            markBuffers();
-        return m_composer.finish(zero3ModelFileName(m_rank, 0), m_context->modelRecords);
+            markWholeTensors(m_composer, m_context); // buffers: the first file's stand for all in digests
+        return m_composer.finish(name, m_context->modelRecords);
     }
 
 private:
@@ -186,18 +184,6 @@ private:
         }
     }
 
-    /// Buffers are repeated in every file; the first file's copies stand for the tensor in digests.
-    void markBuffers()
-    {
-        const auto context = m_context;
-        const uint32_t sourceIndex = context->sourceIndex(m_source.rank0Model);
-        m_composer.setRecordCursor([context, sourceIndex](uint32_t record) {
-            const ZipRecord& from = context->modelTemplate().zip().records()[record];
-            return markedRecordCursor(
-                sourceIndex, record, from.payloadOffset, from.bytes, wholeRunsInRecord(*context, record));
-        });
-    }
-
     std::shared_ptr<const ReshardContext> m_context;
     const Checkpoint& m_source;
     uint32_t m_rank;
@@ -207,14 +193,16 @@ private:
 
 } // namespace
 
-Result<OutputFile> composeZero3Optim(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+Result<OutputFile> composeZero3Optim(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
 {
-    return Zero3Optim(context, rank).compose();
+    return Zero3Optim(context, rank).compose(name);
 }
 
-Result<OutputFile> composeZero3Model(const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+Result<OutputFile> composeZero3Model(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
 {
-    return Zero3Model(context, rank).compose();
+    return Zero3Model(context, rank).compose(name);
 }
 
 } // namespace shardscope

@@ -50,43 +50,15 @@ private:
     size_t m_run = 0;
 };
 
-const UnitState* stateOf(const FlatUnit& unit, std::string_view name)
-{
-    const auto found = std::find_if(
-        unit.states.begin(), unit.states.end(), [&](const UnitState& state) { return state.name == name; });
-    return found == unit.states.end() ? nullptr : &*found;
-}
-
-/// Elements of a source state that lie back to back in one record.
-struct SourceRun {
-    FileId file = kNoFile;
-    uint32_t record = 0;
-    uint64_t byteOffset = 0; ///< from the start of the file
-    uint64_t elements = 0;
-    DType dtype = DType::Unknown;
-};
-
 /// The run that begins with `element`, of a state that is there.
-SourceRun sourceRunAt(const Checkpoint& source, ParamId id, std::string_view name, uint64_t element)
+Fragment fragmentAt(const Checkpoint& source, ParamId param, std::string_view state, uint64_t element)
 {
-    const Parameter& param = source.params[index(id)];
-    const FlatUnit* unit = source.unitOf(id);
-    if (const UnitState* state = unit == nullptr ? nullptr : stateOf(*unit, name)) {
-        const FlatPartition::Position position = unit->partition.positionOf(param.indexInUnit, element);
-        FlatPiece piece = *unit->partition.pieceAt(position.rank, position.flatOffset);
-        const uint64_t elements = piece.paramOffset + piece.elements - element;
-        piece.flatOffset = position.flatOffset;
-        piece.paramOffset = element;
-        const auto [run, offset] = state->placeOf(piece);
-        return {
-            run.file, run.record, run.byteOffset + offset * itemSize(state->dtype), elements, state->dtype};
-    }
-    SourceRun out;
-    const auto whole = findState(source, id, name);
-    if (!whole)
+    Fragment out;
+    const auto found = findState(source, param, state);
+    if (!found)
         return out; // planners ask for states that are there
-    forEachFragmentOf(source, *whole, element, param.elements, [&](const Fragment& fragment) {
-        out = {fragment.file, fragment.record, fragment.byteOffset, fragment.elements, whole->dtype};
+    forEachFragmentOf(source, *found, element, found->elements, [&](const Fragment& fragment) {
+        out = fragment;
         return false;
     });
     return out;
@@ -141,7 +113,7 @@ private:
     {
         const ParamId id = m_target->unit->params[m_piece.param];
         const uint64_t element = m_piece.paramOffset + m_pieceDone;
-        const SourceRun from = sourceRunAt(*m_target->source, id, m_target->state, element);
+        const Fragment from = fragmentAt(*m_target->source, id, m_target->state, element);
         const uint64_t elements = std::min(from.elements, m_piece.elements - m_pieceDone);
         const DType output = m_target->castTo == DType::Unknown ? from.dtype : m_target->castTo;
         segment = Segment{(*m_target->sourceOfFile)[index(from.file)], from.record, from.byteOffset,
@@ -173,11 +145,8 @@ std::function<std::unique_ptr<SegmentCursor>()> markedRecordCursor(
 
 std::optional<DType> sourceType(const Checkpoint& source, ParamId param, std::string_view state)
 {
-    const FlatUnit* unit = source.unitOf(param);
-    if (const UnitState* found = unit == nullptr ? nullptr : stateOf(*unit, state))
-        return found->dtype;
-    const auto whole = findState(source, param, state);
-    return whole ? std::optional(whole->dtype) : std::nullopt;
+    const auto found = findState(source, param, state);
+    return found ? std::optional(found->dtype) : std::nullopt;
 }
 
 std::function<std::unique_ptr<SegmentCursor>()> flatCursor(FlatTarget target)

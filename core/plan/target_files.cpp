@@ -2,7 +2,9 @@
 #include "core/plan/target_files.h"
 
 #include "core/checkpoint/file_names.h"
+#include "core/plan/reshard_options.h"
 #include "core/plan/universal_names.h"
+#include "core/torchfile/pickle_values.h"
 
 namespace shardscope {
 
@@ -21,6 +23,17 @@ void addParameterFolders(const ReshardContext& context, std::vector<TargetFile>&
                 out.push_back({Kind::Step, 0, u, param, 0});
         }
     }
+}
+
+/// The prefix says that the engine ran in bf16, which a model in bfloat16 does not. A universal folder has
+/// lost it; its configuration has not.
+bool hasBf16Prefix(const Checkpoint& source)
+{
+    if (source.kind != CheckpointKind::Universal)
+        return source.file(source.rank0Optim).name.starts_with("bf16_");
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const NodeId enabled = configNode(source, {"bf16", "enabled"});
+    return enabled == kNoNode ? source.precision == "bf16" : asBool(graph, enabled).value_or(false);
 }
 
 } // namespace
@@ -52,10 +65,7 @@ std::string nameOf(const ReshardContext& context, const TargetFile& file)
     case Kind::SlimModel:
         return zero3ModelFileName(0, 0);
     case Kind::Optim:
-        return universal ? universalOptimName()
-                         : optimFileName(file.rank, 0,
-                             context.fresh ? source.precision == "bf16"
-                                           : source.file(source.rank0Optim).name.starts_with("bf16_"));
+        return universal ? universalOptimName() : optimFileName(file.rank, 0, hasBf16Prefix(source));
     case Kind::State:
     case Kind::Step:
         break;
@@ -67,27 +77,29 @@ std::string nameOf(const ReshardContext& context, const TargetFile& file)
 
 Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context, const TargetFile& file)
 {
+    const std::string name = nameOf(*context, file);
     const bool zero3 = context->target.kind == CheckpointKind::Zero3;
     const bool universal = context->target.kind == CheckpointKind::Universal;
     switch (file.kind) {
     case Kind::Model:
         if (universal)
-            return composeUniversalModel(context, false);
+            return composeUniversalModel(context, false, name);
         if (context->fresh)
-            return composeFreshModel(context, file.rank);
-        return zero3 ? composeZero3Model(context, file.rank) : composeZero12Model(context);
+            return composeFreshModel(context, file.rank, name);
+        return zero3 ? composeZero3Model(context, file.rank, name) : composeZero12Model(context, name);
     case Kind::SlimModel:
-        return composeUniversalModel(context, true);
+        return composeUniversalModel(context, true, name);
     case Kind::Optim:
         if (universal)
-            return composeUniversalOptim(context);
+            return composeUniversalOptim(context, name);
         if (context->fresh)
-            return composeFreshOptim(context, file.rank);
-        return zero3 ? composeZero3Optim(context, file.rank) : composeZero12Optim(context, file.rank);
+            return composeFreshOptim(context, file.rank, name);
+        return zero3 ? composeZero3Optim(context, file.rank, name)
+                     : composeZero12Optim(context, file.rank, name);
     case Kind::State:
-        return composeUniversalState(context, file.unit, file.param, file.state);
+        return composeUniversalState(context, file.unit, file.param, file.state, name);
     case Kind::Step:
-        return composeUniversalStep(context, file.unit, file.param);
+        return composeUniversalStep(context, file.unit, name);
     }
     return fail(ErrorCode::Internal, "unknown file kind");
 }

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/optimizer_entries.h"
-#include "core/plan/universal_names.h"
 #include "core/torchfile/pickle_values.h"
 
-#include <algorithm>
 #include <array>
 
 namespace shardscope {
 
 namespace {
-
-/// Keys of a wrapper that describe shards; all others are carried.
-constexpr std::array<std::string_view, 10> kShardKeys{"group_paddings", "groups_padding",
-    "param_slice_mappings", "param_alignment_paddings", "base_optimizer_state", "base_optimizer_state_step",
-    "single_partition_of_fp32_groups", "optimizer_state_dict", "fp32_flat_groups",
-    "ds_zero_partition_groups"};
 
 /// Writes zero/optimizer_state.pt. Stages 1 and 2 take scaler and `param_groups` from its top level
 /// (runtime/base_optimizer.py), stage 3 the nested `optimizer_state_dict` (runtime/zero/stage3.py).
@@ -30,15 +22,14 @@ public:
     {
     }
 
-    Result<OutputFile> compose()
+    Result<OutputFile> compose(const std::string& name)
     {
         const NodeId root = m_builder.dict();
         const auto items = mappingItems(m_graph, m_source.optimWrapper);
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto key = asString(m_graph, items[i]);
-            const bool known = key
-                && (*key == "param_groups" || *key == "ds_version"
-                    || std::find(kShardKeys.begin(), kShardKeys.end(), *key) != kShardKeys.end());
+            const bool known
+                = key && (*key == "param_groups" || *key == "ds_version" || describesShards(*key));
             if (!known)
                 m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));
         }
@@ -49,7 +40,7 @@ public:
         set(nested, "state", firstStep());
         set(nested, "param_groups", groups);
         set(root, "optimizer_state_dict", nested);
-        return m_composer.finish(root, universalOptimName(), m_context->optimRecords);
+        return m_composer.finish(root, name, m_context->optimRecords);
     }
 
 private:
@@ -61,16 +52,10 @@ private:
     NodeId paramGroups()
     {
         const NodeId groups = m_builder.list();
-        for (size_t g = 0; g < m_source.groups.size(); ++g) {
-            const NodeId options = m_builder.dict();
-            const auto items = mappingItems(m_graph, m_source.groups[g].options);
-            for (size_t i = 0; i + 1 < items.size(); i += 2) {
-                if (asString(m_graph, items[i]) != "params")
-                    m_builder.setItem(options, m_composer.import(items[i]), m_composer.import(items[i + 1]));
-            }
-            set(options, "params", m_builder.list(std::array{m_builder.integer(static_cast<int64_t>(g))}));
-            m_builder.append(groups, options);
-        }
+        for (size_t g = 0; g < m_source.groups.size(); ++g)
+            m_builder.append(groups,
+                groupOptions(m_composer, m_source.groups[g].options,
+                    std::array{m_builder.integer(static_cast<int64_t>(g))}));
         return groups;
     }
 
@@ -103,8 +88,8 @@ ArchiveComposer formOnly(const ReshardContext& context)
 
 } // namespace
 
-Result<OutputFile> composeUniversalState(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t unit, uint32_t param, uint32_t state)
+Result<OutputFile> composeUniversalState(const std::shared_ptr<const ReshardContext>& context, uint32_t unit,
+    uint32_t param, uint32_t state, const std::string& name)
 {
     const FlatUnit& of = *context->target.units[unit];
     const ParamId id = of.params[param];
@@ -116,25 +101,21 @@ Result<OutputFile> composeUniversalState(
         wholeTensor(composer, context, id, of.states[state].name, of.states[state].dtype,
             context->tensorOf(id, state), state == 0));
     builder.setItem(root, builder.string("cat_dim"), builder.integer(0));
-    return composer.finish(root,
-        universalStateName(context->source->params[index(id)].name, of.states[state].name),
-        context->optimRecords);
+    return composer.finish(root, name, context->optimRecords);
 }
 
 Result<OutputFile> composeUniversalStep(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t unit, uint32_t param)
+    const std::shared_ptr<const ReshardContext>& context, uint32_t unit, const std::string& name)
 {
-    const FlatUnit& of = *context->target.units[unit];
     ArchiveComposer composer = formOnly(*context);
-    const NodeId root = stepValue(composer, of);
-    return composer.finish(root,
-        universalStateName(context->source->params[index(of.params[param])].name, "step"),
-        context->optimRecords);
+    const NodeId root = stepValue(composer, *context->target.units[unit]);
+    return composer.finish(root, name, context->optimRecords);
 }
 
-Result<OutputFile> composeUniversalOptim(const std::shared_ptr<const ReshardContext>& context)
+Result<OutputFile> composeUniversalOptim(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name)
 {
-    return UniversalOptim(context).compose();
+    return UniversalOptim(context).compose(name);
 }
 
 } // namespace shardscope

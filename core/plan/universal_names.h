@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/base/result.h"
+#include "core/checkpoint/universal.h"
 
 #include <string>
 #include <string_view>
@@ -12,11 +12,11 @@ namespace shardscope {
 /// folder's, verbatim.
 inline std::string universalOptimName()
 {
-    return "zero/optimizer_state.pt";
+    return std::string(kUniversalOptimizer);
 }
 inline std::string universalStateName(std::string_view param, std::string_view state)
 {
-    return "zero/" + std::string(param) + "/" + std::string(state) + ".pt";
+    return std::string(kUniversalFolder) + "/" + std::string(param) + "/" + std::string(state) + ".pt";
 }
 
 /// Refused for a name that no folder can have: empty, ".", "..", longer than 255 bytes, with '/' or NUL; and

@@ -119,7 +119,7 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
         ReshardDialog* dialog = ui.window().showReshardDialog();
         QVERIFY(dialog != nullptr);
-        auto* form = dialog->findChild<QComboBox*>(u"reshardForm_kind"_s);
+        auto* form = dialog->findChild<QComboBox*>(u"reshardKind"_s);
         form->setCurrentIndex(form->findData(stage));
         QCOMPARE(dialog->findChild<QSpinBox*>(u"reshardRanks"_s)->isEnabled(), stage != 0);
         QCOMPARE(dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->isVisible(), stage == 3);

@@ -62,7 +62,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_latest->setChecked(true);
     m_force->setObjectName(u"reshardForce"_s);
 
-    m_form->setObjectName(u"reshardForm_kind"_s);
+    m_form->setObjectName(u"reshardKind"_s);
     m_form->setAccessibleName(tr("ZeRO stage or form of the result"));
     fillForms();
 
@@ -136,6 +136,11 @@ int ReshardForm::stage() const
     return m_form->currentData().toInt();
 }
 
+bool ReshardForm::changesStage() const
+{
+    return m_source->kind == CheckpointKind::Universal || stage() != m_source->zeroStage;
+}
+
 void ReshardForm::onFormChosen()
 {
     m_rows->setRowVisible(m_subGroup, stage() == 3);
@@ -162,8 +167,7 @@ QString ReshardForm::suggestedTarget() const
         run.filename().empty() ? std::string("checkpoint") : run.filename().native());
     if (stage() == kUniversal)
         return m_parentFolder % u'/' % name % u"-universal"_s;
-    const bool sameStage = m_source->kind != CheckpointKind::Universal && stage() == m_source->zeroStage;
-    const QString change = sameStage ? QString() : u"-zero"_s % QString::number(stage());
+    const QString change = changesStage() ? u"-zero"_s % QString::number(stage()) : QString();
     return m_parentFolder % u'/' % name % change % u"-dp"_s % QString::number(m_ranks->value());
 }
 
@@ -219,8 +223,7 @@ std::optional<ReshardWish> ReshardForm::wish() const
         wish.options.form = TargetForm::Universal;
     } else {
         wish.options.worldSize = static_cast<uint32_t>(m_ranks->value());
-        const bool sameStage = m_source->kind != CheckpointKind::Universal && stage() == m_source->zeroStage;
-        if (!sameStage)
+        if (changesStage())
             wish.options.stage = stage();
     }
     wish.options.tagOut = m_tag->text().trimmed().toStdString();

@@ -39,6 +39,7 @@ private:
     void suggestTag();
     /// The stage that is chosen; 0 for a universal folder.
     [[nodiscard]] int stage() const;
+    [[nodiscard]] bool changesStage() const;
     [[nodiscard]] bool readSubGroupSize(std::optional<uint64_t>& size) const;
 
     CheckpointPtr m_source;

@@ -130,3 +130,24 @@ TEST_CASE("ZeRO-3 targets take the sub-group size that is asked for, or the conf
     REQUIRE(!zero.has_value());
     CHECK(zero.error().code == ErrorCode::Unsupported);
 }
+
+TEST_CASE("the bf16 prefix says how the engine ran, not in what the model is")
+{
+    // A model that was cast to bfloat16 by hand: its optimizer files have no prefix.
+    const TemporaryFolder folder;
+    const io::Path run = folder.path() / "run";
+    std::filesystem::copy(planSample("zero2-w2"), run, std::filesystem::copy_options::recursive);
+    const CheckpointPtr before = openForPlan(run);
+    for (const FileId id : before->optimFiles) {
+        const io::Path path = before->file(id).path;
+        std::filesystem::rename(path, path.parent_path() / path.filename().string().substr(5));
+    }
+    const CheckpointPtr source = openForPlan(run);
+    REQUIRE(source->precision == "bf16");
+    REQUIRE(source->file(source->rank0Optim).name == "zero_pp_rank_0_mp_rank_00_optim_states.pt");
+    for (const int stage : {1, 3}) {
+        const auto made
+            = rewrite(source, {.worldSize = 2, .stage = stage}, folder.path() / std::to_string(stage));
+        CHECK(made->file(made->rank0Optim).name == "zero_pp_rank_0_mp_rank_00_optim_states.pt");
+    }
+}
