@@ -40,15 +40,21 @@ Status checkDestination(io::FileSystem& files, const ExecuteOptions& options, co
     return {};
 }
 
-/// Degrees that this build keeps at 1.
+/// Degrees that this build keeps as they are.
 Status checkTarget(const Arguments& arguments, const Checkpoint& source)
 {
-    for (const char* const option : {"--tp", "--pp", "--ep"}) {
-        if (arguments.count(option).value_or(1) != 1)
+    const ParallelDegrees& degrees = source.parallel;
+    struct Degree {
+        const char* option;
+        uint32_t now;
+    };
+    for (const auto& [option, now] :
+        {Degree{"--tp", degrees.tp}, Degree{"--pp", degrees.pp}, Degree{"--ep", degrees.ep}}) {
+        if (arguments.count(option).value_or(now) != now)
             return fail(ErrorCode::Unsupported,
                 std::string(option) + " " + arguments.text(option)
-                    + ": this build reshards data parallelism only",
-                checkpointFolder(source), "leave it out, or give 1");
+                    + ": this build changes the number of data-parallel ranks only",
+                checkpointFolder(source), "leave it out, or give " + std::to_string(now));
     }
     return {};
 }

@@ -93,6 +93,36 @@ UnitState::Place UnitState::placeOf(const FlatPiece& piece) const
     return piece.rank < perRank.size() ? Place{perRank[piece.rank], piece.flatOffset} : Place{};
 }
 
+std::optional<uint32_t> FlatUnit::partitionRankOf(uint32_t dpRank) const
+{
+    if (dpRank < firstRank || (dpRank - firstRank) % rankStride != 0)
+        return std::nullopt;
+    const uint32_t rank = (dpRank - firstRank) / rankStride;
+    return rank < partition.ranks() ? std::optional(rank) : std::nullopt;
+}
+
+RankCoordinate Checkpoint::rankOf(const FlatUnit& unit, uint32_t partitionRank) const
+{
+    const RankCoordinate& of = partOf(unit).place;
+    return {unit.dpRankOf(partitionRank), of.tp, of.pp};
+}
+
+std::optional<uint32_t> Checkpoint::shareOf(const FlatUnit& unit, const RankCoordinate& rank) const
+{
+    const RankCoordinate& of = partOf(unit).place;
+    return rank.tp == of.tp && rank.pp == of.pp ? unit.partitionRankOf(rank.dp) : std::nullopt;
+}
+
+std::vector<UnitId> Checkpoint::unitsOn(const RankCoordinate& rank) const
+{
+    std::vector<UnitId> out;
+    for (uint32_t i = 0; i < units.size(); ++i) {
+        if (units[i].isFlat() && shareOf(units[i], rank))
+            out.push_back(UnitId{i});
+    }
+    return out;
+}
+
 const WholeTensor* Checkpoint::wholeOf(ParamId param) const
 {
     const auto found = std::lower_bound(whole.begin(), whole.end(), param,

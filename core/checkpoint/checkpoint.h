@@ -39,6 +39,8 @@ struct ParallelDegrees {
     uint32_t tp = 1;
     uint32_t pp = 1;
     uint32_t ep = 1;
+
+    [[nodiscard]] uint32_t ranks() const { return dp * tp * pp; } ///< all: torch's WORLD_SIZE
 };
 
 struct RankCoordinate {
@@ -112,7 +114,8 @@ struct UnitState {
     std::string name;
     DType dtype = DType::Float32;
     bool lean = false; ///< stored without padding (ZeRO-1/2 fp32 masters)
-    /// Index = dp rank. Whole units: one entry that stands for all (no record), present when any part is.
+    /// Index = rank in the unit's partition, which is the dp rank but for experts. Whole units: one entry that
+    /// stands for all (no record), present when any part is.
     std::vector<StoredRun> perRank;
     /// Whole units only: where each parameter's own tensor lies, by position in FlatUnit::params.
     std::vector<StoredRun> perParam;
@@ -148,6 +151,18 @@ struct FlatUnit {
     /// rank 0's optimizer state entry for this unit (mapping node in the rank-0 optimizer file), kNoNode when
     /// absent
     NodeId stateNode = kNoNode;
+    uint32_t part = 0; ///< index into Checkpoint::parts, where there are any
+    /// The data-parallel ranks that share its partition: firstRank, firstRank + rankStride, … All of them but
+    /// for experts, of which every expert-parallel rank has others.
+    uint32_t firstRank = 0;
+    uint32_t rankStride = 1;
+
+    [[nodiscard]] uint32_t dpRankOf(uint32_t partitionRank) const
+    {
+        return firstRank + partitionRank * rankStride;
+    }
+    /// The place of a data-parallel rank in the partition; nothing when it has no share.
+    [[nodiscard]] std::optional<uint32_t> partitionRankOf(uint32_t dpRank) const;
 
     /// Whether ranks hold flat buffers of it that carry a number, so that flat addresses lead into it.
     [[nodiscard]] bool isFlat() const { return kind == UnitKind::Group || kind == UnitKind::SubGroup; }
@@ -182,7 +197,15 @@ struct StepCounters {
 ///
 /// The logical model: parameters × states, per param group, with every scalar. A state element is found
 /// through Parameter::unit → FlatUnit::partition → UnitState::perRank, or through `whole`. Thread-safe.
+///
+/// Tensor slices and pipeline stages are parts of it: each is a Checkpoint of its own, with the parameters,
+/// param groups and optimizer files of one model-parallel rank (`mp_rank_MM`). The whole has the parameters and
+/// units of all parts, in their order; where several have one of the same name, each says whose it is behind a
+/// colon ("norm.weight:tp1"). FileIds mean the same file in all of them.
 struct Checkpoint {
+    std::vector<std::shared_ptr<const Checkpoint>> parts; ///< empty where one model-parallel rank is all
+    uint32_t modelRank = 0; ///< of a part: MM in the names of its files
+    RankCoordinate place; ///< of a part: its tp and pp
     io::Path runFolder; ///< holds `latest` and the tags; equals tagFolder's parent
     io::Path tagFolder;
     std::string tag;
@@ -218,8 +241,8 @@ struct Checkpoint {
     FileId rank0Optim = kNoFile; ///< universal: zero/optimizer_state.pt
     /// In rank 0's optimizer file: the mapping that holds `loss_scaler` and the like.
     NodeId optimWrapper = kNoNode;
-    std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile where missing
-    std::vector<FileId> modelFiles; ///< ZeRO-3: index = dp rank; else one entry
+    std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile where missing. Of the first part
+    std::vector<FileId> modelFiles; ///< ZeRO-3: index = dp rank; else one entry. Of the first part
 
     std::vector<Parameter> params;
     std::vector<FlatUnit> units;
@@ -232,6 +255,17 @@ struct Checkpoint {
     [[nodiscard]] std::optional<ParamId> findParam(std::string_view name) const;
     [[nodiscard]] const FlatUnit* unitOf(ParamId param) const;
     [[nodiscard]] const CheckpointFile& file(FileId id) const { return files[index(id)]; }
+    /// The part that a unit belongs to: the checkpoint itself where it has no parts.
+    [[nodiscard]] const Checkpoint& partOf(const FlatUnit& unit) const
+    {
+        return parts.empty() ? *this : *parts[unit.part];
+    }
+    /// Who holds one rank's share of a unit's partition.
+    [[nodiscard]] RankCoordinate rankOf(const FlatUnit& unit, uint32_t partitionRank) const;
+    /// The flat units of which a rank holds a share, in the order of their numbers on disk.
+    [[nodiscard]] std::vector<UnitId> unitsOn(const RankCoordinate& rank) const;
+    /// The rank's place in a unit's partition; nothing when it has no share.
+    [[nodiscard]] std::optional<uint32_t> shareOf(const FlatUnit& unit, const RankCoordinate& rank) const;
     /// Whether the file is there and was understood: its status is Ok.
     [[nodiscard]] bool isReadable(FileId id) const;
     /// Names of all states in the checkpoint, in order of first use, "weight" last: "fp32", "exp_avg", …, "weight".

@@ -51,23 +51,44 @@ bool parseModelName(std::string_view name, CheckpointFileName& out)
     return cursor.takeText("mp_rank_") && cursor.takeNumber(out.mp) && cursor.rest() == "_model_states.pt";
 }
 
-bool parseExpertOrLayerName(std::string_view name, CheckpointFileName& out)
+/// expp_rank_P_mp_rank_MM_optim_states.pt, and expert_X_… of releases that had one MoE layer.
+bool parseOldExpertName(std::string_view name, CheckpointFileName& out)
 {
-    uint32_t ignored = 0;
-    TextCursor expertGroup(name);
-    if (expertGroup.takeText("expp_rank_") && expertGroup.takeNumber(ignored)) {
-        out.role = FileRole::ExpertStates;
-        return name.ends_with("_optim_states.pt");
-    }
-    TextCursor oldExpert(name);
-    if (oldExpert.takeText("expert_") && oldExpert.takeNumber(ignored)) {
-        out.role = FileRole::ExpertStates;
-        return name.ends_with("_model_states.pt");
-    }
-    TextCursor layer(name);
-    if (!layer.takeText("layer_") || !layer.takeNumber(ignored))
+    TextCursor cursor(name);
+    uint32_t number = 0;
+    out.role = FileRole::ExpertStates;
+    if (cursor.takeText("expp_rank_"))
+        return cursor.takeNumber(number) && cursor.takeText("_mp_rank_") && cursor.takeNumber(out.mp)
+            && cursor.rest() == "_optim_states.pt";
+    return cursor.takeText("expert_") && cursor.takeNumber(number) && name.ends_with("_model_states.pt");
+}
+
+bool parseExpertName(std::string_view name, CheckpointFileName& out)
+{
+    TextCursor cursor(name);
+    uint32_t layer = 0;
+    uint32_t expert = 0;
+    out.role = FileRole::ExpertStates;
+    if (!cursor.takeText("layer_") || !cursor.takeNumber(layer) || !cursor.takeText("_expert_")
+        || !cursor.takeNumber(expert) || !cursor.takeText("_mp_rank_") || !cursor.takeNumber(out.mp))
         return false;
-    out.role = layer.takeText("_expert_") ? FileRole::ExpertStates : FileRole::LayerStates;
+    out.layer = layer;
+    out.expert = expert;
+    return cursor.rest() == "_model_states.pt";
+}
+
+/// layer_LL-model_states.pt, layer_LL-model_TT-model_states.pt, and other axes of a topology between them.
+bool parseLayerName(std::string_view name, CheckpointFileName& out)
+{
+    TextCursor cursor(name);
+    uint32_t layer = 0;
+    uint32_t tp = 0;
+    out.role = FileRole::LayerStates;
+    if (!cursor.takeText("layer_") || !cursor.takeNumber(layer) || !cursor.takeText("-"))
+        return false;
+    out.layer = layer;
+    if (cursor.takeText("model_") && cursor.takeNumber(tp))
+        out.tp = tp;
     return name.ends_with("model_states.pt");
 }
 
@@ -90,7 +111,8 @@ std::optional<CheckpointFileName> parseCheckpointFileName(std::string_view name)
 {
     const bool part = stripFastWriterSuffix(name);
     using Rule = bool (*)(std::string_view, CheckpointFileName&);
-    for (const Rule rule : {&parseZeroName, &parseModelName, &parseExpertOrLayerName}) {
+    for (const Rule rule :
+        {&parseZeroName, &parseModelName, &parseOldExpertName, &parseExpertName, &parseLayerName}) {
         CheckpointFileName out;
         if (rule(name, out)) {
             out.fastWriterPart = part;

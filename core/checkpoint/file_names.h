@@ -15,6 +15,9 @@ struct CheckpointFileName {
     FileRole role = FileRole::Other;
     uint32_t dp = 0; ///< partition rank: the number after zero_pp_rank_
     uint32_t mp = 0; ///< combined model-parallel rank: the number after mp_rank_
+    std::optional<uint32_t> layer; ///< of a pipeline's layer file, or the MoE layer of an expert's file
+    std::optional<uint32_t> tp; ///< of a layer file with a model axis
+    std::optional<uint32_t> expert; ///< global number of an expert's file
     bool zero3Model = false; ///< zero_pp_rank_D_mp_rank_MM_model_states.pt
     bool bf16Prefix = false; ///< bf16_zero_… : the engine ran in bf16
     bool oldSpelling = false; ///< no underscore before optim_states, before 0.3.14

@@ -35,7 +35,8 @@ Status addFolder(const Reading& reading, const io::Path& folder, std::set<std::s
         const auto parsed = parseCheckpointFileName(entry.name);
         if (parsed) {
             file.role = parsed->role;
-            file.rank = RankCoordinate{parsed->dp, parsed->mp, 0};
+            if (parsed->role != FileRole::LayerStates) // whose they are shows in their names' layers
+                file.rank = RankCoordinate{parsed->dp, 0, 0};
         } else {
             file.role = roleOf(entry.name, entry.type);
         }
@@ -101,7 +102,7 @@ std::map<std::pair<FileRole, uint32_t>, FileId> filesByRank(const Reading& readi
     for (uint32_t i = 0; i < reading.out.files.size(); ++i) {
         const CheckpointFile& file = reading.out.files[i];
         const auto parsed = parseCheckpointFileName(file.name);
-        if (!parsed || parsed->mp != 0 || parsed->fastWriterPart)
+        if (!parsed || parsed->mp != reading.out.modelRank || parsed->fastWriterPart)
             continue;
         if (parsed->role == FileRole::ModelStates && parsed->zero3Model != zero3)
             continue;
@@ -118,7 +119,7 @@ FileId addMissing(const Reading& reading, std::string name, FileRole role, uint3
     file.path = reading.out.tagFolder / name;
     file.name = std::move(name);
     file.role = role;
-    file.rank = RankCoordinate{dp, 0, 0};
+    file.rank = RankCoordinate{dp, reading.out.place.tp, reading.out.place.pp};
     file.status = FileStatus::Missing;
     reading.out.files.push_back(std::move(file));
     return FileId{static_cast<uint32_t>(reading.out.files.size() - 1)};
@@ -128,7 +129,7 @@ void markStale(const Reading& reading, bool zero3)
 {
     for (CheckpointFile& file : reading.out.files) {
         const auto parsed = parseCheckpointFileName(file.name);
-        if (!parsed || parsed->mp != 0)
+        if (!parsed || parsed->mp != reading.out.modelRank)
             continue;
         if (parsed->role == FileRole::OptimStates && parsed->bf16Prefix != reading.bf16Prefix) {
             file.status = FileStatus::Stale;
@@ -174,14 +175,14 @@ void markExpectedFiles(Reading& reading, bool zero3)
     out.optimFiles.clear();
     out.modelFiles.clear();
     for (uint32_t dp = 0; dp < reading.worldSize; ++dp) {
-        const std::string name = optimFileName(dp, 0, reading.bf16Prefix);
+        const std::string name = optimFileName(dp, out.modelRank, reading.bf16Prefix);
         out.optimFiles.push_back(expectFile(reading, byRank, FileRole::OptimStates, dp, name));
         if (zero3)
             out.modelFiles.push_back(
-                expectFile(reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, 0)));
+                expectFile(reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, out.modelRank)));
     }
     if (!zero3)
-        out.modelFiles.push_back(expectFile(reading, byRank, FileRole::ModelStates, 0, modelFileName(0)));
+        out.modelFiles.push_back(expectFile(reading, byRank, FileRole::ModelStates, 0, modelFileName(out.modelRank)));
     markStale(reading, zero3);
 }
 

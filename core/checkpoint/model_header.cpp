@@ -27,7 +27,12 @@ std::string precisionOf(const Reading& reading, const PickleGraph& graph)
 {
     if (reading.bf16Prefix)
         return "bf16";
-    const auto items = mappingItems(graph, lookup(graph, reading.modelRoot, "module"));
+    const NodeId module = lookup(graph, reading.modelRoot, "module");
+    if (module != kNoNode && graph.kind(module) == NodeKind::None) { // a pipeline's weights are in layer files
+        const NodeId enabled = configValue(reading, {"fp16", "enabled"});
+        return enabled != kNoNode && asBool(graph, enabled).value_or(false) ? "fp16" : "fp32";
+    }
+    const auto items = mappingItems(graph, module);
     for (size_t i = 1; i < items.size(); i += 2) {
         const auto tensor = asTensor(graph, items[i]);
         if (!tensor)

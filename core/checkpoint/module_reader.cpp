@@ -38,8 +38,7 @@ public:
                 readEntry(std::string(*name), items[i + 1], weightsAreWhole);
         }
         addMissingFrozen();
-        std::sort(m_reading.out.whole.begin(), m_reading.out.whole.end(),
-            [](const WholeTensor& a, const WholeTensor& b) { return a.param < b.param; });
+        sortWholeTensors(m_reading);
     }
 
 private:
@@ -142,35 +141,13 @@ private:
 
     void addWhole(ParamId param, const TensorView& tensor)
     {
-        Checkpoint& out = m_reading.out;
-        const CheckpointFile& file = out.file(out.rank0Model);
-        const auto extent = file.content->extentOf(tensor);
-        const std::string where = percentEncode(out.params[index(param)].name) + "#weight";
         if (index(param) < m_reading.reshaped.size() && m_reading.reshaped[index(param)])
             return; // what the file has is no whole copy
-        if (!extent) {
-            m_reading.add(code::kTensorInvalid, Severity::Error,
-                inFile("the tensor's bytes", " are not where they should be"), where,
-                {describe(extent.error())});
+        if (!addWholeTensor(m_reading, m_reading.out.rank0Model, param, tensor))
             return;
-        }
-        if (tensor.sizes != out.params[index(param)].shape) {
-            m_reading.add(code::kTensorInvalid, Severity::Error,
-                inFile("the stored copy", " has another shape than param_shapes says"), where,
-                {shapeText(tensor.sizes), shapeText(out.params[index(param)].shape)});
-            return;
-        }
-        WholeTensor whole;
-        whole.param = param;
-        whole.dtype = tensor.dtype;
-        whole.contiguous = tensor.isContiguous();
-        if (!whole.contiguous)
-            whole.strides = tensor.strides;
-        whole.run = {out.rank0Model, extent->record, extent->byteOffset, out.params[index(param)].elements};
         // Empty tensors share an address without being tied; of several at one place the first is the owner.
-        if (whole.run.elements > 0 && !sameExtent(tensor))
+        if (m_reading.out.params[index(param)].elements > 0 && !sameExtent(tensor))
             m_byExtent.emplace(hashOf(tensor), Extent{tensor.storage.key, tensor.storageOffset, param});
-        out.whole.push_back(std::move(whole));
     }
 
     /// Where a parameter's tensor lies; its shape is the parameter's. The key is the graph's.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace shardscope {
 
@@ -32,15 +33,13 @@ public:
         }
         if (foreignKind == CheckpointKind::Universal)
             return readConverted();
-        choosePrefix();
-        if (m_options.depth == OpenDepth::Full)
-            SHARDSCOPE_CHECK(readAhead());
-        SHARDSCOPE_TRY(const bool zero3, decideStage());
-        if (m_out.kind == CheckpointKind::Torch)
-            return readStage0();
-        SHARDSCOPE_CHECK(readRanks(zero3));
-        describeEvidence(zero3);
-        return {};
+        const size_t findings = m_out.findings.size();
+        SHARDSCOPE_TRY(const bool zero3, meet());
+        const uint32_t modelRanks = countModelRanks(m_reading);
+        if (modelRanks < 2)
+            return readModelRank(zero3);
+        m_out.findings.resize(findings); // the first part meets its files again
+        return readParts(modelRanks);
     }
 
     void finish()
@@ -58,6 +57,81 @@ public:
     }
 
 private:
+    /// Looks at the first files of this model-parallel rank; whether they are ZeRO-3's.
+    Result<bool> meet()
+    {
+        choosePrefix();
+        if (m_options.depth == OpenDepth::Full)
+            SHARDSCOPE_CHECK(readAhead());
+        return decideStage();
+    }
+
+    Status readModelRank(bool zero3)
+    {
+        if (m_out.kind == CheckpointKind::Torch)
+            return readStage0();
+        SHARDSCOPE_CHECK(readRanks(zero3));
+        describeEvidence(zero3);
+        return {};
+    }
+
+    /// Each model-parallel rank as a checkpoint of its own, then all of them as one. The table of files goes
+    /// from one to the next, so that a FileId means the same everywhere.
+    Status readParts(uint32_t modelRanks)
+    {
+        const ParallelDegrees degrees = modelParallelDegrees(m_reading, modelRanks);
+        m_out.parallel = degrees;
+        std::vector<Reading::Loaded> met(m_out.files.size());
+        for (size_t i = 0; i < met.size(); ++i)
+            met[i].content = std::exchange(m_out.files[i].content, nullptr);
+        for (uint32_t rank = 0; rank < modelRanks; ++rank) {
+            auto part = std::make_shared<Checkpoint>();
+            part->runFolder = m_out.runFolder;
+            part->tagFolder = m_out.tagFolder;
+            part->tag = m_out.tag;
+            part->tags = m_out.tags;
+            part->latest = m_out.latest;
+            part->wrapper = m_out.wrapper;
+            part->files = m_out.files;
+            part->modelRank = rank;
+            part->place = {0, rank % degrees.tp, rank / degrees.tp};
+            Opening opening(m_reading.files, m_options, m_reading.job, *part);
+            opening.m_reading.prefetched = std::exchange(met, {});
+            opening.m_reading.modelRanks = modelRanks;
+            SHARDSCOPE_CHECK(opening.readPart());
+            opening.finish();
+            m_out.files = part->files;
+            m_out.parts.push_back(std::move(part));
+        }
+        mergeParts(m_reading);
+        m_out.evidence.push_back(std::to_string(modelRanks) + " model-parallel ranks: tp "
+            + std::to_string(degrees.tp) + ", pp " + std::to_string(degrees.pp));
+        return {};
+    }
+
+    Status readPart()
+    {
+        for (CheckpointFile& file : m_out.files) {
+            const auto parsed = parseCheckpointFileName(file.name);
+            if (parsed && parsed->mp == m_out.modelRank && file.rank)
+                file.rank = RankCoordinate{file.rank->dp, m_out.place.tp, m_out.place.pp};
+        }
+        const auto zero3 = meet();
+        if (zero3) {
+            if (m_out.kind == CheckpointKind::Torch)
+                m_reading.refuse("it was saved without ZeRO (stage 0) by tensor or pipeline parallel ranks");
+            return readModelRank(*zero3);
+        }
+        if (zero3.error().code != ErrorCode::NotACheckpoint)
+            return forward(zero3.error());
+        const std::string rank = std::to_string(m_out.modelRank);
+        m_reading.add(code::kRankMissing, Severity::Error,
+            "the files of model-parallel rank " + rank + " are missing", modelFileName(m_out.modelRank));
+        m_reading.noModel({ErrorCode::Damaged, "the files of model-parallel rank " + rank + " are missing",
+            m_out.tagFolder.string(), {}});
+        return {};
+    }
+
     /// What stops the model is part of what is wrong, where no finding says it yet; findings tell what is
     /// missing from the folder.
     void addModelErrorAsFinding()
@@ -74,7 +148,7 @@ private:
         size_t count[2] = {0, 0};
         for (const CheckpointFile& file : m_out.files) {
             const auto parsed = parseCheckpointFileName(file.name);
-            if (!parsed || parsed->role != FileRole::OptimStates)
+            if (!parsed || parsed->role != FileRole::OptimStates || parsed->mp != m_out.modelRank)
                 continue;
             ++count[parsed->bf16Prefix];
             newest[parsed->bf16Prefix] = std::max(newest[parsed->bf16Prefix], file.identity.modifiedNs);
@@ -90,7 +164,7 @@ private:
         std::vector<FileId> wanted;
         for (uint32_t i = 0; i < m_out.files.size(); ++i) {
             const auto parsed = parseCheckpointFileName(m_out.files[i].name);
-            if (!parsed || parsed->mp != 0 || parsed->fastWriterPart)
+            if (!parsed || parsed->mp != m_out.modelRank || parsed->fastWriterPart)
                 continue;
             if (parsed->role == FileRole::ModelStates && parsed->dp == 0)
                 wanted.insert(wanted.begin(), FileId{i});
@@ -106,7 +180,7 @@ private:
         std::vector<std::pair<uint32_t, FileId>> found;
         for (uint32_t i = 0; i < m_out.files.size(); ++i) {
             const auto parsed = parseCheckpointFileName(m_out.files[i].name);
-            if (parsed && parsed->mp == 0 && !parsed->fastWriterPart && wanted(*parsed))
+            if (parsed && parsed->mp == m_out.modelRank && !parsed->fastWriterPart && wanted(*parsed))
                 found.emplace_back(parsed->dp, FileId{i});
         }
         std::sort(found.begin(), found.end());
@@ -250,6 +324,10 @@ private:
             return {};
         }
         SHARDSCOPE_CHECK(zero3 ? readZero3(m_reading) : readZero12(m_reading));
+        if (m_options.depth == OpenDepth::Full && !m_out.modelError) {
+            SHARDSCOPE_CHECK(readLayerFiles(m_reading));
+            SHARDSCOPE_CHECK(readExpertFiles(m_reading));
+        }
         if (m_options.depth == OpenDepth::Full && !m_out.modelError)
             checkRanksAgree(m_reading);
         if (m_options.depth == OpenDepth::Full && !zero3 && !m_out.modelError)

@@ -24,7 +24,7 @@ struct OrderTally {
 class OrderSampler
 {
 public:
-    OrderSampler(const Reading& reading, const WeightSamples& samples)
+    OrderSampler(const Reading& reading, WeightSamples& samples)
         : m_reading(reading)
         , m_out(reading.out)
         , m_samples(samples)
@@ -82,13 +82,13 @@ private:
 
     const Reading& m_reading;
     const Checkpoint& m_out;
-    const WeightSamples& m_samples;
+    WeightSamples& m_samples;
     std::map<uint32_t, std::unique_ptr<io::ReadFile>> m_shards;
 };
 
 } // namespace
 
-bool checkOrderAgrees(const Reading& reading, const WeightSamples& samples)
+bool checkOrderAgrees(const Reading& reading, WeightSamples& samples)
 {
     const Checkpoint& out = reading.out;
     OrderSampler sampler(reading, samples);

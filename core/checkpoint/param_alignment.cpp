@@ -42,19 +42,20 @@ DType modelTypeOf(const Reading& reading, std::string_view param)
     return reading.out.precision == "fp32" ? DType::Float32 : DType::Float16;
 }
 
-/// Whether one file records the paddings that the units have.
-bool recordsThose(const PickleGraph& graph, const std::vector<FlatUnit>& units)
+/// Whether one file records the paddings that its rank's units have.
+bool recordsThose(const PickleGraph& graph, const Checkpoint& checkpoint, const std::vector<UnitId>& units)
 {
     const auto groups = paddingsOf(graph);
     if (groups.empty()) // long lists of zeros are dropped while reading
-        return std::none_of(units.begin(), units.end(), [](const FlatUnit& unit) {
-            return unit.partition.parameterAlignment() > 1
-                && unit.partition.paramStart(unit.partition.paramCount()) != unit.partition.payloadElements();
+        return std::none_of(units.begin(), units.end(), [&](UnitId id) {
+            const FlatPartition& partition = checkpoint.units[index(id)].partition;
+            return partition.parameterAlignment() > 1
+                && partition.paramStart(partition.paramCount()) != partition.payloadElements();
         });
     if (groups.size() != units.size())
         return false;
     for (size_t g = 0; g < units.size(); ++g) {
-        const FlatPartition& partition = units[g].partition;
+        const FlatPartition& partition = checkpoint.units[index(units[g])].partition;
         const auto items = sequenceItems(graph, groups[g]);
         if (items.size() != partition.paramCount())
             return false;
@@ -91,13 +92,15 @@ void checkAlignmentPaddings(Reading& reading)
     Checkpoint& out = reading.out;
     std::vector<FileId> misfits;
     bool someFit = false;
-    for (const FileId file : out.optimFiles) {
+    for (uint32_t rank = 0; rank < out.optimFiles.size(); ++rank) {
+        const FileId file = out.optimFiles[rank];
         const TorchFile* content = reading.content(file);
         if (content == nullptr || out.file(file).status == FileStatus::Foreign)
             continue;
         if (recordedPaddings(content->pickle()) == kNoNode)
             continue;
-        const bool fits = recordsThose(content->pickle(), out.units);
+        const bool fits = recordsThose(
+            content->pickle(), out, out.unitsOn({rank, out.place.tp, out.place.pp}));
         someFit = someFit || fits;
         if (!fits)
             misfits.push_back(file);

@@ -16,6 +16,7 @@ struct Reading {
     Checkpoint& out;
     bool bf16Prefix = false; ///< of the optimizer files that belong together
     uint32_t worldSize = 0; ///< ranks that must be there
+    uint32_t modelRanks = 1; ///< tensor slices × pipeline stages of the checkpoint
     NodeId modelRoot = kNoNode; ///< root mapping of the rank-0 (or first readable) model file
     bool placeholders = false; ///< tensors of shape (0,) in `module` may stand for what is stored elsewhere
     /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
@@ -79,6 +80,10 @@ ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole 
 /// Parameters, buffers, frozen ones and aliases from the model file; whole tensors when `weightsAreWhole`
 /// (ZeRO-1/2). The trainable ones must have been added before, from param_shapes.
 void readModule(Reading& reading, bool weightsAreWhole);
+/// A tensor that a file holds whole as the copy of a parameter; false, with a finding, where it is not one.
+bool addWholeTensor(Reading& reading, FileId file, ParamId param, const TensorView& tensor);
+/// Puts Checkpoint::whole into its order, after tensors were added.
+void sortWholeTensors(Reading& reading);
 /// The entries of `param_shapes`: names and shapes in flat order. Nothing when it is absent, malformed or
 /// names a parameter twice.
 struct NamedShape {
@@ -128,6 +133,19 @@ void addFrozenUnits(Reading& reading);
 /// Full depth: the model files of the other ranks, in small batches, so that memory stays bounded whatever
 /// their number; checks them against the first and takes their frozen fragments.
 Status readOtherModelFiles(Reading& reading);
+
+/// Pipeline stages keep their weights in files of single layers (layer_LL-…-model_states.pt, pipe/module.py):
+/// copies of this part's parameters, and its buffers and frozen parameters.
+Status readLayerFiles(Reading& reading);
+/// Experts keep theirs in a file each (layer_L_expert_X_…, engine.py, _save_moe_checkpoint).
+Status readExpertFiles(Reading& reading);
+
+/// How many model-parallel ranks saved together: from file names, and from rank 0's model file.
+uint32_t countModelRanks(const Reading& reading);
+/// Where a model-parallel rank stands, of so many.
+ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks);
+/// Fills what the whole checkpoint says from its parts, and compares them.
+void mergeParts(Reading& reading);
 
 /// The number behind `zero_stage` of an optimizer's mapping, which is an int or an enum; nothing when absent.
 std::optional<int> zeroStageOf(const PickleGraph& graph, NodeId wrapper);

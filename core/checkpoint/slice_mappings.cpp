@@ -99,8 +99,13 @@ private:
         const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
         const auto mappings = sequenceItems(graph, lookup(graph, wrapper, "param_slice_mappings"));
         Match match = Match::NothingRecorded;
-        for (uint32_t u = 0; u < mappings.size() && u < m_out.units.size(); ++u) {
-            const auto items = mappingItems(graph, mappings[u]);
+        const auto units = m_out.unitsOn({rank, m_out.place.tp, m_out.place.pp});
+        for (size_t g = 0; g < mappings.size() && g < units.size(); ++g) {
+            const uint32_t u = index(units[g]);
+            // Every family of experts has the same names; how the masters lie shows in their copies.
+            if (m_out.units[u].partition.ranks() != m_reading.worldSize)
+                continue;
+            const auto items = mappingItems(graph, mappings[g]);
             for (size_t i = 0; i + 1 < items.size(); i += 2) {
                 const Match entry = compareEntry(graph, items[i], items[i + 1], order, u, rank);
                 if (entry == Match::Differs)

@@ -10,9 +10,10 @@ namespace shardscope {
 
 namespace {
 
-std::string rankPlace(uint32_t rank, const std::string& unitText)
+std::string rankPlace(
+    const Reading& reading, const FlatUnit& unit, uint32_t rank, const std::string& unitText)
 {
-    return rankText({rank, 0, 0}) + "/" + unitText + "+0";
+    return rankText(reading.out.rankOf(unit, rank)) + "/" + unitText + "+0";
 }
 
 /// Lean states keep at least what lies before the padding at the tail; padded ones the whole partition.
@@ -90,7 +91,7 @@ private:
     void complain(std::string_view finding, uint32_t rank, std::string message, const std::string& state)
     {
         m_reading.add(
-            finding, Severity::Error, std::move(message), rankPlace(rank, m_unitText) + "@" + state);
+            finding, Severity::Error, std::move(message), rankPlace(m_reading, m_unit, rank, m_unitText) + "@" + state);
     }
 
     const Reading& m_reading;
@@ -226,7 +227,7 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
             misfit = Error{ErrorCode::Damaged,
                 "the shapes of the model file do not fit what the optimizer files hold: they make "
                     + std::to_string(unit.partition.partitionElements()) + " elements of "
-                    + rankPlace(rank, unitText) + ", and " + std::to_string(master->sizes[0]) + " are stored",
+                    + rankPlace(reading, unit, rank, unitText) + ", and " + std::to_string(master->sizes[0]) + " are stored",
                 reading.out.file(source.file).path.string(),
                 "model file and optimizer files may come from different runs"};
     }
@@ -248,11 +249,11 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<St
         if (reading.out.supported && reading.content(perRank.front().file) != nullptr)
             reading.add(code::kStateMissing, Severity::Info,
                 "there is no optimizer state yet: the checkpoint was saved before the first step",
-                rankPlace(0, unitText));
+                rankPlace(reading, unit, 0, unitText));
         return;
     }
     const PickleGraph& graph = reading.content(guide->file)->pickle();
-    if (guide == perRank.begin())
+    if (guide->file == reading.out.rank0Optim)
         unit.stateNode = guide->state;
     const auto items = mappingItems(graph, guide->state);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {

@@ -14,7 +14,7 @@ constexpr uint64_t kSample = 64; ///< elements of one parameter: one small read 
 constexpr size_t kMostSampled = 16; ///< parameters of one group
 
 /// The parameters of a group, evenly spaced, whose masters are not the values of their copies.
-void sampleGroup(const Reading& reading, const WeightSamples& samples, const FlatUnit& unit,
+void sampleGroup(const Reading& reading, WeightSamples& samples, const FlatUnit& unit,
     std::vector<ParamId>& bad, size_t& sampled)
 {
     const UnitState& masters = unit.states.front();
@@ -44,11 +44,7 @@ void checkUniversalAgrees(const Reading& reading)
     const Checkpoint& out = reading.out;
     if (!out.isReadable(out.rank0Model))
         return;
-    const auto model = reading.files.openRead(out.file(out.rank0Model).path);
-    if (!model)
-        return reading.add(code::kFileUnreadable, Severity::Error, "some values of the file cannot be read",
-            out.file(out.rank0Model).name, {describe(model.error())});
-    const WeightSamples samples(reading, **model);
+    WeightSamples samples(reading);
     std::vector<ParamId> bad;
     size_t sampled = 0;
     for (const FlatUnit& unit : out.units) {

@@ -51,12 +51,9 @@ void refuseByFiles(const Reading& reading)
                 "`" + file.name + "` is one part of a file split by the fast checkpoint writer");
         if (isUniversal(reading))
             continue;
-        if (parsed->role == FileRole::LayerStates)
-            return reading.refuse("it was saved with pipeline parallelism (`" + file.name + "`)");
-        if (parsed->role == FileRole::ExpertStates)
-            return reading.refuse("it holds mixture-of-experts files (`" + file.name + "`)");
-        if (parsed->mp > 0)
-            return reading.refuse("it was saved with tensor or pipeline parallelism (`" + file.name + "`)");
+        if (parsed->role == FileRole::ExpertStates && !parsed->expert && file.name.starts_with("expert_"))
+            return reading.refuse(
+                "`" + file.name + "` has the experts of all layers, as releases before 0.6.0 wrote them");
         if (parsed->oldSpelling)
             return reading.refuse("`" + file.name + "` has the spelling of DeepSpeed before 0.3.14");
     }
@@ -73,14 +70,9 @@ void refuseByModelFile(const Reading& reading)
         return reading.refuse("its frozen weights are quantised without their scales");
     if (isUniversal(reading))
         return;
-    const auto integerAt
-        = [&](std::string_view key) { return asInteger(graph, lookup(graph, reading.modelRoot, key)); };
-    if (const auto mp = integerAt("mp_world_size"); mp && *mp > 1)
-        return reading.refuse(
-            "it was saved with tensor or pipeline parallelism over " + std::to_string(*mp) + " ranks");
-    for (const std::string_view key : {"num_experts", "ds_autoep_layers", "autoep_layers"}) {
+    for (const std::string_view key : {"ds_autoep_layers", "autoep_layers"}) {
         if (!sequenceItems(graph, lookup(graph, reading.modelRoot, key)).empty())
-            return reading.refuse("it holds mixture-of-experts layers (`" + std::string(key) + "`)");
+            return reading.refuse("AutoEP keeps the experts of a layer in one tensor (`" + std::string(key) + "`)");
     }
     if (isTooOld(reading.out.deepspeedVersion))
         return reading.refuse(

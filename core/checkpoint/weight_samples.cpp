@@ -28,17 +28,20 @@ std::optional<double> tolerance(DType dtype, double value)
 } // namespace
 
 void WeightSamples::compare(const io::ReadFile& shard, uint64_t byte, DType masterType, ParamId param,
-    uint64_t begin, uint64_t count, WeightTally& tally) const
+    uint64_t begin, uint64_t count, WeightTally& tally)
 {
     const WholeTensor* whole = m_reading.out.wholeOf(param);
     if (whole == nullptr || !whole->contiguous || !tolerance(whole->dtype, 1) || !tolerance(masterType, 1))
+        return;
+    const io::ReadFile* copyFile = m_reading.out.isReadable(whole->run.file) ? open(whole->run.file) : nullptr;
+    if (copyFile == nullptr)
         return;
     const uint64_t masterBytes = itemSize(masterType);
     const uint64_t copyBytes = itemSize(whole->dtype);
     std::vector<uint8_t> masters(count * masterBytes);
     std::vector<uint8_t> copies(count * copyBytes);
     if (!noted(shard.readAt(byte, masters))
-        || !noted(m_model.readAt(whole->run.byteOffset + begin * copyBytes, copies)))
+        || !noted(copyFile->readAt(whole->run.byteOffset + begin * copyBytes, copies)))
         return;
     for (uint64_t i = 0; i < count; ++i) {
         const double master = elementAsDouble(masterType, masters.data() + i * masterBytes);
@@ -55,6 +58,19 @@ void WeightSamples::noteUnreadable(const Error& error) const
 {
     m_reading.add(code::kFileUnreadable, Severity::Error, "some values of the file cannot be read",
         io::Path(error.path).filename().string(), {describe(error)});
+}
+
+const io::ReadFile* WeightSamples::open(FileId file)
+{
+    const auto [entry, isNew] = m_files.try_emplace(index(file));
+    if (isNew) {
+        auto opened = m_reading.files.openRead(m_reading.out.file(file).path);
+        if (opened)
+            entry->second = std::move(*opened);
+        else
+            noteUnreadable(opened.error());
+    }
+    return entry->second.get();
 }
 
 bool WeightSamples::noted(const Status& read) const

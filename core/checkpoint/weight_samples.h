@@ -3,6 +3,9 @@
 
 #include "core/checkpoint/reading.h"
 
+#include <map>
+#include <memory>
+
 namespace shardscope {
 
 /// How many masters were held against the model file's copies of them, and how many are not their values.
@@ -14,32 +17,33 @@ struct WeightTally {
     [[nodiscard]] bool isBad() const { return compared >= kLeast && 2 * different > compared; }
 };
 
-/// Compares masters of optimizer files with the 16-bit (or fp32) copies in one model file.
+/// Compares masters of optimizer files with the 16-bit (or fp32) copies in the model, layer and expert files.
 class WeightSamples
 {
 public:
-    WeightSamples(const Reading& reading, const io::ReadFile& model)
+    explicit WeightSamples(const Reading& reading)
         : m_reading(reading)
-        , m_model(model)
     {
     }
 
     /// `count` masters at `byte` of a shard against elements [begin, begin + count) of a parameter. Nothing
     /// is counted for what cannot be compared; a read that fails becomes a finding.
     void compare(const io::ReadFile& shard, uint64_t byte, DType masterType, ParamId param, uint64_t begin,
-        uint64_t count, WeightTally& tally) const;
+        uint64_t count, WeightTally& tally);
 
     void noteUnreadable(const Error& error) const;
 
 private:
     bool noted(const Status& read) const;
+    /// Null where it cannot be opened, which is noted once.
+    const io::ReadFile* open(FileId file);
 
     const Reading& m_reading;
-    const io::ReadFile& m_model;
+    std::map<uint32_t, std::unique_ptr<io::ReadFile>> m_files; ///< by file
 };
 
 /// Whether a sample of parameters over all ranks shows another order of the flat buffers than `param_shapes`
 /// records; a finding then says which.
-bool checkOrderAgrees(const Reading& reading, const WeightSamples& samples);
+bool checkOrderAgrees(const Reading& reading, WeightSamples& samples);
 
 } // namespace shardscope

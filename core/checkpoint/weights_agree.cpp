@@ -13,17 +13,18 @@ constexpr uint64_t kSample = 64; ///< elements per rank: one small read of each 
 
 /// Compares the first elements that one rank holds with the model file's.
 WeightTally compareRank(
-    const Checkpoint& checkpoint, const WeightSamples& samples, const io::ReadFile& shard, uint32_t rank)
+    const Checkpoint& checkpoint, WeightSamples& samples, const io::ReadFile& shard, uint32_t rank)
 {
     WeightTally tally;
     for (const FlatUnit& unit : checkpoint.units) {
         if (unit.kind != UnitKind::Group || unit.states.empty() || tally.compared >= kSample)
             continue;
+        const auto share = unit.partitionRankOf(rank);
         const UnitState& masters = unit.states.front();
-        const StoredRun& run = masters.perRank[rank];
-        if (!run.isPresent())
+        if (!share || !masters.perRank[*share].isPresent())
             continue;
-        unit.partition.forEachPiece(rank, 0, run.elements, [&](const FlatPiece& piece) {
+        const StoredRun& run = masters.perRank[*share];
+        unit.partition.forEachPiece(*share, 0, run.elements, [&](const FlatPiece& piece) {
             if (!piece.isPadding())
                 samples.compare(shard, run.byteOffset + piece.flatOffset * itemSize(masters.dtype),
                     masters.dtype, unit.params[piece.param], piece.paramOffset,
@@ -47,11 +48,7 @@ void checkWeightsAgree(const Reading& reading)
     Checkpoint& out = reading.out;
     if (!out.isReadable(out.rank0Model))
         return;
-    const auto model = reading.files.openRead(out.file(out.rank0Model).path);
-    if (!model)
-        return reading.add(code::kFileUnreadable, Severity::Error, "some values of the file cannot be read",
-            io::Path(model.error().path).filename().string(), {describe(model.error())});
-    const WeightSamples samples(reading, **model);
+    WeightSamples samples(reading);
     std::vector<std::pair<FileId, WeightTally>> bad;
     size_t good = 0;
     for (uint32_t rank = 0; rank < out.optimFiles.size(); ++rank) {

@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/expert_families.h"
 
 #include <algorithm>
 
@@ -25,6 +26,9 @@ public:
     {
         auto shapes = readParamShapes(m_reading);
         reserveParameters(m_reading);
+        if (!shapes && holdsExperts(m_reading))
+            return m_reading.refuse(
+                "its model file lists no shapes, as those with experts before DeepSpeed 0.19.3 do not");
         if (!shapes)
             return m_reading.noModel({ErrorCode::Damaged,
                 "the model file has no usable `param_shapes`, so no parameter can be placed",
@@ -88,61 +92,78 @@ private:
 
     void addUnits(const std::vector<std::vector<NamedShape>>& shapes)
     {
+        const auto families = expertFamilies(m_reading, m_guide, shapes);
+        if (!families)
+            return m_reading.noModel(families.error());
         const bool aligned = isParameterAligned(m_reading, m_guide);
         for (uint32_t g = 0; g < shapes.size(); ++g) {
-            FlatUnit unit;
-            unit.kind = UnitKind::Group;
-            unit.group = static_cast<int32_t>(g);
-            std::vector<uint64_t> elements;
-            for (const NamedShape& entry : shapes[g]) {
-                const ParamId id
-                    = addParameter(m_reading, std::string(entry.name), entry.shape, ParamRole::Trainable);
-                Parameter& param = m_out.params[index(id)];
-                param.group = unit.group;
-                param.unit = UnitId{g};
-                param.indexInUnit = static_cast<uint32_t>(unit.params.size());
-                unit.params.push_back(id);
-                elements.push_back(param.elements);
-            }
-            const uint32_t alignment
-                = aligned && !shapes[g].empty() ? parameterAlignmentOf(m_reading, shapes[g].front().name) : 1;
-            auto partition
-                = FlatPartition::contiguous(std::move(elements), m_reading.worldSize, 2, alignment);
-            if (!partition)
-                return m_reading.noModel(partition.error());
-            unit.partition = std::move(*partition);
             ParamGroup group;
             group.index = g;
-            group.units = {UnitId{g}};
-            group.parameters = unit.params.size();
-            group.elements = unit.partition.payloadElements();
             if (m_guide == m_out.rank0Optim)
                 group.options = m_groups[g].options;
             m_out.groups.push_back(std::move(group));
-            m_out.units.push_back(std::move(unit));
+            const uint32_t alignment
+                = aligned && !shapes[g].empty() ? parameterAlignmentOf(m_reading, shapes[g].front().name) : 1;
+            const uint32_t count = (*families)[g].count;
+            m_out.parallel.ep = std::max(m_out.parallel.ep, count);
+            for (uint32_t family = 0; family < count && !m_out.modelError; ++family)
+                addUnit(shapes[g], g, (*families)[g], family, alignment);
         }
+    }
+
+    /// One unit per param group; of experts one per expert-parallel rank.
+    void addUnit(const std::vector<NamedShape>& shapes, uint32_t g, const ExpertFamilies& families,
+        uint32_t family, uint32_t alignment)
+    {
+        FlatUnit unit;
+        unit.kind = UnitKind::Group;
+        unit.group = static_cast<int32_t>(g);
+        unit.firstRank = families.firstRank(family);
+        unit.rankStride = families.rankStride;
+        const UnitId unitId{static_cast<uint32_t>(m_out.units.size())};
+        std::vector<uint64_t> elements;
+        for (const NamedShape& entry : shapes) {
+            const ParamId id = addParameter(
+                m_reading, families.globalName(entry.name, family), entry.shape, ParamRole::Trainable);
+            Parameter& param = m_out.params[index(id)];
+            param.group = unit.group;
+            param.unit = unitId;
+            param.indexInUnit = static_cast<uint32_t>(unit.params.size());
+            unit.params.push_back(id);
+            elements.push_back(param.elements);
+        }
+        auto partition
+            = FlatPartition::contiguous(std::move(elements), families.ranksPerFamily, 2, alignment);
+        if (!partition)
+            return m_reading.noModel(partition.error());
+        unit.partition = std::move(*partition);
+        ParamGroup& group = m_out.groups[g];
+        group.units.push_back(unitId);
+        group.parameters += unit.params.size();
+        group.elements += unit.partition.payloadElements();
+        m_out.units.push_back(std::move(unit));
     }
 
     void checkLengths()
     {
-        for (uint32_t g = 0; g < m_out.units.size(); ++g)
-            if (!requireShapesFit(m_reading, m_out.units[g], sourcesOf(g), "group" + std::to_string(g)))
+        for (const FlatUnit& unit : m_out.units)
+            if (!requireShapesFit(m_reading, unit, sourcesOf(unit), "group" + std::to_string(unit.group)))
                 return;
     }
 
     void fillStates()
     {
-        for (uint32_t g = 0; g < m_out.units.size(); ++g)
-            fillUnitStates(m_reading, m_out.units[g], sourcesOf(g), "group" + std::to_string(g));
+        for (FlatUnit& unit : m_out.units)
+            fillUnitStates(m_reading, unit, sourcesOf(unit), "group" + std::to_string(unit.group));
     }
 
-    [[nodiscard]] std::vector<StateSource> sourcesOf(uint32_t g) const
+    [[nodiscard]] std::vector<StateSource> sourcesOf(const FlatUnit& unit) const
     {
-        std::vector<StateSource> perRank(m_reading.worldSize);
-        for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
-            const FileId file = m_out.optimFiles[rank];
+        std::vector<StateSource> perRank(unit.partition.ranks());
+        for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
+            const FileId file = m_out.optimFiles[unit.dpRankOf(rank)];
             if (m_reading.content(file) != nullptr && m_out.file(file).status != FileStatus::Foreign)
-                perRank[rank] = sourceOf(file, g);
+                perRank[rank] = sourceOf(file, static_cast<uint32_t>(unit.group));
         }
         return perRank;
     }

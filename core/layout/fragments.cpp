@@ -52,15 +52,16 @@ bool visitStored(Fragment fragment, const StoredRun& run, uint64_t stored,
     return visit(absent);
 }
 
-bool visitPiece(const FlatUnit& unit, UnitId unitId, const UnitState& state, const FlatPiece& piece,
+bool visitPiece(const Checkpoint& checkpoint, UnitId unitId, const UnitState& state, const FlatPiece& piece,
     const std::function<bool(const Fragment&)>& visit)
 {
+    const FlatUnit& unit = checkpoint.units[index(unitId)];
     const auto [run, offset] = state.placeOf(piece);
     Fragment fragment;
     fragment.param = unit.params[piece.param];
     fragment.paramOffset = piece.paramOffset;
     fragment.unit = unitId;
-    fragment.rank.dp = piece.rank;
+    fragment.rank = checkpoint.rankOf(unit, piece.rank);
     fragment.flatOffset = piece.flatOffset;
     fragment.elements = piece.elements;
     fragment.dtype = state.dtype;
@@ -143,7 +144,7 @@ void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, 
     const FlatUnit& unit = checkpoint.units[index(source.unit)];
     unit.partition.forEachFragment(
         checkpoint.params[index(source.param)].indexInUnit, begin, end, [&](const FlatPiece& piece) {
-            return visitPiece(unit, source.unit, unit.states[source.stateIndex], piece, visit);
+            return visitPiece(checkpoint, source.unit, unit.states[source.stateIndex], piece, visit);
         });
 }
 
@@ -173,13 +174,13 @@ Result<std::vector<Fragment>> fragmentsOf(
     return fragments;
 }
 
-void forEachFragmentOnRank(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, uint32_t dpRank,
+void forEachFragmentOnRank(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, uint32_t share,
     const std::function<bool(const Fragment&)>& visit)
 {
     const FlatUnit& flat = checkpoint.units[index(unit)];
     const UnitState& state = flat.states[stateIndex];
-    flat.partition.forEachPiece(dpRank, 0, flat.partition.partitionElements(), [&](const FlatPiece& piece) {
-        return piece.isPadding() || visitPiece(flat, unit, state, piece, [&](const Fragment& found) {
+    flat.partition.forEachPiece(share, 0, flat.partition.partitionElements(), [&](const FlatPiece& piece) {
+        return piece.isPadding() || visitPiece(checkpoint, unit, state, piece, [&](const Fragment& found) {
             Fragment named = found;
             named.state = state.name;
             return visit(named);
@@ -200,14 +201,14 @@ std::string_view paddingKindName(PaddingKind kind)
     return "none";
 }
 
-PaddingInfo paddingOf(const FlatUnit& unit, const UnitState& state, uint32_t dpRank)
+PaddingInfo paddingOf(const FlatUnit& unit, const UnitState& state, uint32_t share)
 {
-    const uint64_t padding = dpRank < unit.partition.ranks() ? unit.partition.paddingOn(dpRank) : 0;
+    const uint64_t padding = share < unit.partition.ranks() ? unit.partition.paddingOn(share) : 0;
     if (padding == 0)
         return {};
-    bool stored = !state.lean || unit.partition.leanElementsOn(dpRank) > unit.partition.payloadOn(dpRank);
-    if (dpRank < state.perRank.size() && state.perRank[dpRank].isPresent())
-        stored = state.perRank[dpRank].elements > unit.partition.payloadOn(dpRank);
+    bool stored = !state.lean || unit.partition.leanElementsOn(share) > unit.partition.payloadOn(share);
+    if (share < state.perRank.size() && state.perRank[share].isPresent())
+        stored = state.perRank[share].elements > unit.partition.payloadOn(share);
     return {padding, stored ? PaddingKind::Stored : PaddingKind::Implied};
 }
 

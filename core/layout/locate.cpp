@@ -103,7 +103,7 @@ Result<Location> locateInUnit(
     }
     if (unit.isFlat()) {
         const bool subgroup = unit.kind == UnitKind::SubGroup;
-        location.flat = FlatAddress{{rank, 0, 0}, subgroup,
+        location.flat = FlatAddress{checkpoint.rankOf(unit, rank), subgroup,
             subgroup ? unit.subgroup.value_or(0) : static_cast<uint32_t>(unit.group), offset,
             state.name == kMaster ? std::string() : state.name};
     }
@@ -112,18 +112,20 @@ Result<Location> locateInUnit(
 
 Result<Location> locateFlat(const Checkpoint& checkpoint, const FlatAddress& address)
 {
-    const auto unit
-        = std::find_if(checkpoint.units.begin(), checkpoint.units.end(), [&](const FlatUnit& candidate) {
-              return address.subgroup
-                  ? candidate.kind == UnitKind::SubGroup && candidate.subgroup == address.group
-                  : candidate.kind == UnitKind::Group && candidate.group >= 0
-                      && static_cast<uint32_t>(candidate.group) == address.group;
-          });
-    if (unit == checkpoint.units.end())
+    const auto isMeant = [&](const FlatUnit& candidate) {
+        return address.subgroup ? candidate.kind == UnitKind::SubGroup && candidate.subgroup == address.group
+                                : candidate.kind == UnitKind::Group && candidate.group >= 0
+                && static_cast<uint32_t>(candidate.group) == address.group;
+    };
+    if (std::none_of(checkpoint.units.begin(), checkpoint.units.end(), isMeant))
         return fail(ErrorCode::NotFound,
             fmt::format("there is no {} {}", address.subgroup ? "sub-group" : "flat group", address.group),
             checkpoint.tagFolder.string(), "`shardscope layout` lists them");
-    if (address.rank.tp != 0 || address.rank.pp != 0 || address.rank.dp >= unit->partition.ranks())
+    const auto unit
+        = std::find_if(checkpoint.units.begin(), checkpoint.units.end(), [&](const FlatUnit& candidate) {
+              return isMeant(candidate) && checkpoint.shareOf(candidate, address.rank);
+          });
+    if (unit == checkpoint.units.end())
         return fail(ErrorCode::NotFound, fmt::format("there is no rank {}", rankText(address.rank)),
             checkpoint.tagFolder.string());
     const std::string_view name = address.state.empty() ? kMaster : std::string_view(address.state);
@@ -134,7 +136,8 @@ Result<Location> locateFlat(const Checkpoint& checkpoint, const FlatAddress& add
             fmt::format(
                 "{} {} has no state \"{}\"", address.subgroup ? "sub-group" : "group", address.group, name));
     return locateInUnit(checkpoint, UnitId{static_cast<uint32_t>(unit - checkpoint.units.begin())},
-        static_cast<uint32_t>(state - unit->states.begin()), address.rank.dp, address.element);
+        static_cast<uint32_t>(state - unit->states.begin()), *checkpoint.shareOf(*unit, address.rank),
+        address.element);
 }
 
 bool contains(const StoredRun& run, FileId file, uint64_t byte, uint64_t itemBytes)
@@ -146,7 +149,7 @@ bool contains(const StoredRun& run, FileId file, uint64_t byte, uint64_t itemByt
 /// tensor.
 Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t byte)
 {
-    const uint32_t rank = checkpoint.file(file).rank.value_or(RankCoordinate{}).dp;
+    const RankCoordinate holder = checkpoint.file(file).rank.value_or(RankCoordinate{});
     for (uint32_t unit = 0; unit < checkpoint.units.size(); ++unit) {
         const auto& states = checkpoint.units[unit].states;
         for (uint32_t i = 0; i < states.size(); ++i) {
@@ -159,11 +162,13 @@ Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t 
             }
             if (!states[i].perParam.empty())
                 continue;
-            if (rank >= states[i].perRank.size() || !contains(states[i].perRank[rank], file, byte, itemBytes))
+            const auto share = checkpoint.shareOf(checkpoint.units[unit], holder);
+            if (!share || *share >= states[i].perRank.size()
+                || !contains(states[i].perRank[*share], file, byte, itemBytes))
                 continue;
-            const uint64_t offset = (byte - states[i].perRank[rank].byteOffset) / itemBytes;
+            const uint64_t offset = (byte - states[i].perRank[*share].byteOffset) / itemBytes;
             if (offset < checkpoint.units[unit].partition.partitionElements())
-                return locateInUnit(checkpoint, UnitId{unit}, i, rank, offset);
+                return locateInUnit(checkpoint, UnitId{unit}, i, *share, offset);
         }
     }
     for (const WholeTensor& whole : checkpoint.whole) {

@@ -36,13 +36,15 @@ void MapQuery::lookAtParams()
 void MapQuery::lookAtRanks()
 {
     const FlatUnit& unit = flat();
-    const auto& files = unit.kind == UnitKind::Frozen ? m_checkpoint->modelFiles : m_checkpoint->optimFiles;
+    const Checkpoint& part = m_checkpoint->partOf(unit);
+    const auto& files = unit.kind == UnitKind::Frozen ? part.modelFiles : part.optimFiles;
     const uint32_t ranks = unit.partition.ranks();
     m_rankKinds.resize(ranks, CellKind::Param);
     m_missingBefore.resize(ranks + size_t{1}, 0);
     for (uint32_t rank = 0; rank < ranks; ++rank) {
-        const bool pending = rank < files.size() && index(files[rank]) < m_checkpoint->files.size()
-            && m_checkpoint->file(files[rank]).status == FileStatus::NotYetRead;
+        const uint32_t holder = unit.dpRankOf(rank);
+        const bool pending = holder < files.size() && index(files[holder]) < m_checkpoint->files.size()
+            && m_checkpoint->file(files[holder]).status == FileStatus::NotYetRead;
         const auto& runs = unit.states[m_state].perRank;
         // Whole units lie in files of their own.
         const bool wholePending = unit.kind == UnitKind::Whole && rank < runs.size() && runs[rank].isPresent()

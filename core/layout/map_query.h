@@ -78,6 +78,7 @@ public:
 
     [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
     [[nodiscard]] UnitId unit() const { return m_unit; }
+    [[nodiscard]] const FlatUnit& flat() const { return m_checkpoint->units[index(m_unit)]; }
     [[nodiscard]] Projection projection() const { return m_projection; }
     [[nodiscard]] uint32_t stateIndex() const { return m_state; }
 
@@ -87,7 +88,6 @@ private:
         bool shared = false;
     };
 
-    [[nodiscard]] const FlatUnit& flat() const { return m_checkpoint->units[index(m_unit)]; }
     [[nodiscard]] const FlatPartition& partition() const { return flat().partition; }
     [[nodiscard]] uint64_t storedOn(uint32_t rank) const;
     [[nodiscard]] MapCell cellOf(const FlatPiece& piece) const;

@@ -121,10 +121,11 @@ private:
         const bool here = address.subgroup
             ? m_unit.kind == UnitKind::SubGroup && m_unit.subgroup == address.group
             : m_unit.kind == UnitKind::Group && static_cast<uint32_t>(m_unit.group) == address.group;
-        if (here
+        const auto share = m_checkpoint.shareOf(m_unit, address.rank);
+        if (here && share
             && concernsState(
                 address.state.empty() ? std::string_view("fp32") : std::string_view(address.state)))
-            markRun(address.rank.dp, address.element, address.element + 1);
+            markRun(*share, address.element, address.element + 1);
     }
 
     /// The rank of this unit whose shard is, or should be, in that file.
@@ -134,10 +135,11 @@ private:
         const bool frozen = m_unit.kind == UnitKind::Frozen;
         if (!file.rank || file.role != (frozen ? FileRole::ModelStates : FileRole::OptimStates))
             return std::nullopt;
-        const auto& holders = frozen ? m_checkpoint.modelFiles : m_checkpoint.optimFiles;
+        const Checkpoint& part = m_checkpoint.partOf(m_unit);
+        const auto& holders = frozen ? part.modelFiles : part.optimFiles;
         const uint32_t rank = file.rank->dp;
         const bool another = rank < holders.size() && holders[rank] != kNoFile && holders[rank] != id;
-        return another ? std::nullopt : std::optional(rank);
+        return another ? std::nullopt : m_checkpoint.shareOf(m_unit, *file.rank);
     }
 
     void markFile(FileId id)

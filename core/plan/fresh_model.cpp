@@ -67,7 +67,7 @@ Result<OutputFile> composeFreshModel(
     if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
         file.set("shared_params", builder.dict());
     else
-        markWholeTensors(file.composer(), context);
+        markWholeTensors(file.composer(), context, context->source->rank0Model);
     return file.finish(name);
 }
 
@@ -82,7 +82,7 @@ Result<OutputFile> composeUniversalModel(
     file.set("frozen_param_shapes", file.parts().frozenShapes());
     file.set("frozen_param_fragments", builder.none()); // whole, in the module
     if (!slim)
-        markWholeTensors(file.composer(), context);
+        markWholeTensors(file.composer(), context, context->source->rank0Model);
     return file.finish(name);
 }
 

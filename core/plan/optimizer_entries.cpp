@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/optimizer_entries.h"
 
+#include "core/checkpoint/experts.h"
 #include "core/tensor/convert.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -116,10 +117,12 @@ NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, u
     const NodeId numel = builder.string("numel");
     const NodeId start = builder.string("start");
     const NodeId list = builder.list();
-    for (const auto& unit : context.target.units) {
+    for (const uint32_t u : context.target.unitsOn(rank)) {
+        const auto& unit = context.target.units[u];
+        const LocalNames names(*context.source, *unit);
         const NodeId mapping = composer.orderedDict();
         const FlatPartition& partition = unit->partition;
-        partition.forEachPiece(rank, 0, partition.partitionElements(), [&](const FlatPiece& piece) {
+        partition.forEachPiece(*unit->partitionRankOf(rank), 0, partition.partitionElements(), [&](const FlatPiece& piece) {
             if (piece.isPadding() || piece.elements == 0)
                 return true;
             const NodeId state = builder.dict();
@@ -128,7 +131,7 @@ NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, u
             const NodeId address = builder.newObj(classNode, builder.tuple({}));
             builder.setState(address, state);
             const ParamId param = unit->params[piece.param];
-            builder.setItem(mapping, builder.string(context.source->params[index(param)].name), address);
+            builder.setItem(mapping, builder.string(names.of(param)), address);
             return true;
         });
         builder.append(list, mapping);
@@ -136,9 +139,10 @@ NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, u
     return list;
 }
 
-int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t rank)
+int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t dpRank)
 {
     const FlatPartition& partition = context.target.units[unit]->partition;
+    const uint32_t rank = context.target.units[unit]->partitionRankOf(dpRank).value_or(0);
     if (context.target.kind != CheckpointKind::Bf16)
         return static_cast<int64_t>(partition.partitionElements() - partition.leanElementsOn(rank));
     if (rank + 1 != partition.ranks())
@@ -175,7 +179,8 @@ NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& contex
     PickleBuilder& builder = composer.builder();
     std::map<uint64_t, NodeId> numbers; // few different ones
     std::vector<NodeId> groups;
-    for (const auto& unit : units) {
+    for (const uint32_t u : context.target.unitsOn(0)) { // experts are alike in all families
+        const auto& unit = units[u];
         std::vector<NodeId> items;
         for (uint32_t param = 0; param < unit->partition.paramCount(); ++param) {
             const uint64_t padding = unit->partition.paddingAfter(param);

@@ -22,7 +22,7 @@ NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, u
 
 /// The padding of a group that ZeRO-1/2 since 0.16.4 record per rank; BF16_Optimizer all of it on the last
 /// one.
-int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t rank);
+int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t dpRank);
 
 /// Whether a key of the wrapper describes the source's shards, so that it is not carried.
 bool describesShards(std::string_view wrapperKey);

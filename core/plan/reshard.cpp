@@ -9,12 +9,12 @@
 #include "core/plan/reshard_advice.h"
 #include "core/plan/reshard_context.h"
 #include "core/plan/reshard_options.h"
+#include "core/plan/reshard_parts.h"
 #include "core/plan/target_files.h"
 #include "core/torchfile/zip_layout.h"
 
 #include <nlohmann/json.hpp>
 
-#include <algorithm>
 #include <map>
 
 namespace shardscope {
@@ -36,54 +36,64 @@ Result<uint64_t> bytesOf(const OutputFile& file)
 class ReshardPlanImpl final : public ReshardPlan
 {
 public:
-    ReshardPlanImpl(std::shared_ptr<const ReshardContext> context, ReshardOptions options)
-        : m_context(std::move(context))
+    ReshardPlanImpl(
+        CheckpointPtr source, ReshardOptions options, CheckpointKind kind, uint64_t subGroupSize, ReshardParts parts)
+        : m_source(std::move(source))
         , m_options(std::move(options))
+        , m_kind(kind)
+        , m_subGroupSize(subGroupSize)
+        , m_parts(std::move(parts))
     {
     }
 
     Status build(io::FileSystem& files, JobContext& job)
     {
-        const Checkpoint& source = *m_context->source;
-        m_specs = targetFiles(*m_context);
+        for (size_t part = 0; part < m_parts.contexts().size(); ++part) {
+            for (const TargetFile& spec : targetFiles(*m_parts.contexts()[part]))
+                m_specs.push_back({part, spec});
+        }
         SHARDSCOPE_CHECK(measureFiles(job));
         if (!isUniversal())
             SHARDSCOPE_CHECK(readScripts(files));
-        for (const PlanTensor& tensor : m_context->tensors)
+        for (const PlanTensor& tensor : tensors())
             m_readsBytes += tensor.elements * itemSize(tensor.dtype);
         m_id = makeId();
         if (!isUniversal())
-            m_batch = batchPairs(source, m_options.worldSize);
-        m_mustStayEqual = shardscope::mustStayEqual(source, targetKind(), m_context->subGroupSize);
-        m_warnings = reshardWarnings(source, targetKind(), m_options, m_context->subGroupSize);
+            m_batch = batchPairs(*m_source, m_parts.contexts().front()->target.ranks);
+        m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize);
+        m_warnings = reshardWarnings(*m_source, targetKind(), m_options, m_subGroupSize);
         return {};
     }
 
     [[nodiscard]] std::string verb() const override { return isUniversal() ? "convert" : "reshard"; }
     [[nodiscard]] std::string id() const override { return m_id; }
-    [[nodiscard]] std::string targetName() const override { return targetTag(*m_context->source, m_options); }
+    [[nodiscard]] std::string targetName() const override { return targetTag(*m_source, m_options); }
     [[nodiscard]] std::string pointerName() const override
     {
         if (!m_options.writePointer)
             return {};
         return isUniversal() ? "latest_universal" : "latest";
     }
-    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_context->sources; }
-    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_context->tensors; }
+    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_parts.sources(); }
+    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_parts.tensors(); }
     [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
     [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
     {
-        return compose(m_context, m_specs[i]);
+        SHARDSCOPE_TRY(OutputFile recipe, compose(contextOf(m_specs[i]), m_specs[i].file));
+        return m_parts.numbered(m_specs[i].part, std::move(recipe));
     }
     [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return m_beside; }
     [[nodiscard]] uint64_t readsBytes() const override { return m_readsBytes; }
     [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
     [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
-    [[nodiscard]] uint32_t worldSize() const override { return m_context->target.ranks; }
-    [[nodiscard]] CheckpointKind targetKind() const override { return m_context->target.kind; }
+    [[nodiscard]] uint32_t worldSize() const override
+    {
+        return isUniversal() ? m_parts.contexts().front()->target.ranks : m_options.worldSize;
+    }
+    [[nodiscard]] CheckpointKind targetKind() const override { return m_kind; }
     [[nodiscard]] std::optional<uint64_t> subGroupSize() const override
     {
-        return m_context->subGroupSize == 0 ? std::nullopt : std::optional(m_context->subGroupSize);
+        return m_subGroupSize == 0 ? std::nullopt : std::optional(m_subGroupSize);
     }
     [[nodiscard]] const std::vector<BatchPair>& batch() const override { return m_batch; }
     [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& mustStayEqual() const override
@@ -91,22 +101,11 @@ public:
         return m_mustStayEqual;
     }
     [[nodiscard]] const ReshardOptions& options() const override { return m_options; }
-    [[nodiscard]] std::vector<FlatUnit> targetUnits() const override
-    {
-        std::vector<FlatUnit> out;
-        for (const auto& unit : m_context->target.units)
-            out.push_back(*unit);
-        return out;
-    }
+    [[nodiscard]] std::vector<FlatUnit> targetUnits() const override { return m_parts.targetUnits(); }
 
     [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override
     {
-        std::vector<Digest> ofSource(m_context->planOfTable.size());
-        for (size_t i = 0; i < ofSource.size(); ++i) {
-            if (m_context->planOfTable[i] != Segment::kNoTensor)
-                ofSource[i] = digests[m_context->planOfTable[i]];
-        }
-        return fingerprintOf(m_context->source, ofSource).text();
+        return fingerprintOf(m_source, m_parts.inOrderOfSource(digests)).text();
     }
 
     [[nodiscard]] std::string describeJson() const override
@@ -118,31 +117,41 @@ public:
             out["world_size"] = m_options.worldSize;
         out["tag"] = targetName();
         out["kind"] = kindName(targetKind());
-        out["source"] = {{"tag", m_context->source->tag}, {"kind", kindName(m_context->source->kind)},
-            {"world_size", m_context->source->parallel.dp}};
-        if (m_context->subGroupSize != 0)
-            out["sub_group_size"] = m_context->subGroupSize;
+        out["source"] = {{"tag", m_source->tag}, {"kind", kindName(m_source->kind)},
+            {"world_size", m_source->parallel.ranks()}};
+        if (m_subGroupSize != 0)
+            out["sub_group_size"] = m_subGroupSize;
         return out.dump();
     }
 
 private:
+    struct Spec {
+        size_t part = 0;
+        TargetFile file;
+    };
+    [[nodiscard]] const std::shared_ptr<const ReshardContext>& contextOf(const Spec& spec) const
+    {
+        return m_parts.contexts()[spec.part];
+    }
+
     [[nodiscard]] bool isUniversal() const { return targetKind() == CheckpointKind::Universal; }
 
     /// Names of one length lead to archives of one size when their pickles are the same: ZeRO-3 ranks from 1
     /// on, and all optimizer files. Measuring one of them stands for all.
     Status measureFiles(JobContext& job)
     {
-        std::map<std::tuple<TargetFile::Kind, bool, size_t>, uint64_t> known;
+        std::map<std::tuple<size_t, TargetFile::Kind, bool, size_t>, uint64_t> known;
         m_files.reserve(m_specs.size());
-        for (const TargetFile& spec : m_specs) {
+        for (const Spec& spec : m_specs) {
             SHARDSCOPE_CHECK(job.poll());
-            const std::string name = nameOf(*m_context, spec);
-            const std::tuple key{spec.kind, spec.rank == 0, name.size()};
+            const std::string name = nameOf(*contextOf(spec), spec.file);
+            const std::tuple key{spec.part, spec.file.kind, spec.file.rank == 0, name.size()};
             uint64_t bytes = 0;
-            if (const auto found = known.find(key); areAlike(*m_context, spec.kind) && found != known.end()) {
+            if (const auto found = known.find(key);
+                areAlike(*contextOf(spec), spec.file.kind) && found != known.end()) {
                 bytes = found->second;
             } else {
-                SHARDSCOPE_TRY(const OutputFile file, compose(m_context, spec));
+                SHARDSCOPE_TRY(const OutputFile file, compose(contextOf(spec), spec.file));
                 SHARDSCOPE_TRY(bytes, bytesOf(file));
                 known.emplace(key, bytes);
             }
@@ -155,7 +164,7 @@ private:
     Status readScripts(io::FileSystem& files)
     {
         for (const char* name : {"zero_to_fp32.py", "zero_to_torch.py"}) {
-            const io::Path path = m_context->source->runFolder / name;
+            const io::Path path = m_source->runFolder / name;
             if (!files.stat(path))
                 continue;
             SHARDSCOPE_TRY(std::string text, files.readSmall(path, kScriptLimitBytes));
@@ -173,7 +182,7 @@ private:
     [[nodiscard]] std::string makeId() const
     {
         std::string text = describeWithoutId();
-        for (const PlanSource& source : m_context->sources) {
+        for (const PlanSource& source : sources()) {
             const io::FileIdentity& id = source.identity;
             // Not device and inode: a plan may be run on another machine that sees the same files.
             text += source.name + "|" + std::to_string(id.bytes) + "|" + std::to_string(id.modifiedNs) + "\n";
@@ -187,12 +196,15 @@ private:
     {
         return verb() + "|" + std::string(buildInfo().version) + "|" + std::string(kindName(targetKind()))
             + "|" + std::to_string(m_options.worldSize) + "|" + targetName() + "|" + pointerName() + "|"
-            + std::to_string(m_context->subGroupSize) + "\n";
+            + std::to_string(m_subGroupSize) + "\n";
     }
 
-    std::shared_ptr<const ReshardContext> m_context;
+    CheckpointPtr m_source;
     ReshardOptions m_options;
-    std::vector<TargetFile> m_specs;
+    CheckpointKind m_kind;
+    uint64_t m_subGroupSize;
+    ReshardParts m_parts;
+    std::vector<Spec> m_specs;
     std::vector<PlannedFile> m_files;
     std::vector<OutputFile> m_beside;
     uint64_t m_readsBytes = 0;
@@ -214,14 +226,21 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
     SHARDSCOPE_TRY(const CheckpointKind kind, targetKindOf(*source, options));
     SHARDSCOPE_TRY(const uint64_t subGroupSize, chooseSubGroupSize(*source, kind, options));
-    const uint32_t ranks = kind == CheckpointKind::Universal ? 1 : options.worldSize;
-    SHARDSCOPE_TRY(ReshardTarget target, layOutTarget(*source, kind, ranks, subGroupSize));
+    SHARDSCOPE_CHECK(checkParallel(*source, kind, options));
+    const uint32_t ranks
+        = kind == CheckpointKind::Universal ? 1 : options.worldSize / (source->parallel.tp * source->parallel.pp);
     const bool fresh = kind != source->kind || kind == CheckpointKind::Universal;
-    if (fresh)
-        SHARDSCOPE_CHECK(requireModelFacts(*source, kind));
-    SHARDSCOPE_TRY(auto context,
-        makeReshardContext(files, std::move(source), std::move(target), subGroupSize, fresh, job));
-    auto plan = std::make_shared<ReshardPlanImpl>(std::move(context), options);
+    std::vector<std::shared_ptr<const ReshardContext>> contexts;
+    for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {
+        SHARDSCOPE_TRY(ReshardTarget target, layOutTarget(*part, kind, ranks, subGroupSize));
+        if (fresh)
+            SHARDSCOPE_CHECK(requireModelFacts(*part, kind));
+        SHARDSCOPE_TRY(
+            auto context, makeReshardContext(files, part, std::move(target), subGroupSize, fresh, job));
+        contexts.push_back(std::move(context));
+    }
+    ReshardParts parts(source, std::move(contexts));
+    auto plan = std::make_shared<ReshardPlanImpl>(source, options, kind, subGroupSize, std::move(parts));
     SHARDSCOPE_CHECK(plan->build(files, job));
     return std::shared_ptr<const ReshardPlan>(std::move(plan));
 }

@@ -2,6 +2,7 @@
 #include "core/plan/reshard_context.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/file_names.h"
 #include "core/tensor/convert.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -91,6 +92,8 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
         if (id == source.rank0Model || frozen)
             SHARDSCOPE_CHECK(list.add(id));
     }
+    for (const ReshardContext::Copied& copied : out.copied)
+        SHARDSCOPE_CHECK(list.add(copied.file));
     for (const FlatUnit& unit : source.units) {
         for (const UnitState& state : unit.states) {
             for (const StoredRun& run : state.perParam)
@@ -164,6 +167,30 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
     return out.fresh && keepsCopies ? addNewWeights(*source, out) : Status();
 }
 
+/// Layer files of this part, and experts of its model-parallel rank.
+Status addCopied(io::FileSystem& files, ReshardContext& out)
+{
+    const Checkpoint& source = *out.source;
+    if (out.target.kind == CheckpointKind::Universal)
+        return {};
+    for (uint32_t i = 0; i < source.files.size(); ++i) {
+        const CheckpointFile& file = source.files[i];
+        const auto parsed = parseCheckpointFileName(file.name);
+        const bool layer = file.role == FileRole::LayerStates && file.rank == source.place;
+        const bool expert
+            = file.role == FileRole::ExpertStates && parsed && parsed->mp == source.modelRank;
+        if (!layer && !expert)
+            continue;
+        ReshardContext::Copied copied{FileId{i}, {}};
+        if (!file.content)
+            return fail(ErrorCode::Refused, "`" + file.name + "` was not read, so it cannot go along",
+                file.path.string());
+        SHARDSCOPE_TRY(copied.records, readSmallRecords(files, *file.content));
+        out.copied.push_back(std::move(copied));
+    }
+    return {};
+}
+
 } // namespace
 
 FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const
@@ -171,9 +198,9 @@ FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t ra
     FlatTarget out;
     out.source = source;
     out.unit = target.units[unit];
-    out.rank = rank;
+    out.rank = out.unit->partitionRankOf(rank).value_or(0);
     out.state = out.unit->states[state].name;
-    out.elements = out.unit->states[state].lean ? out.unit->partition.leanElementsOn(rank)
+    out.elements = out.unit->states[state].lean ? out.unit->partition.leanElementsOn(out.rank)
                                                 : out.unit->partition.partitionElements();
     out.sourceOfFile = sourceOfFile;
     return out;
@@ -188,6 +215,7 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     out->target = std::move(target);
     out->subGroupSize = subGroupSize;
     out->fresh = fresh;
+    SHARDSCOPE_CHECK(addCopied(files, *out));
     SHARDSCOPE_CHECK(addSources(files, *out->source, *out, job));
     SHARDSCOPE_CHECK(addTensors(out->source, *out));
     SHARDSCOPE_TRY(out->optimRecords, readSmallRecords(files, out->optimTemplate()));
@@ -195,14 +223,17 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     return std::shared_ptr<const ReshardContext>(std::move(out));
 }
 
-std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, uint32_t record)
+namespace {
+
+/// Where the whole tensors of a file lie in one of its records, ascending.
+std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, FileId file, uint32_t record)
 {
     const Checkpoint& source = *context.source;
     std::vector<MarkedRun> runs;
     for (uint32_t i = 0; i < source.whole.size(); ++i) {
         const WholeTensor& whole = source.whole[i];
         const uint64_t bytes = whole.run.elements * itemSize(whole.dtype);
-        if (whole.run.record == record && whole.run.file == source.rank0Model && whole.contiguous
+        if (whole.run.record == record && whole.run.file == file && whole.contiguous
             && bytes > 0)
             runs.push_back(
                 {whole.run.byteOffset, bytes, context.planOfTable[context.table->indexOfWhole(i)]});
@@ -218,14 +249,26 @@ std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, uint32_t
     return runs;
 }
 
-void markWholeTensors(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context)
+} // namespace
+
+void markWholeTensors(
+    ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file)
 {
-    const uint32_t source = context->sourceIndex(context->source->rank0Model);
-    composer.setRecordCursor([context, source](uint32_t record) {
-        const ZipRecord& from = context->modelTemplate().zip().records()[record];
+    const uint32_t source = context->sourceIndex(file);
+    composer.setRecordCursor([context, source, file](uint32_t record) {
+        const ZipRecord& from = context->source->file(file).content->zip().records()[record];
         return markedRecordCursor(
-            source, record, from.payloadOffset, from.bytes, wholeRunsInRecord(*context, record));
+            source, record, from.payloadOffset, from.bytes, wholeRunsInRecord(*context, file, record));
     });
+}
+
+Result<OutputFile> composeCopied(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t copied, const std::string& name)
+{
+    const ReshardContext::Copied& from = context->copied[copied];
+    ArchiveComposer composer(*context->source->file(from.file).content, context->sourceIndex(from.file));
+    markWholeTensors(composer, context, from.file);
+    return composer.finish(name, from.records);
 }
 
 NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,

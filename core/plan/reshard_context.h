@@ -30,6 +30,12 @@ struct ReshardContext {
     bool fresh = false;
     std::vector<OutputRecord> optimRecords; ///< small records of the rank-0 templates
     std::vector<OutputRecord> modelRecords;
+    /// Files that go along as they are: weights of pipeline layers and of experts, with their small records.
+    struct Copied {
+        FileId file = kNoFile;
+        std::vector<OutputRecord> records;
+    };
+    std::vector<Copied> copied;
 
     [[nodiscard]] const TorchFile& optimTemplate() const { return *source->file(source->rank0Optim).content; }
     [[nodiscard]] const TorchFile& modelTemplate() const { return *source->file(source->rank0Model).content; }
@@ -43,7 +49,7 @@ struct ReshardContext {
     {
         return planOfTable[table->indexOf(param, state)];
     }
-    /// The cursor of one target unit's state on one rank, and its length in elements.
+    /// The cursor of one target unit's state on one dp rank that has a share of it, and its length in elements.
     [[nodiscard]] FlatTarget flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const;
 };
 
@@ -56,6 +62,9 @@ Result<OutputFile> composeZero12Optim(
     const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
 Result<OutputFile> composeZero12Model(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name);
+/// One of the files that go along, in torch's form as all that is written.
+Result<OutputFile> composeCopied(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t copied, const std::string& name);
 Result<OutputFile> composeZero3Optim(
     const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
 Result<OutputFile> composeZero3Model(
@@ -79,10 +88,9 @@ Result<OutputFile> composeUniversalOptim(
 Result<OutputFile> composeUniversalModel(
     const std::shared_ptr<const ReshardContext>& context, bool slim, const std::string& name);
 
-/// Where the whole tensors of rank 0's model file lie in one of its records, ascending, for digests.
-std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, uint32_t record);
-/// Cuts what a composer of the model file copies where whole tensors begin and end, for digests.
-void markWholeTensors(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context);
+/// Cuts what a composer of a source file copies where whole tensors begin and end, for digests.
+void markWholeTensors(
+    ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file);
 
 /// A new tensor that holds one state of one target unit on one rank.
 NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,

@@ -4,6 +4,8 @@
 #include "core/plan/universal_names.h"
 #include "core/torchfile/pickle_values.h"
 
+#include <algorithm>
+
 namespace shardscope {
 
 namespace {
@@ -85,6 +87,34 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
         return fail(ErrorCode::Usage,
             "sub-groups exist under ZeRO-3 only; the target is " + std::string(kindName(kind)));
     return kind;
+}
+
+Status checkParallel(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
+{
+    const ParallelDegrees& degrees = source.parallel;
+    const uint32_t modelRanks = degrees.tp * degrees.pp;
+    const bool pipeline = std::any_of(source.files.begin(), source.files.end(),
+        [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
+    const bool changes = target != source.kind;
+    if (target == CheckpointKind::Universal && (modelRanks > 1 || pipeline || degrees.ep > 1))
+        return fail(ErrorCode::Unsupported,
+            "tensor slices, pipeline stages and experts are not joined into a universal folder by this build",
+            source.tagFolder.string(), "`reshard` rewrites each of them for another number of ranks");
+    if (changes && (pipeline || degrees.ep > 1))
+        return fail(ErrorCode::Unsupported,
+            std::string("a checkpoint with ") + (pipeline ? "pipeline stages" : "experts")
+                + " keeps its ZeRO stage",
+            source.tagFolder.string(), "leave --stage out");
+    if (target == CheckpointKind::Universal || options.worldSize % modelRanks == 0)
+        return {};
+    const uint32_t below = options.worldSize / modelRanks * modelRanks;
+    return fail(ErrorCode::Usage,
+        std::to_string(options.worldSize) + " ranks do not divide by the " + std::to_string(modelRanks)
+            + " model-parallel ranks of the checkpoint (tp " + std::to_string(degrees.tp) + ", pp "
+            + std::to_string(degrees.pp) + ")",
+        source.tagFolder.string(),
+        "choose " + (below > 0 ? std::to_string(below) + " or " : std::string())
+            + std::to_string(below + modelRanks));
 }
 
 Result<uint64_t> chooseSubGroupSize(

@@ -86,6 +86,37 @@ Result<std::vector<ParamId>> paramsOf(const Checkpoint& source, const ParamGroup
     return source.roundRobin ? dealt(params, source.parallel.dp, 1) : params;
 }
 
+/// Experts keep their families, each over its share of the new ranks.
+Status addExpertGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget& out)
+{
+    const auto families = static_cast<uint32_t>(group.units.size());
+    if (out.kind != CheckpointKind::Zero1 && out.kind != CheckpointKind::Zero2 && out.kind != CheckpointKind::Bf16)
+        return fail(ErrorCode::Unsupported,
+            "experts that are spread over ranks are rewritten for ZeRO-1 and ZeRO-2 only",
+            source.tagFolder.string());
+    if (out.ranks % families != 0)
+        return fail(ErrorCode::Usage,
+            std::to_string(out.ranks) + " data-parallel ranks do not divide by the "
+                + std::to_string(families) + " expert-parallel ranks of the checkpoint",
+            source.tagFolder.string(),
+            "choose " + std::to_string(std::max(1u, out.ranks / families) * families) + " or "
+                + std::to_string((out.ranks / families + 1) * families));
+    const uint32_t ranks = out.ranks / families;
+    for (uint32_t family = 0; family < families; ++family) {
+        const FlatUnit& from = source.units[index(group.units[family])];
+        std::vector<ParamId> params = source.roundRobin ? dealt(from.params, from.partition.ranks(), ranks) : from.params;
+        const std::vector<uint64_t> elements = elementsOf(source, params);
+        FlatUnit unit = targetUnit(from, UnitKind::Group, std::move(params), out.kind != CheckpointKind::Bf16);
+        const bool consecutive = from.rankStride == 1;
+        unit.firstRank = consecutive ? family * ranks : family;
+        unit.rankStride = consecutive ? 1 : families;
+        SHARDSCOPE_TRY(unit.partition,
+            FlatPartition::contiguous(elements, ranks, 2, from.partition.parameterAlignment()));
+        out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
+    }
+    return {};
+}
+
 /// One unit for the whole group: ZeRO-1/2, and universal folders.
 Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget& out)
 {
@@ -95,6 +126,8 @@ Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget
                 + " has no trainable parameter, and only ZeRO-3 keeps such a group",
             source.tagFolder.string(), "stay with stage 3");
     const FlatUnit& from = source.units[index(group.units.front())];
+    if (from.kind == UnitKind::Group && group.units.size() > 1)
+        return addExpertGroup(source, group, out);
     SHARDSCOPE_TRY(std::vector<ParamId> params, paramsOf(source, group));
     if (targetRoundRobin(source, out.kind))
         params = dealt(params, 1, out.ranks);
@@ -144,6 +177,16 @@ Status addFrozen(const Checkpoint& source, ParamId param, DType dtype, ReshardTa
 }
 
 } // namespace
+
+std::vector<uint32_t> ReshardTarget::unitsOn(uint32_t dpRank) const
+{
+    std::vector<uint32_t> out;
+    for (uint32_t i = 0; i < units.size(); ++i) {
+        if (units[i]->isFlat() && units[i]->partitionRankOf(dpRank))
+            out.push_back(i);
+    }
+    return out;
+}
 
 Result<ReshardTarget> layOutTarget(
     const Checkpoint& source, CheckpointKind kind, uint32_t ranks, uint64_t subGroupSize)

@@ -16,11 +16,14 @@ struct ReshardTarget {
     std::vector<std::shared_ptr<const FlatUnit>> units;
     /// ZeRO-3: target sub-group numbers of each param group.
     std::vector<std::vector<uint32_t>> subGroupsOfGroup;
+
+    /// The flat units of which a rank holds a share, in the order of their numbers on disk.
+    [[nodiscard]] std::vector<uint32_t> unitsOn(uint32_t dpRank) const;
 };
 
 /// Lays the source's parameters out for a target of that kind (a ZeRO kind or Universal) on `ranks`. ZeRO-3
 /// splits every param group anew for `subGroupSize`. Refused when parts of a param group that must share a
-/// unit disagree about their states or step.
+/// unit disagree about their states or step, or where experts do not divide over the ranks.
 Result<ReshardTarget> layOutTarget(
     const Checkpoint& source, CheckpointKind kind, uint32_t ranks, uint64_t subGroupSize);
 

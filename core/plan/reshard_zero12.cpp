@@ -19,6 +19,7 @@ public:
         , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
         , m_graph(m_composer.graph())
         , m_wrapper(lookup(m_graph, m_graph.root(), "optimizer_state_dict"))
+        , m_units(m_context->target.unitsOn(rank))
     {
     }
 
@@ -27,9 +28,9 @@ public:
         replaceMasters();
         replaceStates();
         replaceInteger(
-            "partition_count", [](uint32_t) { return int64_t{0}; }, true);
+            "partition_count", [this](uint32_t g) { return int64_t{unit(g).partition.ranks()}; });
         replaceInteger(
-            "group_paddings", [this](uint32_t g) { return groupPadding(*m_context, g, m_rank); }, false);
+            "group_paddings", [this](uint32_t g) { return groupPadding(*m_context, m_units[g], m_rank); });
         replaceAlignmentPaddings();
         replaceMappings();
         return m_composer.finish(name, m_context->optimRecords);
@@ -38,9 +39,10 @@ public:
 private:
     [[nodiscard]] uint32_t groupCount() const
     {
-        return static_cast<uint32_t>(m_context->target.units.size());
+        return static_cast<uint32_t>(m_units.size());
     }
-    [[nodiscard]] const FlatUnit& unit(uint32_t g) const { return *m_context->target.units[g]; }
+    /// The rank's own unit of a group.
+    [[nodiscard]] const FlatUnit& unit(uint32_t g) const { return *m_context->target.units[m_units[g]]; }
 
     void replaceMasters()
     {
@@ -50,7 +52,7 @@ private:
         for (uint32_t g = 0; g < groupCount(); ++g) {
             const auto tensor = asTensor(m_graph, old[g]);
             masters.push_back(
-                flatTensor(m_composer, m_context, g, 0, m_rank, tensor && tensor->requiresGrad));
+                flatTensor(m_composer, m_context, m_units[g], 0, m_rank, tensor && tensor->requiresGrad));
         }
         m_composer.substitute(list, m_composer.builder().list(masters));
     }
@@ -58,19 +60,19 @@ private:
     void replaceStates()
     {
         for (uint32_t g = 0; g < groupCount(); ++g) {
-            const NodeId entry = m_source.units[g].stateNode;
+            const NodeId entry = m_source.units[index(m_source.groups[g].units.front())].stateNode;
             for (uint32_t state = 1; state < unit(g).states.size(); ++state) {
                 const NodeId old = lookup(m_graph, entry, unit(g).states[state].name);
                 const auto tensor = asTensor(m_graph, old);
                 m_composer.substitute(
-                    old, flatTensor(m_composer, m_context, g, state, m_rank, tensor && tensor->requiresGrad));
+                    old, flatTensor(m_composer, m_context, m_units[g], state, m_rank, tensor && tensor->requiresGrad));
             }
         }
     }
 
-    /// A list with one number per group; `ranks` stands for the target's world size in each.
+    /// A list with one number per group, or the one number of all that old releases had.
     template <class Value>
-    void replaceInteger(std::string_view key, Value value, bool ranks)
+    void replaceInteger(std::string_view key, Value value)
     {
         const NodeId old = lookup(m_graph, m_wrapper, key);
         if (old == kNoNode)
@@ -82,7 +84,7 @@ private:
         }
         std::vector<NodeId> items;
         for (uint32_t g = 0; g < groupCount(); ++g)
-            items.push_back(builder.integer(ranks ? int64_t{m_context->target.ranks} : value(g)));
+            items.push_back(builder.integer(value(g)));
         m_composer.substitute(old, builder.list(items));
     }
 
@@ -107,6 +109,7 @@ private:
     ArchiveComposer m_composer;
     const PickleGraph& m_graph;
     NodeId m_wrapper;
+    std::vector<uint32_t> m_units; ///< of the target: the rank's, by group
 };
 
 /// `param_shapes` names the parameters of every group in flat order. Under round robin it is made anew even
@@ -117,10 +120,11 @@ void replaceShapes(ArchiveComposer& composer, const ReshardContext& context)
         return;
     const PickleGraph& graph = composer.graph();
     const auto groups = sequenceItems(graph, lookup(graph, graph.root(), "param_shapes"));
-    for (uint32_t g = 0; g < groups.size() && g < context.target.units.size(); ++g) {
+    const auto units = context.target.unitsOn(0);
+    for (uint32_t g = 0; g < groups.size() && g < units.size(); ++g) {
         const auto items = mappingItems(graph, groups[g]);
         const NodeId mapping = composer.orderedDict();
-        for (const ParamId param : context.target.units[g]->params) {
+        for (const ParamId param : context.target.units[units[g]]->params) {
             const size_t at = size_t{2} * context.source->params[index(param)].indexInUnit;
             composer.builder().setItem(mapping, composer.import(items[at]), composer.import(items[at + 1]));
         }
@@ -145,7 +149,7 @@ Result<OutputFile> composeZero12Model(
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
     replaceShapes(composer, *context);
-    markWholeTensors(composer, context);
+    markWholeTensors(composer, context, context->source->rank0Model);
     return composer.finish(name, context->modelRecords);
 }
 

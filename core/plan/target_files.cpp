@@ -51,6 +51,8 @@ std::vector<TargetFile> targetFiles(const ReshardContext& context)
         out.push_back({Kind::Model, rank});
     for (uint32_t rank = 0; rank < context.target.ranks; ++rank)
         out.push_back({Kind::Optim, rank});
+    for (uint32_t i = 0; i < context.copied.size(); ++i)
+        out.push_back({Kind::Copied, 0, i});
     return out;
 }
 
@@ -60,12 +62,14 @@ std::string nameOf(const ReshardContext& context, const TargetFile& file)
     const bool universal = context.target.kind == CheckpointKind::Universal;
     switch (file.kind) {
     case Kind::Model:
-        return context.target.kind == CheckpointKind::Zero3 ? zero3ModelFileName(file.rank, 0)
-                                                            : modelFileName(0);
+        return context.target.kind == CheckpointKind::Zero3 ? zero3ModelFileName(file.rank, source.modelRank)
+                                                            : modelFileName(source.modelRank);
     case Kind::SlimModel:
         return zero3ModelFileName(0, 0);
     case Kind::Optim:
-        return universal ? universalOptimName() : optimFileName(file.rank, 0, hasBf16Prefix(source));
+        return universal ? universalOptimName() : optimFileName(file.rank, source.modelRank, hasBf16Prefix(source));
+    case Kind::Copied:
+        return source.file(context.copied[file.unit].file).name;
     case Kind::State:
     case Kind::Step:
         break;
@@ -100,6 +104,8 @@ Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context,
         return composeUniversalState(context, file.unit, file.param, file.state, name);
     case Kind::Step:
         return composeUniversalStep(context, file.unit, name);
+    case Kind::Copied:
+        return composeCopied(context, file.unit, name);
     }
     return fail(ErrorCode::Internal, "unknown file kind");
 }

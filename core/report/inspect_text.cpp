@@ -36,7 +36,7 @@ std::string headline(const Checkpoint& checkpoint)
     if (!checkpoint.precision.empty())
         out += ", " + checkpoint.precision;
     const ParallelDegrees& p = checkpoint.parallel;
-    out += fmt::format(", {} rank{}", p.dp, p.dp == 1 ? "" : "s");
+    out += fmt::format(", {} rank{}", p.ranks(), p.ranks() == 1 ? "" : "s");
     if (p.tp > 1 || p.pp > 1 || p.ep > 1)
         out += fmt::format(" (dp {}, tp {}, pp {}, ep {})", p.dp, p.tp, p.pp, p.ep);
     return out;

@@ -28,7 +28,7 @@ FileId fileOf(const FlatUnit& unit, uint32_t rank)
 void writeUnitRank(JsonWriter& json, const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t rank)
 {
     json.beginObject();
-    writeRank(json, "rank", {rank, 0, 0});
+    writeRank(json, "rank", checkpoint.rankOf(unit, rank));
     writeFileName(json, "file", checkpoint, fileOf(unit, rank));
     json.field("elements", unit.partition.payloadOn(rank));
     json.objectField("padding");
@@ -55,7 +55,7 @@ void writeUnit(
     json.field("parameter_alignment", unit.partition.parameterAlignment());
     json.field("partition_elements", unit.partition.partitionElements());
     json.arrayField("ranks");
-    const auto [begin, end] = ranksAsked(unit, question);
+    const auto [begin, end] = ranksAsked(checkpoint, unit, question);
     for (uint32_t rank = begin; rank < end; ++rank)
         writeUnitRank(json, checkpoint, unit, rank);
     json.endArray();

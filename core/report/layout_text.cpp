@@ -19,6 +19,14 @@ std::string unitText(const Checkpoint& checkpoint, const FlatUnit& unit)
         return out + ", whole tensors";
     if (unit.subgroup)
         out += fmt::format(", sub-group {}", *unit.subgroup);
+    const RankCoordinate& place = checkpoint.partOf(unit).place;
+    if (checkpoint.parallel.pp > 1)
+        out += fmt::format(", pp {}", place.pp);
+    if (checkpoint.parallel.tp > 1)
+        out += fmt::format(", tp {}", place.tp);
+    if (unit.isFlat() && unit.partition.ranks() < checkpoint.parallel.dp)
+        out += fmt::format(", experts of dp {}", checkpoint.rankOf(unit, 0).dp)
+            + (unit.partition.ranks() > 1 ? fmt::format(" to {}", unit.dpRankOf(unit.partition.ranks() - 1)) : "");
     return out;
 }
 
@@ -57,9 +65,9 @@ void writeUnit(const TextSink& sink, const TextStyle& style, const Checkpoint& c
         + "\n");
     using Align = TextTable::Align;
     TextTable table({{"rank"}, {"elements", Align::Right}, {"padding", Align::Right}, {"in file"}, {"file"}});
-    const auto [begin, end] = ranksAsked(unit, question);
+    const auto [begin, end] = ranksAsked(checkpoint, unit, question);
     for (uint32_t rank = begin; rank < end; ++rank)
-        table.add({rankText({rank, 0, 0}), formatCount(partition.payloadOn(rank)),
+        table.add({rankText(checkpoint.rankOf(unit, rank)), formatCount(partition.payloadOn(rank)),
             formatCount(partition.paddingOn(rank)), paddingText(unit, rank),
             fileText(checkpoint, unit, rank)});
     table.write(sink, style, "  ");

@@ -82,11 +82,13 @@ std::vector<UnitId> unitsAsked(const Checkpoint& checkpoint, const LayoutQuestio
     return out;
 }
 
-std::pair<uint32_t, uint32_t> ranksAsked(const FlatUnit& unit, const LayoutQuestion& question)
+std::pair<uint32_t, uint32_t> ranksAsked(
+    const Checkpoint& checkpoint, const FlatUnit& unit, const LayoutQuestion& question)
 {
     if (!question.rank)
         return {0, unit.partition.ranks()};
-    return {question.rank->dp, std::min(question.rank->dp + 1, unit.partition.ranks())};
+    const auto share = checkpoint.shareOf(unit, *question.rank);
+    return share ? std::pair(*share, *share + 1) : std::pair(0u, 0u);
 }
 
 void forEachFragmentAsked(const Checkpoint& checkpoint, const LayoutQuestion& question,
@@ -98,11 +100,12 @@ void forEachFragmentAsked(const Checkpoint& checkpoint, const LayoutQuestion& qu
         return;
     for (uint32_t u = 0; u < checkpoint.units.size(); ++u) {
         const FlatUnit& unit = checkpoint.units[u];
-        if (question.rank->dp >= unit.partition.ranks())
+        const auto share = checkpoint.shareOf(unit, *question.rank);
+        if (!share)
             continue;
         for (uint32_t state = 0; state < unit.states.size(); ++state) {
             forEachFragmentOnRank(
-                checkpoint, UnitId{u}, state, question.rank->dp, [&](const Fragment& fragment) {
+                checkpoint, UnitId{u}, state, *share, [&](const Fragment& fragment) {
                     visit(fragment);
                     return true;
                 });

@@ -25,7 +25,8 @@ std::string unitAddress(
             name, state.name, std::pair{piece->paramOffset, piece->paramOffset + piece->elements}});
     }
     const uint32_t number = unit.subgroup.value_or(unit.group < 0 ? 0 : static_cast<uint32_t>(unit.group));
-    return formatAddress(FlatAddress{{rank, 0, 0}, unit.subgroup.has_value(), number, 0, state.name});
+    return formatAddress(FlatAddress{
+        checkpoint.rankOf(unit, rank), unit.subgroup.has_value(), number, 0, state.name});
 }
 
 } // namespace
@@ -46,17 +47,18 @@ RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId 
     }
     out.usedBy.resize(out.records.size());
     // A file holds flat buffers of its own rank only, so one look per unit and state is enough.
-    const uint32_t rank = entry.rank ? entry.rank->dp : 0;
     for (const FlatUnit& unit : checkpoint.units) {
+        const auto share = entry.rank ? checkpoint.shareOf(unit, *entry.rank) : std::nullopt;
         for (const UnitState& state : unit.states) {
             for (size_t at = 0; at < state.perParam.size(); ++at) {
                 if (holds(state.perParam[at], file, out.records.size()))
                     out.usedBy[state.perParam[at].record].push_back(formatAddress(
                         ParamAddress{checkpoint.params[index(unit.params[at])].name, state.name, std::nullopt}));
             }
-            if (entry.rank && rank < state.perRank.size()
-                && holds(state.perRank[rank], file, out.records.size()))
-                out.usedBy[state.perRank[rank].record].push_back(unitAddress(checkpoint, unit, state, rank));
+            if (share && *share < state.perRank.size()
+                && holds(state.perRank[*share], file, out.records.size()))
+                out.usedBy[state.perRank[*share].record].push_back(
+                    unitAddress(checkpoint, unit, state, *share));
         }
     }
     for (const WholeTensor& whole : checkpoint.whole) {

@@ -21,7 +21,7 @@ sys.path.insert(0, str(HERE.parent / "interop"))
 
 import environment  # noqa: E402
 import ranks  # noqa: E402
-from golden import CONVERTED, OWN, SAMPLES  # noqa: E402
+from golden import CONVERTED, OWN, PARALLEL, SAMPLES  # noqa: E402
 
 
 def write_sample(rank, world, setup, tag_steps, folder):
@@ -42,6 +42,18 @@ def write_sample(rank, world, setup, tag_steps, folder):
     return states
 
 
+def write_parallel_sample(rank, world, setup, tag_steps, folder):
+    import parallel_training
+    engine = parallel_training.build_engine(setup, world)
+    done, states = 0, []
+    for step in tag_steps:
+        parallel_training.train(engine, setup, rank, world, done, step - done)
+        done = step
+        engine.save_checkpoint(folder)
+        states.append(parallel_training.local_state(engine, setup, rank, world))
+    return states
+
+
 def add_universal(folder, tag):
     """What DeepSpeed's own converter makes of the tag, beside it; `latest_universal` too."""
     subprocess.run([sys.executable, "-m", "deepspeed.checkpoint.ds_to_universal", "--input_folder", str(folder / tag),
@@ -54,7 +66,8 @@ def main(samples, names):
         world, setup, tag_steps = samples[name]
         folder = HERE / "samples" / name
         shutil.rmtree(folder, ignore_errors=True)
-        parts = ranks.run_ranks(world, write_sample, setup, tag_steps, str(folder))
+        write = write_parallel_sample if name in PARALLEL else write_sample
+        parts = ranks.run_ranks(world, write, setup, tag_steps, str(folder))
         tags = {f"global_step{step}": describe(live_state.join([states[index] for states in parts]))
                 for index, step in enumerate(tag_steps)}
         text = json.dumps({"world": world, "tags": tags}, indent=1, ensure_ascii=False, sort_keys=True)
@@ -79,4 +92,4 @@ if __name__ == "__main__":
     environment.import_judges()
     import live_state
     from golden import describe
-    main(SAMPLES[asked.deepspeed], asked.names)
+    main(SAMPLES[asked.deepspeed] | (PARALLEL if asked.deepspeed == OWN else {}), asked.names)

@@ -3,6 +3,7 @@
 
 import hashlib
 
+from parallel_setups import ParallelSetup
 from setups import Setup
 
 TRANSFORMER = (("vocabulary", 96), ("width", 32), ("heads", 4), ("layers", 2), ("positions", 16))
@@ -28,6 +29,13 @@ SAMPLES = {
         "ds0144-zero2-w2": (2, Setup(2, "fp16"), [7]),
         "ds0144-bf16opt-w2": (2, Setup(1, "bf16", bf16_optimizer=True), [4]),
     },
+}
+
+# Ranks that do not all hold the same parameters.
+PARALLEL = {
+    "experts-w4": (4, ParallelSetup("experts", 2, "bf16"), [3]),
+    "pipeline-w4": (4, ParallelSetup("pipeline", 1, "bf16"), [3]),
+    "slices-w4": (4, ParallelSetup("slices", 1, "bf16"), [3]),
 }
 
 # Their last tag lies there a second time, as DeepSpeed's own converter writes it.

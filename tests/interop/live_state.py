@@ -32,12 +32,26 @@ def plain(value):
     return (type(value).__name__, repr(value))
 
 
-def _flat_groups(engine, rank):
+def _same_name(name, parameter):
+    return name
+
+
+def _share(optimizer, index, rank):
+    """This rank's place among those that share a group's partition; experts are not shared by all."""
+    from deepspeed import comm
+    groups = getattr(optimizer, "real_dp_process_group", None)
+    return comm.get_rank(group=groups[index]) if groups else rank
+
+
+def _flat_groups(engine, rank, rename):
     """Yields (param group, flat partition, fragments); a fragment is (name, numel, start in parameter, start in
     partition, elements)."""
     optimizer = engine.optimizer
-    names = engine.param_names  # parameter -> name; not every version's optimizer keeps it
+    # Not every version's optimizer keeps them.
+    names = {parameter: rename(name, parameter) for parameter, name in engine.param_names.items()}
     if hasattr(optimizer, "fp16_partitioned_groups_flat"):
+        from deepspeed import comm
+        rank = comm.get_rank(group=optimizer.dp_process_group)
         for index, parameters in enumerate(optimizer.fp16_groups):
             fragments, offset = [], 0
             for parameter in parameters:
@@ -54,7 +68,7 @@ def _flat_groups(engine, rank):
     offsets = getattr(optimizer, "round_robin_bit16_offsets", None)
     for index, partition in enumerate(partitions):
         parameters = optimizer.bf16_groups[index] if bf16 else optimizer.round_robin_bit16_groups[index]
-        low = rank * partition.numel()
+        low = _share(optimizer, index, rank) * partition.numel()
         high = low + partition.numel()
         fragments, offset = [], 0
         for position, parameter in enumerate(parameters):
@@ -66,16 +80,17 @@ def _flat_groups(engine, rank):
         yield index, partition, fragments
 
 
-def _module_weights(engine):
+def _module_weights(engine, rename):
     weights = {}
     if engine.zero_optimization_stage() == 3:
         from deepspeed.runtime.zero import GatheredParameters
         for name, parameter in engine.module.named_parameters():
             with GatheredParameters([parameter]):
-                weights[name] = _raw(parameter)
+                weights[rename(name, parameter)] = _raw(parameter)
     else:
-        weights.update((name, _raw(parameter)) for name, parameter in engine.module.named_parameters())
-    weights.update((name, _raw(buffer)) for name, buffer in engine.module.named_buffers())
+        weights.update((rename(name, parameter), _raw(parameter))
+                       for name, parameter in engine.module.named_parameters())
+    weights.update((rename(name, buffer), _raw(buffer)) for name, buffer in engine.module.named_buffers())
     return weights
 
 
@@ -98,10 +113,11 @@ def _scalars(engine):
     }
 
 
-def local_state(engine, rank):
-    """This rank's part: runs on every rank together, because ZeRO-3 gathers its weights."""
+def local_state(engine, rank, rename=_same_name):
+    """This rank's part: runs on every rank together, because ZeRO-3 gathers its weights. `rename(name, parameter)`
+    tells parameters apart that have one name and are not the same on all ranks."""
     fragments, scalars = [], _scalars(engine)
-    for group, partition, cuts in _flat_groups(engine, rank):
+    for group, partition, cuts in _flat_groups(engine, rank, rename):
         states = {"fp32": partition}
         for key, value in engine.optimizer.optimizer.state.get(partition, {}).items():
             if torch.is_tensor(value) and value.dim() == 1 and value.numel() == partition.numel():
@@ -114,7 +130,7 @@ def local_state(engine, rank):
             for key, tensor in states.items():
                 fragments.append((name, key, numel, start, group, _raw(tensor.narrow(0, offset, count))
                                   if count else (str(tensor.dtype), (0,), b"")))
-    return {"fragments": fragments, "scalars": scalars, "weights": _module_weights(engine)}
+    return {"fragments": fragments, "scalars": scalars, "weights": _module_weights(engine, rename)}
 
 
 class Disagreement(RuntimeError):

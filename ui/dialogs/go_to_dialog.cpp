@@ -2,6 +2,7 @@
 #include "ui/dialogs/go_to_dialog.h"
 
 #include "core/layout/address.h"
+#include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 
 #include <QDialogButtonBox>
@@ -42,11 +43,13 @@ Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& a
         thing.state = location.param->state;
     }
     if (location.flat) {
-        thing.rank = location.flat->rank.dp;
+        thing.rank = rankNumber(checkpoint, location.flat->rank);
         thing.unit = unitOf(checkpoint, *location.flat);
-        if (thing.unit != kNoUnit)
-            thing.block
-                = FlatBlock{*thing.rank, *thing.rank + 1, location.flat->element, location.flat->element + 1};
+        const auto row = thing.unit == kNoUnit
+            ? std::nullopt
+            : rowOfRank(checkpoint, checkpoint.units[index(thing.unit)], *thing.rank);
+        if (row)
+            thing.block = FlatBlock{*row, *row + 1, location.flat->element, location.flat->element + 1};
         if (thing.state.empty())
             thing.state = location.flat->state;
     }

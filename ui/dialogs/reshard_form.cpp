@@ -40,7 +40,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     , m_force(new QCheckBox(tr("Replace an existing target"), this))
 {
     setObjectName(u"reshardForm"_s);
-    const uint32_t now = source->parallel.dp;
+    const uint32_t now = source->parallel.ranks();
     m_parentFolder = lastTarget.isEmpty() ? QString::fromStdString(source->runFolder.parent_path().native())
                                           : lastTarget;
     m_ranks->setObjectName(u"reshardRanks"_s);

@@ -116,7 +116,7 @@ void MapPainter::paintRankBorders(QPainter& painter, const QFont& font) const
             painter.setPen(QColor(m_palette.mutedText));
             painter.drawText(
                 QPointF(static_cast<double>(x) + 5 * m_unit, bottom + metrics.ascent() + 2 * m_unit),
-                QStringLiteral("dp %1").arg(rank));
+                QStringLiteral("dp %1").arg(m_source.query().flat().dpRankOf(static_cast<uint32_t>(rank))));
         }
     }
 }

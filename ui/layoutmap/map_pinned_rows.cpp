@@ -75,12 +75,17 @@ void MapPinnedRows::tellHeight()
 {
     QStringList names;
     for (const uint32_t row : m_rows) {
-        names.append(QStringLiteral("dp %1").arg(row));
+        names.append(labelOf(row));
     }
     setAccessibleName(tr("Pinned ranks: %1").arg(names.join(QStringLiteral(", "))));
     setVisible(!m_rows.empty());
     updateGeometry();
     update();
+}
+
+QString MapPinnedRows::labelOf(uint32_t row) const
+{
+    return QStringLiteral("dp %1").arg(m_source ? m_source->query().flat().dpRankOf(row) : row);
 }
 
 int MapPinnedRows::rowHeight() const
@@ -122,7 +127,7 @@ void MapPinnedRows::paintEvent(QPaintEvent* /*event*/)
     for (const uint32_t row : m_rows) {
         painter.setPen(QColor(m_palette->text));
         painter.drawText(QRect(8, y, m_left - 12, height), static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter),
-            QStringLiteral("dp %1").arg(row));
+            labelOf(row));
         QImage image = picture(row, m_viewport->size().width(), static_cast<int>(std::floor(height * ratio)));
         image.setDevicePixelRatio(ratio);
         painter.drawImage(QPointF(m_left, y), image);

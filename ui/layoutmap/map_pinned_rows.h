@@ -40,6 +40,7 @@ protected:
 
 private:
     void tellHeight();
+    [[nodiscard]] QString labelOf(uint32_t row) const;
     [[nodiscard]] int rowHeight() const;
     [[nodiscard]] QImage picture(uint32_t row, int width, int height) const;
 

@@ -3,6 +3,7 @@
 
 #include "ui/layoutmap/map_interaction.h"
 #include "ui/layoutmap/map_text.h"
+#include "ui/models/rank_list.h"
 
 namespace shardscope::ui {
 
@@ -13,7 +14,7 @@ SelectedThing selectedThingAt(const MapSource& source, MapSource::Point point)
     SelectedThing thing;
     thing.param = cell.param;
     thing.state = source.state().name;
-    thing.rank = place.rank;
+    thing.rank = rankOfRow(source.checkpoint(), source.query().flat(), place.rank);
     thing.unit = source.query().unit();
     thing.block = FlatBlock{place.rank, place.rank + 1, place.offset, place.offset + (cell.end - cell.begin)};
     const bool inFile = cell.kind == CellKind::Param || cell.kind == CellKind::PaddingStored;
@@ -60,7 +61,8 @@ void MapSelectionLink::follow()
 void MapSelectionLink::selectRow(uint32_t row)
 {
     if (m_selection && m_canvas->source()->projection() == MapQuery::Projection::Partitions) {
-        m_selection->selectRank(row);
+        const auto& source = *m_canvas->source();
+        m_selection->selectRank(rankOfRow(source.checkpoint(), source.query().flat(), row));
     }
 }
 
@@ -124,14 +126,20 @@ void MapSelectionLink::onSelection(const SelectedThing& thing)
         param = params[index(param)].sharedWith;
     }
     if (param == kNoParam || params[index(param)].unit == kNoUnit) {
-        showNothing(thing.rank);
+        showNothing(rowOf(thing));
         return;
     }
     if (params[index(param)].unit != m_canvas->source()->query().unit()) {
         Q_EMIT unitWanted(params[index(param)].unit);
     } else {
-        showParam(param, thing.rank);
+        showParam(param, rowOf(thing));
     }
+}
+
+std::optional<uint32_t> MapSelectionLink::rowOf(const SelectedThing& thing) const
+{
+    const auto& source = *m_canvas->source();
+    return thing.rank ? rowOfRank(source.checkpoint(), source.query().flat(), *thing.rank) : std::nullopt;
 }
 
 void MapSelectionLink::showParam(ParamId param, const std::optional<uint32_t>& rank)

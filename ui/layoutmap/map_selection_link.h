@@ -36,6 +36,8 @@ private:
     void onRangeSelected();
     void onSelection(const SelectedThing& thing);
     void showParam(ParamId param, const std::optional<uint32_t>& rank);
+    /// The map's row of the selected rank, where its unit has one.
+    [[nodiscard]] std::optional<uint32_t> rowOf(const SelectedThing& thing) const;
     void showNothing(const std::optional<uint32_t>& rank);
 
     MapCanvas* m_canvas;

@@ -75,7 +75,9 @@ QString MapText::modeName(MapColourMode mode)
 QString MapText::unitName(const Checkpoint& checkpoint, UnitId unitId)
 {
     const auto& unit = checkpoint.units[index(unitId)];
-    const auto elements = tr("%1 elements").arg(shortCountText(unit.partition.payloadElements()));
+    const auto holder = holderText(checkpoint, unit);
+    const auto count = tr("%1 elements").arg(shortCountText(unit.partition.payloadElements()));
+    const auto elements = holder.isEmpty() ? count : holder + QStringLiteral(" · ") + count;
     if (unit.kind == UnitKind::Frozen) {
         const auto name
             = unit.params.empty() ? QString() : fromText(checkpoint.params[index(unit.params[0])].name);
@@ -144,8 +146,7 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point)
             lines << marks.join(QStringLiteral(", "));
         }
     }
-    RankCoordinate rank;
-    rank.dp = place.rank;
+    const RankCoordinate rank = source.checkpoint().rankOf(source.query().flat(), place.rank);
     lines << tr("rank %1 · flat %2 to %3, here %4")
                  .arg(fromText(rankText(rank)), count(place.offset), count(place.offset + length),
                      count(place.offset + (point.element - cell.begin)));
@@ -164,8 +165,7 @@ QString MapText::sentence(const MapSource& source, MapSource::Point point)
     const auto cell = source.query().cellAt(point.row, point.element);
     const auto place = source.placeOf(point.row, cell.begin);
     const uint64_t length = cell.end - cell.begin;
-    RankCoordinate rank;
-    rank.dp = place.rank;
+    const RankCoordinate rank = source.checkpoint().rankOf(source.query().flat(), place.rank);
     const auto where = tr("rank %1, flat %2 to %3")
                            .arg(fromText(rankText(rank)), count(place.offset), count(place.offset + length));
     if (cell.param == kNoParam || cell.kind != CellKind::Param) {

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "ui/layoutmap/map_text.h"
 #include "ui/layoutmap/map_tile_renderer.h"
+#include "ui/models/rank_list.h"
 
 #include <QHelpEvent>
 #include <QMouseEvent>
@@ -74,7 +75,7 @@ QString RankGutter::labelOf(uint64_t row) const
     if (m_source->projection() == MapQuery::Projection::Unrolled) {
         return m_source->ranks() == 1 ? tr("1 rank") : tr("%1 ranks").arg(MapText::count(m_source->ranks()));
     }
-    return QStringLiteral("dp %1").arg(row);
+    return QStringLiteral("dp %1").arg(m_source->query().flat().dpRankOf(static_cast<uint32_t>(row)));
 }
 
 QSize RankGutter::sizeHint() const
@@ -169,7 +170,10 @@ QString RankGutter::tooltipFor(uint32_t row) const
         return tr("The whole flat buffer, rank after rank");
     }
     const auto& checkpoint = m_source->checkpoint();
-    const FileId id = row < checkpoint.optimFiles.size() ? checkpoint.optimFiles[row] : kNoFile;
+    const FlatUnit& unit = m_source->query().flat();
+    const auto& files = checkpoint.partOf(unit).optimFiles;
+    const uint32_t holder = unit.dpRankOf(row);
+    const FileId id = holder < files.size() ? files[holder] : kNoFile;
     QString name = tr("no file");
     QString status;
     if (id != kNoFile) {
@@ -177,8 +181,8 @@ QString RankGutter::tooltipFor(uint32_t row) const
         status = QString::fromUtf8(fileStatusName(checkpoint.file(id).status).data());
     }
     const auto padding = m_source->query().sum(row, row + 1, 0, m_source->query().columns()).padding;
-    return tr("<b>dp %1</b><br>%2 %3<br>padding: %4 elements")
-        .arg(row)
+    return tr("<b>%1</b><br>%2 %3<br>padding: %4 elements")
+        .arg(rankLabel(checkpoint, checkpoint.rankOf(unit, row)))
         .arg(name.toHtmlEscaped(), status.isEmpty() ? QString() : QStringLiteral("(%1)").arg(status),
             MapText::count(padding));
 }

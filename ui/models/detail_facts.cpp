@@ -3,6 +3,7 @@
 
 #include "core/layout/address.h"
 #include "core/layout/map_query.h"
+#include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 
 #include <QCoreApplication>
@@ -28,7 +29,7 @@ void addStates(Details& details, const Checkpoint& checkpoint, const Parameter& 
         section.facts.append(
             {toText(state), toText(formatAddress(ParamAddress{param.name, state, {}})), true});
     if (param.unit != kNoUnit)
-        section.facts.append({Words::tr("Lives in"), unitText(checkpoint.units[index(param.unit)]), false});
+        section.facts.append({Words::tr("Lives in"), heldUnitText(checkpoint, checkpoint.units[index(param.unit)]), false});
     details.sections.append(section);
 }
 
@@ -105,24 +106,27 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     const uint32_t rank = *thing.rank;
     Details details;
     details.kind = Words::tr("Rank");
-    details.title = toText(rankText(RankCoordinate{rank, 0, 0}));
+    const RankCoordinate coordinate = rankAt(checkpoint, rank);
+    const Checkpoint& part = partOfRank(checkpoint, rank);
+    details.title = toText(rankText(coordinate));
     DetailSection files{Words::tr("Files"), {}};
-    if (rank < checkpoint.optimFiles.size())
-        addFile(files, checkpoint, checkpoint.optimFiles[rank], Words::tr("Optimizer"));
-    if (rank < checkpoint.modelFiles.size())
-        addFile(files, checkpoint, checkpoint.modelFiles[rank], Words::tr("Model"));
+    if (coordinate.dp < part.optimFiles.size())
+        addFile(files, checkpoint, part.optimFiles[coordinate.dp], Words::tr("Optimizer"));
+    if (coordinate.dp < part.modelFiles.size())
+        addFile(files, checkpoint, part.modelFiles[coordinate.dp], Words::tr("Model"));
     details.sections.append(files);
     constexpr size_t kMostUnits = 40;
     for (size_t i = 0; i < checkpoint.units.size() && i < kMostUnits; ++i) {
         if (thing.unit != kNoUnit && index(thing.unit) != i)
             continue;
         const FlatUnit& unit = checkpoint.units[i];
-        if (rank >= unit.partition.ranks() || (unit.kind == UnitKind::Frozen && thing.unit == kNoUnit))
+        const auto row = rowOfRank(checkpoint, unit, rank);
+        if (!row || (unit.kind == UnitKind::Frozen && thing.unit == kNoUnit))
             continue;
-        DetailSection section{unitText(unit), {}};
-        section.facts.append({Words::tr("Elements"), countText(unit.partition.payloadOn(rank)), false});
+        DetailSection section{heldUnitText(checkpoint, unit), {}};
+        section.facts.append({Words::tr("Elements"), countText(unit.partition.payloadOn(*row)), false});
         for (const UnitState& state : unit.states) {
-            const PaddingInfo padding = paddingOf(unit, state, rank);
+            const PaddingInfo padding = paddingOf(unit, state, *row);
             if (padding.elements > 0)
                 section.facts.append({Words::tr("Padding, %1").arg(toText(state.name)),
                     padding.kind == PaddingKind::Stored
@@ -131,7 +135,7 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
                     false});
         }
         FlatAddress address;
-        address.rank = RankCoordinate{rank, 0, 0};
+        address.rank = coordinate;
         address.subgroup = unit.subgroup.has_value();
         address.group = unit.subgroup.value_or(static_cast<uint32_t>(std::max(0, unit.group)));
         if (unit.isFlat())
@@ -185,7 +189,7 @@ Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     const FlatUnit& unit = checkpoint.units[index(thing.unit)];
     Details details;
     details.kind = Words::tr("Flat group");
-    details.title = unitText(unit);
+    details.title = heldUnitText(checkpoint, unit);
     DetailSection section{{}, {}};
     const FlatPartition& partition = unit.partition;
     section.facts.append({Words::tr("Parameters"), countText(unit.params.size()), false});

@@ -2,6 +2,7 @@
 #include "ui/models/explorer_model.h"
 
 #include "ui/models/parameter_table_model.h"
+#include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 
 using namespace Qt::StringLiterals;
@@ -81,10 +82,16 @@ QString ExplorerModel::labelOf(const ExplorerNode& node) const
         }
     case ExplorerKind::Group:
         return tr("Group %1").arg(node.id);
-    case ExplorerKind::Unit:
-        return tr("Sub-group %1").arg(m_checkpoint->units[node.id].subgroup.value_or(node.id));
+    case ExplorerKind::Unit: {
+        const FlatUnit& unit = m_checkpoint->units[node.id];
+        const QString holder = holderText(*m_checkpoint, unit);
+        if (!unit.subgroup)
+            return holder.isEmpty() ? tr("Flat buffer") : holder;
+        const QString text = tr("Sub-group %1").arg(*unit.subgroup);
+        return holder.isEmpty() ? text : text % u" · "_s % holder;
+    }
     case ExplorerKind::Rank:
-        return toText(rankText(RankCoordinate{node.id, 0, 0}));
+        return toText(rankText(rankAt(*m_checkpoint, node.id)));
     default:
         return node.label.empty() ? tr("(no name)") : toText(node.label);
     }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/explorer_tree.h"
 
+#include "ui/models/rank_list.h"
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -150,15 +152,18 @@ private:
     void addRanks()
     {
         const uint32_t section = add(0, ExplorerKind::Section, 1, {});
-        const auto ranks = static_cast<uint32_t>(std::max<size_t>(m_checkpoint.optimFiles.size(),
-            m_checkpoint.units.empty() ? 0 : m_checkpoint.units.front().partition.ranks()));
+        const auto ranks = m_checkpoint.parts.empty()
+            ? static_cast<uint32_t>(std::max<size_t>(m_checkpoint.optimFiles.size(),
+                  m_checkpoint.units.empty() ? 0 : m_checkpoint.units.front().partition.ranks()))
+            : rankCount(m_checkpoint);
         for (uint32_t rank = 0; rank < ranks; ++rank) {
             const uint32_t node = add(section, ExplorerKind::Rank, rank, {});
-            for (const auto* list : {&m_checkpoint.optimFiles, &m_checkpoint.modelFiles}) {
-                if (rank >= list->size()
-                    || (list == &m_checkpoint.modelFiles && list->size() == 1 && rank > 0))
+            const Checkpoint& part = partOfRank(m_checkpoint, rank);
+            const uint32_t dp = rankAt(m_checkpoint, rank).dp;
+            for (const auto* list : {&part.optimFiles, &part.modelFiles}) {
+                if (dp >= list->size() || (list == &part.modelFiles && list->size() == 1 && dp > 0))
                     continue;
-                const FileId file = (*list)[rank];
+                const FileId file = (*list)[dp];
                 ExplorerNode& made = m_nodes[node];
                 if (file == kNoFile) {
                     made.severity = 2;

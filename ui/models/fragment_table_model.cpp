@@ -2,6 +2,7 @@
 #include "ui/models/fragment_table_model.h"
 
 #include "ui/models/parameter_table_model.h"
+#include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 
 using namespace Qt::StringLiterals;
@@ -41,7 +42,10 @@ QVariant FragmentTableModel::data(const QModelIndex& where, int role) const
         return {};
     switch (where.column()) {
     case Rank:
-        return fragment.unit == kNoUnit ? tr("whole") : QString::number(fragment.rank.dp);
+        if (fragment.unit == kNoUnit)
+            return tr("whole");
+        return m_checkpoint->parts.empty() ? QString::number(fragment.rank.dp)
+                                           : rankLabel(*m_checkpoint, fragment.rank);
     case Elements:
         return u"%1 – %2"_s.arg(
             countText(fragment.paramOffset), countText(fragment.paramOffset + fragment.elements));

@@ -43,9 +43,12 @@ void markUnits(const Checkpoint& checkpoint, FileId file, std::vector<RecordLine
                 addUse(lines[run.record],
                     state.name + " of " + checkpoint.params[index(unit.params[at])].name);
             }
-            const size_t first = rank && rank->dp < state.perRank.size() ? rank->dp : 0;
+            const auto share = rank ? checkpoint.shareOf(unit, *rank) : std::nullopt;
+            if (rank && !share)
+                continue;
+            const size_t first = share.value_or(0);
             const size_t last
-                = rank ? std::min<size_t>(first + 1, state.perRank.size()) : state.perRank.size();
+                = share ? std::min<size_t>(first + 1, state.perRank.size()) : state.perRank.size();
             for (size_t r = first; r < last; ++r) {
                 const StoredRun& run = state.perRank[r];
                 if (run.file != file || run.record >= lines.size())

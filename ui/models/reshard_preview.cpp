@@ -18,27 +18,51 @@ struct Words {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ReshardPreview)
 };
 
-void addPlannedFiles(Checkpoint& target, const ReshardPlan& plan)
+/// Which files a model-parallel rank's optimizer states go to.
+std::vector<FileId> optimFilesOf(const Checkpoint& target, uint32_t modelRank)
+{
+    std::vector<FileId> out(target.parallel.dp, kNoFile);
+    for (uint32_t i = 0; i < target.files.size(); ++i) {
+        const auto parsed = parseCheckpointFileName(target.files[i].name);
+        if (parsed && parsed->role == FileRole::OptimStates && parsed->mp == modelRank && parsed->dp < out.size())
+            out[parsed->dp] = FileId{i};
+    }
+    return out;
+}
+
+void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const ReshardPlan& plan)
 {
     target.files.clear();
-    target.optimFiles.assign(plan.worldSize(), kNoFile);
     for (const PlannedFile& planned : plan.files()) {
         CheckpointFile file;
         file.name = planned.path;
         file.identity.bytes = planned.bytes;
-        const auto parsed = parseCheckpointFileName(planned.path);
-        const FileId id{static_cast<uint32_t>(target.files.size())};
-        if (parsed) {
+        if (const auto parsed = parseCheckpointFileName(planned.path)) {
             file.role = parsed->role;
             file.rank = RankCoordinate{parsed->dp, 0, 0};
-            if (parsed->role == FileRole::OptimStates && parsed->dp < target.optimFiles.size())
-                target.optimFiles[parsed->dp] = id;
         }
         target.files.push_back(std::move(file));
     }
+    target.parts.clear();
+    for (const auto& from : source.parts) {
+        auto part = std::make_shared<Checkpoint>();
+        part->modelRank = from->modelRank;
+        part->place = from->place;
+        part->parallel = target.parallel;
+        part->optimFiles = optimFilesOf(target, from->modelRank);
+        target.parts.push_back(std::move(part));
+    }
+    target.optimFiles = optimFilesOf(target, 0);
     // Of a universal folder's many files the first stands for all.
     if (plan.targetKind() == CheckpointKind::Universal && !target.files.empty())
         target.optimFiles.assign(1, FileId{0});
+}
+
+FileId optimFileOf(const Checkpoint& target, const FlatUnit& unit, uint32_t rank)
+{
+    const auto& files = target.partOf(unit).optimFiles;
+    const uint32_t holder = unit.dpRankOf(rank);
+    return holder < files.size() ? files[holder] : kNoFile;
 }
 
 /// The plan's units say what each rank holds; the map wants to know that a file holds it.
@@ -61,9 +85,9 @@ void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
         if (unit.kind == UnitKind::Frozen)
             continue;
         for (UnitState& state : unit.states) {
-            state.perRank.assign(plan.worldSize(), {});
-            for (uint32_t rank = 0; rank < plan.worldSize(); ++rank)
-                state.perRank[rank] = {target.optimFiles[rank], StoredRun::kNoRecord, 0,
+            state.perRank.assign(unit.partition.ranks(), {});
+            for (uint32_t rank = 0; rank < unit.partition.ranks(); ++rank)
+                state.perRank[rank] = {optimFileOf(target, unit, rank), StoredRun::kNoRecord, 0,
                     state.lean ? unit.partition.leanElementsOn(rank) : unit.partition.partitionElements()};
         }
     }
@@ -72,14 +96,14 @@ void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
 CheckpointPtr plannedCheckpoint(const Checkpoint& source, const ReshardPlan& plan)
 {
     auto target = std::make_shared<Checkpoint>(source);
-    target->parallel.dp = plan.worldSize();
+    target->parallel.dp = plan.worldSize() / (source.parallel.tp * source.parallel.pp);
     target->kind = plan.targetKind();
     target->findings.clear();
     target->modelFiles.clear();
     target->whole.clear();
     target->rank0Model = kNoFile;
     target->rank0Optim = kNoFile;
-    addPlannedFiles(*target, plan);
+    addPlannedFiles(*target, source, plan);
     addPlannedUnits(*target, plan);
     return target;
 }

@@ -26,7 +26,7 @@ struct FlatBlock {
 struct SelectedThing {
     ParamId param = kNoParam;
     std::string state; ///< "fp32", "exp_avg", …; empty: the unit's first
-    std::optional<uint32_t> rank; ///< dp rank
+    std::optional<uint32_t> rank; ///< its number in the list of all ranks (rank_list.h)
     UnitId unit = kNoUnit;
     std::optional<FlatBlock> block; ///< inside `unit`
     FileId file = kNoFile;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/session.h"
 
+#include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 
 namespace shardscope::ui {
@@ -28,7 +29,7 @@ SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, con
 {
     SelectedThing result;
     result.state = thing.state;
-    if (thing.rank && *thing.rank < to.parallel.dp)
+    if (thing.rank && *thing.rank < rankCount(to))
         result.rank = thing.rank;
     if (thing.param != kNoParam && index(thing.param) < from.params.size())
         result.param = to.findParam(from.params[index(thing.param)].name).value_or(kNoParam);

@@ -183,9 +183,8 @@ QString titleText(const Checkpoint& checkpoint)
     QString title = kindText(checkpoint.kind);
     if (checkpoint.kind == CheckpointKind::Unknown)
         return title;
-    const int ranks = static_cast<int>(checkpoint.parallel.dp);
-    title += u" · "_s
-        % (ranks == 1 ? Words::tr("1 rank") : Words::tr("%1 ranks").arg(countText(checkpoint.parallel.dp)));
+    const uint32_t ranks = checkpoint.parallel.ranks();
+    title += u" · "_s % (ranks == 1 ? Words::tr("1 rank") : Words::tr("%1 ranks").arg(countText(ranks)));
     if (!checkpoint.precision.empty())
         title += u" · "_s % toText(checkpoint.precision);
     return title;
@@ -201,6 +200,28 @@ QString unitText(const FlatUnit& unit)
     if (unit.subgroup)
         text += u" · "_s % Words::tr("sub-group %1").arg(*unit.subgroup);
     return text;
+}
+
+QString holderText(const Checkpoint& checkpoint, const FlatUnit& unit)
+{
+    QStringList parts;
+    const RankCoordinate& place = checkpoint.partOf(unit).place;
+    if (checkpoint.parallel.pp > 1)
+        parts << u"pp %1"_s.arg(place.pp);
+    if (checkpoint.parallel.tp > 1)
+        parts << u"tp %1"_s.arg(place.tp);
+    if (unit.rankStride > 1)
+        parts << u"ep %1"_s.arg(unit.firstRank);
+    else if (unit.isFlat() && unit.partition.ranks() > 0 && unit.partition.ranks() < checkpoint.parallel.dp
+        && checkpoint.parallel.ep > 1)
+        parts << u"ep %1"_s.arg(unit.firstRank / unit.partition.ranks());
+    return parts.join(u" · "_s);
+}
+
+QString heldUnitText(const Checkpoint& checkpoint, const FlatUnit& unit)
+{
+    const QString holder = holderText(checkpoint, unit);
+    return holder.isEmpty() ? unitText(unit) : unitText(unit) % u" · "_s % holder;
 }
 
 QString severityText(Severity severity)

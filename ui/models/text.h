@@ -33,6 +33,10 @@ QString roleText(ParamRole role); ///< "trainable"
 QString titleText(const Checkpoint& checkpoint);
 /// "group 1", "group 0 · sub-group 12", "frozen, partitioned"
 QString unitText(const FlatUnit& unit);
+/// Whose unit it is, where several ranks have one of that number: "pp 1 · tp 0", "ep 1"; else empty.
+QString holderText(const Checkpoint& checkpoint, const FlatUnit& unit);
+/// The unit with its holder: "group 0 · pp 1".
+QString heldUnitText(const Checkpoint& checkpoint, const FlatUnit& unit);
 QString severityText(Severity severity);
 /// Message, path and hint as lines.
 QString errorText(const Error& error);

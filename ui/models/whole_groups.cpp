@@ -50,16 +50,19 @@ FlatUnit joinedUnit(const Checkpoint& checkpoint, const ParamGroup& group)
     return unit;
 }
 
-bool isSplit(const ParamGroup& group)
+/// Sub-groups follow one another on the same ranks; units of several holders are drawn by themselves.
+bool isSplit(const Checkpoint& checkpoint, const ParamGroup& group)
 {
-    return group.units.size() > 1;
+    return group.units.size() > 1 && checkpoint.parts.empty()
+        && checkpoint.units[index(group.units.front())].kind == UnitKind::SubGroup;
 }
 
 } // namespace
 
 bool hasSplitGroups(const Checkpoint& checkpoint)
 {
-    return std::any_of(checkpoint.groups.begin(), checkpoint.groups.end(), isSplit);
+    return std::any_of(checkpoint.groups.begin(), checkpoint.groups.end(),
+        [&](const ParamGroup& group) { return isSplit(checkpoint, group); });
 }
 
 CheckpointPtr withWholeGroups(const Checkpoint& checkpoint)
@@ -74,7 +77,7 @@ CheckpointPtr withWholeGroups(const Checkpoint& checkpoint)
         if (group.units.empty())
             continue;
         whole->units.push_back(
-            isSplit(group) ? joinedUnit(checkpoint, group) : checkpoint.units[index(group.units.front())]);
+            isSplit(checkpoint, group) ? joinedUnit(checkpoint, group) : checkpoint.units[index(group.units.front())]);
         group.units = {UnitId{static_cast<uint32_t>(whole->units.size() - 1)}};
     }
     for (const FlatUnit& unit : checkpoint.units)

@@ -2,6 +2,7 @@
 #include "ui/views/details_panel.h"
 
 #include "ui/models/fragment_table_model.h"
+#include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 #include "ui/shell/icons.h"
 #include "ui/widgets/elided_label.h"
@@ -195,7 +196,8 @@ void DetailsPanel::show(Details details)
     m_fragmentModel->setFragments(m_checkpoint, m_shown.fragments);
     const SelectedThing& thing = m_selection.current();
     for (size_t row = 0; thing.rank && row < m_shown.fragments.size(); ++row) {
-        if (m_shown.fragments[row].unit == kNoUnit || m_shown.fragments[row].rank.dp != *thing.rank)
+        if (m_shown.fragments[row].unit == kNoUnit
+            || rankNumber(*m_checkpoint, m_shown.fragments[row].rank) != *thing.rank)
             continue;
         m_fragments->setCurrentIndex(m_fragmentModel->index(static_cast<int>(row), 0));
         break;
@@ -251,10 +253,12 @@ void DetailsPanel::chooseFragment(int row)
     thing.param = fragment.param;
     thing.state = fragment.state;
     if (fragment.unit != kNoUnit) {
-        thing.rank = fragment.rank.dp;
+        thing.rank = rankNumber(*m_checkpoint, fragment.rank);
         thing.unit = fragment.unit;
-        thing.block = FlatBlock{fragment.rank.dp, fragment.rank.dp + 1, fragment.flatOffset,
-            fragment.flatOffset + fragment.elements};
+        const FlatUnit& unit = m_checkpoint->units[index(fragment.unit)];
+        const uint32_t mapRow = rowOfRank(*m_checkpoint, unit, *thing.rank).value_or(0);
+        thing.block
+            = FlatBlock{mapRow, mapRow + 1, fragment.flatOffset, fragment.flatOffset + fragment.elements};
     }
     if (fragment.file != kNoFile) {
         thing.file = fragment.file;

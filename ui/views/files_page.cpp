@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/files_page.h"
 
+#include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 #include "ui/widgets/table_setup.h"
 
@@ -186,7 +187,7 @@ void FilesPage::onRecordChosen(int row)
     thing.unit = line.unit;
     const CheckpointFile& file = m_checkpoint->file(m_shownFile);
     if (line.unit != kNoUnit && file.rank)
-        thing.rank = file.rank->dp;
+        thing.rank = rankNumber(*m_checkpoint, *file.rank);
     m_selection.select(std::move(thing));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/breadcrumb.h"
 
+#include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 #include "ui/shell/icons.h"
 #include "ui/widgets/elided_label.h"
@@ -87,9 +88,9 @@ void Breadcrumb::follow(const SelectedThing& thing)
         else if (thing.file != kNoFile)
             text = toText(m_checkpoint->file(thing.file).name);
         else if (thing.rank)
-            text = toText(rankText(RankCoordinate{*thing.rank, 0, 0}));
+            text = toText(rankText(rankAt(*m_checkpoint, *thing.rank)));
         else if (thing.unit != kNoUnit)
-            text = unitText(m_checkpoint->units[index(thing.unit)]);
+            text = heldUnitText(*m_checkpoint, m_checkpoint->units[index(thing.unit)]);
     }
     m_thing->setText(text.isEmpty() ? QString() : u"›  "_s % text);
 }

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/reading.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text_cursor.h"
+
+#include <algorithm>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+constexpr std::string_view kTied = "tied_modules.";
+
+/// "3.mlp.weight" → 3: PipelineModule names what its layers hold after their number.
+std::optional<uint32_t> layerOf(std::string_view name)
+{
+    uint32_t layer = 0;
+    TextCursor cursor(name);
+    if (name.empty() || !cursor.takeNumber(layer) || !cursor.rest().starts_with('.'))
+        return std::nullopt;
+    return layer;
+}
+
+/// "tied_modules.embed.weight" → "weight": a module that several layers share is named after its key.
+std::string_view insideTied(std::string_view name)
+{
+    if (!name.starts_with(kTied))
+        return {};
+    const size_t dot = name.find('.', kTied.size());
+    return dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
+}
+
+/// Reads the layer files of one pipeline stage.
+class LayerFiles
+{
+public:
+    explicit LayerFiles(Reading& reading)
+        : m_reading(reading)
+        , m_out(reading.out)
+    {
+    }
+
+    Status read()
+    {
+        collectNames();
+        std::vector<FileId> own;
+        std::vector<FileId> others;
+        for (uint32_t i = 0; i < m_out.files.size(); ++i) {
+            const auto parsed = parseCheckpointFileName(m_out.files[i].name);
+            if (!parsed || parsed->role != FileRole::LayerStates || !parsed->layer
+                || parsed->tp.value_or(m_out.place.tp) != m_out.place.tp)
+                continue;
+            (m_layers.erase(*parsed->layer) > 0 ? own : others).push_back(FileId{i});
+        }
+        SHARDSCOPE_CHECK(loadFiles(m_reading, own));
+        for (const FileId file : own)
+            readOwn(file);
+        if (!m_tied.empty()) {
+            SHARDSCOPE_CHECK(loadFiles(m_reading, others));
+            for (const FileId file : others) {
+                if (!m_out.file(file).rank) // an earlier stage's
+                    readTied(file);
+            }
+        }
+        sortWholeTensors(m_reading);
+        if (m_out.modelRank + 1 == m_reading.modelRanks)
+            SHARDSCOPE_CHECK(takeLeftOver());
+        for (const uint32_t layer : m_layers)
+            m_reading.add(code::kModelStatesMissing, Severity::Error,
+                "the file with the weights of layer " + std::to_string(layer) + " is missing",
+                m_out.file(m_out.rank0Model).name);
+        return {};
+    }
+
+private:
+    void collectNames()
+    {
+        for (uint32_t i = 0; i < m_out.params.size(); ++i) {
+            const std::string& name = m_out.params[i].name;
+            if (const auto layer = layerOf(name))
+                m_layers.insert(*layer);
+            else if (!insideTied(name).empty())
+                m_tied.push_back(ParamId{i});
+        }
+        const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
+        for (const NodeId item : sequenceItems(graph, lookup(graph, m_reading.modelRoot, "buffer_names"))) {
+            if (const auto name = asString(graph, item))
+                m_buffers.emplace(*name);
+        }
+    }
+
+    void readOwn(FileId file)
+    {
+        const TorchFile* content = m_reading.content(file);
+        if (content == nullptr)
+            return;
+        m_out.files[index(file)].rank = m_out.place;
+        const std::string layer = std::to_string(*parseCheckpointFileName(m_out.file(file).name)->layer);
+        const PickleGraph& graph = content->pickle();
+        const auto items = mappingItems(graph, graph.root());
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto key = asString(graph, items[i]);
+            const auto tensor = asTensor(graph, items[i + 1]);
+            if (!key || !looksLikeTensor(graph, items[i + 1]))
+                continue;
+            if (!tensor) {
+                m_reading.add(code::kTensorInvalid, Severity::Error,
+                    "a tensor's description does not hold together", m_out.file(file).name,
+                    {std::string(*key), describe(tensor.error())});
+                continue;
+            }
+            const std::string name = layer + "." + std::string(*key);
+            auto known = m_out.findParam(name);
+            if (!known) {
+                // Only ZeRO-3 lists what is frozen, so that numbers which no optimizer has are told by their type.
+                const bool buffer = m_buffers.contains(name) || !isFloatingPoint(tensor->dtype);
+                known = addParameter(
+                    m_reading, name, tensor->sizes, buffer ? ParamRole::Buffer : ParamRole::Frozen);
+            }
+            addWholeTensor(m_reading, file, *known, *tensor);
+        }
+    }
+
+    /// A layer that several stages share is saved once per occurrence, under the layer's number; all of its
+    /// names must be those of one tied module.
+    void readTied(FileId file)
+    {
+        const TorchFile* content = m_reading.content(file);
+        if (content == nullptr)
+            return;
+        const PickleGraph& graph = content->pickle();
+        const auto items = mappingItems(graph, graph.root());
+        std::vector<std::pair<ParamId, TensorView>> found;
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto key = asString(graph, items[i]);
+            const auto tensor = asTensor(graph, items[i + 1]);
+            const auto param = std::find_if(m_tied.begin(), m_tied.end(), [&](ParamId id) {
+                const Parameter& of = m_out.params[index(id)];
+                return key && tensor && insideTied(of.name) == *key && of.shape == tensor->sizes;
+            });
+            if (param == m_tied.end())
+                return;
+            found.emplace_back(*param, *tensor);
+        }
+        if (!found.empty())
+            m_out.files[index(file)].rank = m_out.place;
+        for (const auto& [param, tensor] : found) {
+            addWholeTensor(m_reading, file, param, tensor);
+            std::erase(m_tied, param);
+        }
+    }
+
+    /// Files in which nobody has a parameter go along with the last part.
+    Status takeLeftOver()
+    {
+        std::vector<FileId> left;
+        for (uint32_t i = 0; i < m_out.files.size(); ++i) {
+            CheckpointFile& file = m_out.files[i];
+            if (file.role != FileRole::LayerStates || file.rank)
+                continue;
+            file.rank = m_out.place;
+            left.push_back(FileId{i});
+        }
+        return loadFiles(m_reading, left);
+    }
+
+    Reading& m_reading;
+    Checkpoint& m_out;
+    std::set<uint32_t> m_layers; ///< of this stage, whose file was not met
+    std::set<std::string, std::less<>> m_buffers;
+    std::vector<ParamId> m_tied; ///< parameters of tied modules without a copy
+};
+
+} // namespace
+
+Status readLayerFiles(Reading& reading)
+{
+    const auto& files = reading.out.files;
+    const bool any = std::any_of(files.begin(), files.end(),
+        [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
+    if (!any || reading.content(reading.out.rank0Model) == nullptr)
+        return {};
+    return LayerFiles(reading).read();
+}
+
+} // namespace shardscope

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor slices and pipeline stages: how many there are, and the one model of all.
+#include "core/checkpoint/reading.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/scalar_text.h"
+
+#include <algorithm>
+#include <map>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint32_t kMostModelRanks = 4096;
+
+/// Puts the parts of one reading together.
+class Merging
+{
+public:
+    explicit Merging(Reading& reading)
+        : m_reading(reading)
+        , m_out(reading.out)
+    {
+    }
+
+    void merge()
+    {
+        takeFacts(*m_out.parts.front());
+        countNames();
+        for (uint32_t part = 0; part < m_out.parts.size(); ++part) {
+            const Checkpoint& from = *m_out.parts[part];
+            if (from.modelError && !m_out.modelError)
+                m_out.modelError = from.modelError;
+            m_out.whyNot = m_out.whyNot.empty() ? from.whyNot : m_out.whyNot;
+            m_out.findings.insert(m_out.findings.end(), from.findings.begin(), from.findings.end());
+            m_out.parallel.dp = std::max(m_out.parallel.dp, from.parallel.dp);
+            m_out.parallel.ep = std::max(m_out.parallel.ep, from.parallel.ep);
+            addPart(from, part);
+            compare(from);
+        }
+        sortWholeTensors(m_reading);
+    }
+
+private:
+    void takeFacts(const Checkpoint& first)
+    {
+        m_out.kind = first.kind;
+        m_out.zeroStage = first.zeroStage;
+        m_out.precision = first.precision;
+        m_out.optimizer = first.optimizer;
+        m_out.deepspeedVersion = first.deepspeedVersion;
+        m_out.steps = first.steps;
+        m_out.subGroupSize = first.subGroupSize;
+        m_out.roundRobin = first.roundRobin;
+        m_out.lossScale = first.lossScale;
+        m_out.clientStateKeys = first.clientStateKeys;
+        m_out.rank0Model = first.rank0Model;
+        m_out.rank0Optim = first.rank0Optim;
+        m_out.optimWrapper = first.optimWrapper;
+        m_out.optimFiles = first.optimFiles;
+        m_out.modelFiles = first.modelFiles;
+        m_out.evidence = first.evidence;
+    }
+
+    /// Which axes tell apart the parts that have a parameter of one name.
+    struct Holders {
+        RankCoordinate first;
+        uint32_t count = 0;
+        bool severalTp = false;
+        bool severalPp = false;
+    };
+    void countNames()
+    {
+        for (const auto& part : m_out.parts) {
+            for (const Parameter& param : part->params) {
+                Holders& holders = m_holders[param.name];
+                if (holders.count++ == 0)
+                    holders.first = part->place;
+                holders.severalTp = holders.severalTp || part->place.tp != holders.first.tp;
+                holders.severalPp = holders.severalPp || part->place.pp != holders.first.pp;
+            }
+        }
+    }
+
+    [[nodiscard]] std::string nameOf(const std::string& name, const RankCoordinate& place) const
+    {
+        const Holders& holders = m_holders.find(name)->second;
+        if (holders.count < 2)
+            return name;
+        std::string suffix = holders.severalTp ? "tp" + std::to_string(place.tp) : std::string();
+        if (holders.severalPp)
+            suffix += (suffix.empty() ? "pp" : ".pp") + std::to_string(place.pp);
+        return name + ":" + suffix;
+    }
+
+    void addPart(const Checkpoint& from, uint32_t part)
+    {
+        const auto firstParam = static_cast<uint32_t>(m_out.params.size());
+        const auto firstUnit = static_cast<uint32_t>(m_out.units.size());
+        for (Parameter param : from.params) {
+            param.name = nameOf(param.name, from.place);
+            param.unit = param.unit == kNoUnit ? kNoUnit : UnitId{index(param.unit) + firstUnit};
+            param.sharedWith
+                = param.sharedWith == kNoParam ? kNoParam : ParamId{index(param.sharedWith) + firstParam};
+            m_out.paramByName.emplace(param.name, ParamId{static_cast<uint32_t>(m_out.params.size())});
+            m_out.params.push_back(std::move(param));
+        }
+        for (FlatUnit unit : from.units) {
+            unit.part = part;
+            for (ParamId& param : unit.params)
+                param = ParamId{index(param) + firstParam};
+            if (part > 0)
+                unit.stateNode = kNoNode; // of another file than rank 0's
+            m_out.units.push_back(std::move(unit));
+        }
+        for (WholeTensor tensor : from.whole) {
+            tensor.param = ParamId{index(tensor.param) + firstParam};
+            m_out.whole.push_back(std::move(tensor));
+        }
+        for (const ParamGroup& group : from.groups)
+            addGroup(group, part, firstUnit);
+    }
+
+    void addGroup(const ParamGroup& from, uint32_t part, uint32_t firstUnit)
+    {
+        while (m_out.groups.size() <= from.index)
+            m_out.groups.push_back({static_cast<uint32_t>(m_out.groups.size()), {}, 0, 0, kNoNode});
+        ParamGroup& group = m_out.groups[from.index];
+        for (const UnitId unit : from.units)
+            group.units.push_back(UnitId{index(unit) + firstUnit});
+        group.parameters += from.parameters;
+        group.elements += from.elements;
+        if (part == 0)
+            group.options = from.options;
+    }
+
+    /// What one step of one run has in common, whatever the rank.
+    void compare(const Checkpoint& part)
+    {
+        const Checkpoint& first = *m_out.parts.front();
+        const auto differs = [&](std::string_view code, const std::string& what, const std::string& here,
+                                 const std::string& there) {
+            if (here == there)
+                return;
+            const FileId file = part.rank0Model != kNoFile ? part.rank0Model : part.rank0Optim;
+            m_reading.add(code, Severity::Error,
+                "the files of model-parallel rank " + std::to_string(part.modelRank)
+                    + " do not belong to the others: " + what + " differs",
+                file == kNoFile ? std::string() : m_out.file(file).name, {"here: " + here, "rank 0: " + there});
+        };
+        const auto text = [](const std::optional<int64_t>& number) {
+            return number ? std::to_string(*number) : std::string("none");
+        };
+        differs(code::kRankForeign, "the kind", std::string(kindName(part.kind)), std::string(kindName(first.kind)));
+        differs(code::kStepMismatch, "`global_steps`", text(part.steps.globalSteps), text(first.steps.globalSteps));
+        differs(
+            code::kStepMismatch, "`skipped_steps`", text(part.steps.skippedSteps), text(first.steps.skippedSteps));
+        differs(code::kRankForeign, "`dp_world_size`", std::to_string(part.parallel.dp),
+            std::to_string(first.parallel.dp));
+        differs(code::kRankForeign, "`ds_version`", part.deepspeedVersion, first.deepspeedVersion);
+    }
+
+    Reading& m_reading;
+    Checkpoint& m_out;
+    std::map<std::string, Holders, std::less<>> m_holders;
+};
+
+std::optional<int64_t> modelInteger(const Reading& reading, NodeId mapping, std::string_view key)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    return file == nullptr ? std::nullopt : asInteger(file->pickle(), lookup(file->pickle(), mapping, key));
+}
+
+} // namespace
+
+uint32_t countModelRanks(const Reading& reading)
+{
+    uint32_t count = 1;
+    for (const CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (parsed && parsed->mp < kMostModelRanks
+            && (parsed->role == FileRole::ModelStates || parsed->role == FileRole::OptimStates))
+            count = std::max(count, parsed->mp + 1);
+    }
+    const auto recorded = reading.modelRoot == kNoNode ? std::nullopt
+                                                       : modelInteger(reading, reading.modelRoot, "mp_world_size");
+    return recorded && *recorded > 0 && *recorded <= int64_t{kMostModelRanks} ? static_cast<uint32_t>(*recorded)
+                                                                             : count;
+}
+
+ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks)
+{
+    ParallelDegrees out;
+    out.tp = modelRanks;
+    if (const TorchFile* file = reading.content(reading.out.rank0Model)) {
+        const NodeId degrees = lookup(file->pickle(), reading.modelRoot, "checkpoint_parallel_dimensions");
+        const auto tp = modelInteger(reading, degrees, "tp_degree");
+        const auto pp = modelInteger(reading, degrees, "pp_degree");
+        if (tp && pp && *tp > 0 && *pp > 0 && *tp <= modelRanks && *tp * *pp == int64_t{modelRanks}) {
+            out.tp = static_cast<uint32_t>(*tp);
+            out.pp = static_cast<uint32_t>(*pp);
+            return out;
+        }
+    }
+    uint32_t slices = 0;
+    for (const CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (parsed && parsed->role == FileRole::LayerStates)
+            slices = std::max(slices, parsed->tp.value_or(0) + 1);
+    }
+    if (slices > 0 && modelRanks % slices == 0) {
+        out.tp = slices;
+        out.pp = modelRanks / slices;
+    }
+    return out;
+}
+
+void mergeParts(Reading& reading)
+{
+    Merging(reading).merge();
+}
+
+} // namespace shardscope

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Cases of models whose ranks do not all hold the same parameters."""
+
+from cases_parallel import ParallelReshard, ParallelRoundTrip
+from parallel_setups import ParallelSetup
+
+EXPERTS = ParallelSetup("experts", 2, "bf16")
+PIPELINE = ParallelSetup("pipeline", 1, "bf16")
+SLICES = ParallelSetup("slices", 1, "bf16")
+
+
+def short_run():
+    return [
+        ParallelReshard(EXPERTS, 4, 2),
+        ParallelReshard(PIPELINE, 4, 2),
+        ParallelReshard(SLICES, 4, 2),
+    ]
+
+
+def full_run():
+    cases = [ParallelReshard(setup, before, after)
+             for setup in (EXPERTS, ParallelSetup("experts", 1, "fp32"), ParallelSetup("experts", 2, "fp16"))
+             for before, after in ((4, 2), (2, 4), (4, 6))]
+    cases += [
+        ParallelReshard(ParallelSetup("experts", 2, "bf16", degree=1), 2, 3),
+        ParallelReshard(ParallelSetup("experts", 2, "bf16", round_robin=True), 6, 4),
+        ParallelReshard(ParallelSetup("experts", 1, "bf16", data_first=True), 4, 2),
+        ParallelReshard(ParallelSetup("experts", 2, "bf16", data_first=True), 4, 6),
+    ]
+    cases += [ParallelReshard(setup, before, after)
+              for setup in (PIPELINE, ParallelSetup("pipeline", 1, "fp32"), ParallelSetup("pipeline", 1, "fp16"))
+              for before, after in ((4, 2), (2, 4))]
+    cases += [ParallelReshard(setup, before, after)
+              for setup in (SLICES, ParallelSetup("slices", 2, "fp32"), ParallelSetup("slices", 3, "bf16"))
+              for before, after in ((4, 2), (2, 4), (4, 6))]
+    cases += [ParallelRoundTrip(EXPERTS, 4, 2), ParallelRoundTrip(PIPELINE, 4, 2), ParallelRoundTrip(SLICES, 4, 6),
+              ParallelRoundTrip(ParallelSetup("slices", 3, "bf16"), 4, 2)]
+    return cases
