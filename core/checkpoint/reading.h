@@ -68,6 +68,9 @@ Status prefetchFiles(Reading& reading, const std::vector<FileId>& ids);
 
 /// Facts of the model-states file: steps, versions, client state, precision, wrapper. Needs modelRoot.
 void readModelHeader(Reading& reading);
+/// Files that the framework around DeepSpeed keeps beside the tag folder, as `../NAME`, and its counters as
+/// evidence.
+void readWrapper(const Reading& reading);
 /// A value of ds_config by path ("zero_optimization", "sub_group_size"); kNoNode when absent or ds_config is
 /// no mapping.
 NodeId configValue(const Reading& reading, std::initializer_list<std::string_view> path);

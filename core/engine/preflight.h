@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/job_context.h"
 #include "core/io/file_system.h"
 #include "core/plan/write_plan.h"
 
@@ -11,6 +12,12 @@ namespace shardscope {
 /// Paths of the plan stay inside the target, do not clash, and leave room for our own files; names of the
 /// target, the pointer and the files beside it are plain. Internal otherwise: plans are made by us.
 Status checkPlanNames(const WritePlan& plan);
+
+/// For planned files that lie beside the target ("../NAME"): TargetExists when `destination` holds another
+/// file of that name. Where `made` is given, the bytes are compared with those of the file made there, else
+/// the sizes.
+Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+    const io::Path& made, JobContext& job);
 
 /// Usage when `destination` is inside, equal to or around `sourceRunFolder` (through links and bind mounts as
 /// well), when it is no folder, or lies below a file. WriteFailed when links on its way loop or lead nowhere.

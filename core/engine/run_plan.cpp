@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/checkpoint/wrapper_files.h"
 #include "core/engine/manifest.h"
 #include "core/engine/manifest_reader.h"
 #include "core/engine/output_builder.h"
@@ -55,6 +56,7 @@ private:
     Status seal(OutputBuilder& builder);
     Status writeFile(const io::Path& path, std::string_view text, uint32_t mode);
     Status commit();
+    Status moveBeside(const std::string& name, bool replace);
     Status publish();
 
     io::FileSystem& m_files;
@@ -82,7 +84,12 @@ Result<ExecuteReport> Execution::run()
     if (!finished) {
         if (m_targetThere && !m_options.force)
             SHARDSCOPE_CHECK(refuseExistingTarget());
+        if (!m_options.force)
+            SHARDSCOPE_CHECK(checkBeside(m_files, m_plan, m_options.destination, {}, m_job));
         SHARDSCOPE_CHECK(build());
+        if (!m_options.force)
+            SHARDSCOPE_CHECK(
+                checkBeside(m_files, m_plan, m_options.destination, m_work->besideFolder(), m_job));
         SHARDSCOPE_CHECK(commit());
     }
     SHARDSCOPE_CHECK(publish());
@@ -226,18 +233,28 @@ Status Execution::commit()
     return m_files.syncDirectory(m_work->path());
 }
 
+/// Moves a file from the work folder to its place beside the target, once.
+Status Execution::moveBeside(const std::string& name, bool replace)
+{
+    const io::Path made = m_work->besideFolder() / name;
+    SHARDSCOPE_TRY(const bool there, exists(m_files, made));
+    if (!there)
+        return {}; // moved by an earlier run
+    if (replace)
+        return m_files.rename(made, m_options.destination / name);
+    const Status moved = m_files.renameNoReplace(made, m_options.destination / name);
+    return !moved && moved.error().code == ErrorCode::TargetExists ? Status() : moved;
+}
+
 /// After the commit: nothing here can make the target worse, and a later run can do all of it again.
 Status Execution::publish()
 {
-    for (const OutputFile& file : m_plan.besideFiles()) {
-        const io::Path made = m_work->besideFolder() / file.path;
-        SHARDSCOPE_TRY(const bool there, exists(m_files, made));
-        if (!there)
-            continue; // moved by an earlier run
-        const Status moved = m_files.renameNoReplace(made, m_options.destination / file.path);
-        if (!moved && moved.error().code != ErrorCode::TargetExists)
-            return moved;
+    for (const PlannedFile& file : m_plan.files()) {
+        if (liesBesideTag(file.path))
+            SHARDSCOPE_CHECK(moveBeside(file.path.substr(kBesideTag.size()), m_options.force));
     }
+    for (const OutputFile& file : m_plan.besideFiles())
+        SHARDSCOPE_CHECK(moveBeside(file.path, false));
     if (!m_plan.pointerName().empty()) {
         SHARDSCOPE_TRY(const bool there, exists(m_files, m_work->pointerFile()));
         if (there)

@@ -164,6 +164,19 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
     return out.fresh && keepsCopies ? addNewWeights(*source, out) : Status();
 }
 
+Status addCarriedFiles(io::FileSystem& files, ReshardContext& out)
+{
+    const bool universal = out.target.kind == CheckpointKind::Universal;
+    out.carried
+        = carriedFiles(*out.source, universal ? std::nullopt : std::optional<uint32_t>(out.target.ranks));
+    for (CarriedFile& carried : out.carried) {
+        carried.source = static_cast<uint32_t>(out.sources.size());
+        SHARDSCOPE_TRY(PlanSource source, wholeFileSource(files, out.source->file(carried.file), carried));
+        out.sources.push_back(std::move(source));
+    }
+    return {};
+}
+
 } // namespace
 
 FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const
@@ -192,6 +205,7 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     SHARDSCOPE_CHECK(addTensors(out->source, *out));
     SHARDSCOPE_TRY(out->optimRecords, readSmallRecords(files, out->optimTemplate()));
     SHARDSCOPE_TRY(out->modelRecords, readSmallRecords(files, out->modelTemplate()));
+    SHARDSCOPE_CHECK(addCarriedFiles(files, *out));
     return std::shared_ptr<const ReshardContext>(std::move(out));
 }
 
