@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that belong to the target and lie beside it: what a framework keeps in the run folder.
+#include "tests/core/engine/execute_fixture.h"
+
+using namespace shardscope;
+using namespace shardscope::test;
+
+namespace {
+
+std::string besideBytes(const Bench& bench)
+{
+    return bench.plan.expected().at("../weights.bin");
+}
+
+} // namespace
+
+TEST_CASE("another checkpoint's file of the same name is refused, and nothing is made")
+{
+    Bench bench;
+    spill(bench.destination() / "weights.bin", "theirs");
+    const auto report = run(bench, bench.options());
+    REQUIRE_FALSE(report);
+    CHECK(report.error().code == ErrorCode::TargetExists);
+    CHECK(report.error().path == (bench.destination() / "weights.bin").string());
+    checkNothingCommitted(bench);
+    CHECK(slurp(bench.destination() / "weights.bin") == "theirs");
+    CHECK_FALSE(std::filesystem::exists(bench.work()));
+}
+
+TEST_CASE("a file of the same size is compared byte by byte before anything is committed")
+{
+    Bench bench;
+    std::string theirs = besideBytes(bench);
+    theirs.back() = static_cast<char>(theirs.back() ^ 1);
+    spill(bench.destination() / "weights.bin", theirs);
+    const auto report = run(bench, bench.options());
+    REQUIRE_FALSE(report);
+    CHECK(report.error().code == ErrorCode::TargetExists);
+    checkNothingCommitted(bench);
+    CHECK(slurp(bench.destination() / "weights.bin") == theirs);
+
+    ExecuteOptions options = bench.options();
+    options.force = true;
+    const auto forced = run(bench, options);
+    REQUIRE(forced);
+    CHECK(forced->bytesReused == bench.plan.writesBytes()); // the refused run had made it all
+    checkComplete(bench);
+}
+
+TEST_CASE("the same file in its place already is in nobody's way")
+{
+    Bench bench;
+    spill(bench.destination() / "weights.bin", besideBytes(bench));
+    REQUIRE(run(bench, bench.options()));
+    checkComplete(bench);
+}
+
+TEST_CASE("force replaces the files beside the target with it")
+{
+    Bench bench;
+    spill(bench.destination() / "weights.bin", "theirs");
+    ExecuteOptions options = bench.options();
+    options.force = true;
+    REQUIRE(run(bench, options));
+    checkComplete(bench);
+}
+
+TEST_CASE("a raw source that changed is refused like any other")
+{
+    Bench bench;
+    spill(bench.plan.sourceRun() / "weights.bin", besideBytes(bench) + "x");
+    const auto report = run(bench, bench.options());
+    REQUIRE_FALSE(report);
+    CHECK(report.error().code == ErrorCode::SourceChanged);
+    checkNothingCommitted(bench);
+}
