@@ -242,7 +242,8 @@ Result<Discovery> discoverOutput(io::FileSystem& files, const Folder& output, co
     const std::string inner = chosen == numbered.end() ? tag : std::string();
     if (chosen == numbered.end() && isNumberedCheckpoint(tag))
         return fail(ErrorCode::NotFound, "`" + toValidUtf8(tag) + "` holds no checkpoint of DeepSpeed",
-            output.path.string(), numbered.empty() ? "" : "the newest that does is `" + numbered.back() + "`");
+            output.path.string(),
+            numbered.empty() ? "" : "the newest that does is `" + numbered.back() + "`");
     if (chosen == numbered.end())
         chosen = std::prev(numbered.end());
     SHARDSCOPE_TRY(const Folder run, listFolder(files, output.path / *chosen));

@@ -45,7 +45,7 @@ public:
 
     void finish()
     {
-        readWrapper(m_reading);
+        readWrapper(m_reading, m_options.roots);
         m_out.fullyRead = m_options.depth == OpenDepth::Full;
         m_out.supported = m_out.kind != CheckpointKind::Unknown
             && !(m_out.modelError && m_out.modelError->code == ErrorCode::Unsupported);

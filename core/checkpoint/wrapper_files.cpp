@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_set>
 
 namespace shardscope {
 
@@ -35,14 +36,19 @@ std::string wrapperByClientState(const Reading& reading)
     return {};
 }
 
-void addFiles(const Reading& reading, const std::vector<io::DirectoryEntry>& entries)
+void addFiles(const Reading& reading, const io::Path& folder, std::unordered_set<std::string>& seen)
 {
+    const auto entries = reading.files.list(folder);
+    if (!entries)
+        return;
     Checkpoint& out = reading.out;
-    for (const io::DirectoryEntry& entry : entries) {
+    for (const io::DirectoryEntry& entry : *entries) {
         if (entry.type == io::FileType::Directory || !isWrapperFile(out.wrapper, entry.name))
             continue;
+        if (!seen.insert(entry.name).second)
+            continue; // an earlier root has it
         CheckpointFile file;
-        file.path = out.runFolder / entry.name;
+        file.path = folder / entry.name;
         file.name = std::string(kBesideTag) + entry.name;
         const auto info = reading.files.stat(file.path);
         if (info && info->type != io::FileType::Regular)
@@ -63,8 +69,7 @@ void addFiles(const Reading& reading, const std::vector<io::DirectoryEntry>& ent
 /// The numbers of a Trainer's state; its log, which may be long, is passed over.
 void describeTrainer(const Reading& reading)
 {
-    const auto text
-        = reading.files.readSmall(reading.out.runFolder / kTrainerState, kTrainerStateLimitBytes);
+    const auto text = reading.files.readSmall(reading.out.runFolder / kTrainerState, kTrainerStateLimitBytes);
     if (!text)
         return;
     const auto isShallow
@@ -102,11 +107,11 @@ std::optional<uint32_t> numberIn(std::string_view name, std::string_view prefix,
 {
     if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size())
         return std::nullopt;
-    const std::string_view digits
-        = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
+    const std::string_view digits = name.substr(prefix.size(), name.size() - prefix.size() - suffix.size());
     uint32_t value = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (error != std::errc() || end != digits.data() + digits.size() || (digits.size() > 1 && digits[0] == '0'))
+    if (error != std::errc() || end != digits.data() + digits.size()
+        || (digits.size() > 1 && digits[0] == '0'))
         return std::nullopt;
     return value;
 }
@@ -120,7 +125,9 @@ bool liesBesideTag(std::string_view name)
 
 bool isWrapperFile(std::string_view wrapper, std::string_view name)
 {
-    if (wrapper.empty() || name.empty() || name.front() == '.' || name.ends_with(".py"))
+    if (wrapper.empty() || name.empty() || name.front() == '.' || name.ends_with(".tmp"))
+        return false;
+    if (name == "zero_to_fp32.py" || name == "zero_to_torch.py")
         return false;
     if (wrapper == "megatron")
         return name == kMegatronPointer;
@@ -143,15 +150,17 @@ std::string randomStatesName(std::string_view wrapper, uint32_t rank, uint32_t r
     return ranks == 1 ? "rng_state.pth" : "rng_state_" + std::to_string(rank) + ".pth";
 }
 
-void readWrapper(const Reading& reading)
+void readWrapper(const Reading& reading, const std::vector<io::Path>& roots)
 {
     Checkpoint& out = reading.out;
     if (out.wrapper.empty())
         out.wrapper = wrapperByClientState(reading);
     if (out.wrapper.empty())
         return;
-    if (const auto entries = reading.files.list(out.runFolder))
-        addFiles(reading, *entries);
+    std::unordered_set<std::string> seen;
+    addFiles(reading, out.runFolder, seen);
+    for (const io::Path& root : roots)
+        addFiles(reading, tagFolderIn(reading, root) == root ? root.parent_path() : root, seen);
     if (out.wrapper == "transformers")
         describeTrainer(reading);
     else

@@ -262,8 +262,8 @@ Status OutputBuilder::verify(const OutputModel* model)
             const WrittenFile& written = *m_written[index];
             // A file with records is an archive: the recipe is not asked, it would build the file's pickle
             // again.
-            return verifyOutputFile(m_files, m_work.placeOf(written.path), written,
-                !written.records.empty(), model, found, halt, m_buffers[worker], settings().threaded);
+            return verifyOutputFile(m_files, m_work.placeOf(written.path), written, !written.records.empty(),
+                model, found, halt, m_buffers[worker], settings().threaded);
         }));
     if (model)
         return compareDigests(m_plan.tensors(), digests(), found.sums());

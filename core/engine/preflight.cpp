@@ -6,6 +6,7 @@
 #include "core/engine/manifest_reader.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 namespace shardscope {
@@ -198,6 +199,20 @@ Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io:
         SHARDSCOPE_TRY(const bool around, isAtOrBelow(files, sourceRunFolder, target));
         if (around)
             return fail(ErrorCode::Usage, "the target contains the source", destination.string(), hint);
+    }
+    return {};
+}
+
+Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+    const io::Path& sourceRunFolder)
+{
+    std::set<io::Path> checked;
+    for (const PlanSource& source : plan.sources()) {
+        const io::Path folder = source.path.parent_path();
+        const io::Path inside = folder.lexically_relative(sourceRunFolder);
+        const bool further = inside.empty() || *inside.begin() == "..";
+        if (!sourceRunFolder.empty() && further && checked.insert(folder).second)
+            SHARDSCOPE_CHECK(checkPlaces(files, destination, folder));
     }
     return {};
 }

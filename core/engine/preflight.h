@@ -24,6 +24,11 @@ Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path&
 /// An empty `sourceRunFolder` is not looked at.
 Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io::Path& sourceRunFolder);
 
+/// The same for every folder that holds a source of the plan and lies outside `sourceRunFolder`: further
+/// roots.
+Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+    const io::Path& sourceRunFolder);
+
 /// NoSpace, with the bytes that are needed, there and missing, when `bytes` and `count` files do not fit
 /// below `folder`, which may be absent still.
 Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count);

@@ -79,6 +79,7 @@ Result<ExecuteReport> Execution::run()
     if (m_options.memoryLimitBytes < MemoryPlan::kLeast)
         return fail(ErrorCode::Usage, "the memory limit must be at least " + formatBytes(MemoryPlan::kLeast));
     SHARDSCOPE_CHECK(checkPlaces(m_files, m_options.destination, m_options.sourceRunFolder));
+    SHARDSCOPE_CHECK(checkFurtherPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
     SHARDSCOPE_TRY(m_targetThere, exists(m_files, m_target));
     SHARDSCOPE_TRY(const bool finished, finishedBefore());
     if (!finished) {

@@ -4,8 +4,8 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/open.h"
-#include "core/compare/state_digest.h"
 #include "core/checkpoint/wrapper_files.h"
+#include "core/compare/state_digest.h"
 #include "core/engine/manifest_reader.h"
 #include "core/engine/verify_beside.h"
 

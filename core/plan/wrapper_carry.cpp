@@ -91,9 +91,8 @@ void warnOfScheduler(const Checkpoint& source, uint32_t ranks, std::vector<Findi
 {
     if (ranks == source.parallel.dp)
         return;
-    const bool scheduler = std::any_of(source.files.begin(), source.files.end(), [](const auto& file) {
-        return liesBesideTag(file.name) && baseName(file).starts_with("scheduler");
-    });
+    const bool scheduler = std::any_of(source.files.begin(), source.files.end(),
+        [](const auto& file) { return liesBesideTag(file.name) && baseName(file).starts_with("scheduler"); });
     if (scheduler)
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "accelerate moves a scheduler on once per process in every step, unless split_batches is on: it "
