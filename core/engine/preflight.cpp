@@ -159,6 +159,11 @@ Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path&
         SHARDSCOPE_TRY(const bool there, exists(files, destination / name));
         if (!there)
             continue;
+        if (!made.empty()) {
+            SHARDSCOPE_TRY(const bool waits, exists(files, made / name));
+            if (!waits)
+                continue; // it is this one
+        }
         SHARDSCOPE_TRY(const io::FileInfo old, files.stat(destination / name));
         bool same = old.type == io::FileType::Regular && old.identity.bytes == file.bytes;
         if (same && !made.empty()) {

@@ -14,8 +14,7 @@ namespace shardscope {
 Status checkPlanNames(const WritePlan& plan);
 
 /// For planned files that lie beside the target ("../NAME"): TargetExists when `destination` holds another
-/// file of that name. Where `made` is given, the bytes are compared with those of the file made there, else
-/// the sizes.
+/// file of that name. Where `made` is given, the bytes of those that wait there are compared, else the sizes.
 Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& made, JobContext& job);
 

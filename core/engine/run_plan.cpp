@@ -56,6 +56,7 @@ private:
     Status seal(OutputBuilder& builder);
     Status writeFile(const io::Path& path, std::string_view text, uint32_t mode);
     Status commit();
+    Status checkWaiting();
     Status moveBeside(const std::string& name, bool replace);
     Status publish();
 
@@ -88,9 +89,7 @@ Result<ExecuteReport> Execution::run()
         if (!m_options.force)
             SHARDSCOPE_CHECK(checkBeside(m_files, m_plan, m_options.destination, {}, m_job));
         SHARDSCOPE_CHECK(build());
-        if (!m_options.force)
-            SHARDSCOPE_CHECK(
-                checkBeside(m_files, m_plan, m_options.destination, m_work->besideFolder(), m_job));
+        SHARDSCOPE_CHECK(checkWaiting());
         SHARDSCOPE_CHECK(commit());
     }
     SHARDSCOPE_CHECK(publish());
@@ -234,6 +233,14 @@ Status Execution::commit()
     return m_files.syncDirectory(m_work->path());
 }
 
+/// Whether the files that wait to be moved beside the target are in nobody's way there.
+Status Execution::checkWaiting()
+{
+    if (m_options.force)
+        return {};
+    return checkBeside(m_files, m_plan, m_options.destination, m_work->besideFolder(), m_job);
+}
+
 /// Moves a file from the work folder to its place beside the target, once.
 Status Execution::moveBeside(const std::string& name, bool replace)
 {
@@ -250,6 +257,7 @@ Status Execution::moveBeside(const std::string& name, bool replace)
 /// After the commit: nothing here can make the target worse, and a later run can do all of it again.
 Status Execution::publish()
 {
+    SHARDSCOPE_CHECK(checkWaiting()); // the commit may have been long ago
     for (const PlannedFile& file : m_plan.files()) {
         if (liesBesideTag(file.path))
             SHARDSCOPE_CHECK(moveBeside(file.path.substr(kBesideTag.size()), m_options.force));

@@ -71,6 +71,9 @@ def _orders():
     return cases + [Judge(ROUND_ROBIN_ALIGNED[0], 4, 2)]
 
 
+LEGACY = [Setup(2, "bf16", legacy=True), Setup(3, "bf16", sub_group_size=200, legacy=True)]
+
+
 def _demonstrations(setup):
     """The three tests of the public DSUC demonstration of universal checkpoints, for native checkpoints."""
     return [
@@ -127,6 +130,7 @@ def full_run():
     cases += [RoundTrip(setup, before, between) for setup in SETUPS for before, between in [(4, 3), (2, 64)]]
     cases += [Folder(setup, 4, 2) for setup in SETUPS]
     cases += _orders()
+    cases += [Reshard(setup, before, after) for setup in LEGACY for before, after in [(4, 2), (2, 3)]]
     cases += _samples(1) + _samples(4)
     cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
     return cases + matrix_stages.full_run() + cases_wrappers.full_run()
