@@ -29,15 +29,17 @@ Error refusal(Error error)
 
 /// What --dry-run can tell of the target without touching it: the same refusals that the run would begin
 /// with.
-Status checkDestination(io::FileSystem& files, const ExecuteOptions& options, const ReshardPlan& plan)
+Status checkDestination(
+    io::FileSystem& files, const ExecuteOptions& options, const ReshardPlan& plan, JobContext& job)
 {
     SHARDSCOPE_CHECK(checkPlaces(files, options.destination, options.sourceRunFolder));
+    SHARDSCOPE_CHECK(checkFurtherPlaces(files, plan, options.destination, options.sourceRunFolder));
     const io::Path target = options.destination / plan.targetName();
     SHARDSCOPE_TRY(const bool there, exists(files, target));
     if (there && !options.force)
         return fail(ErrorCode::TargetExists, "the target exists already", target.string(),
             "choose another folder or tag, or replace it with --force");
-    return {};
+    return options.force ? Status() : checkBeside(files, plan, options.destination, {}, job);
 }
 
 /// Degrees that this build keeps as they are.
@@ -169,7 +171,7 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     if (!output.json())
         writePlanText(output.answer(), output.answerStyle(), context, *job.plan);
     if (session.arguments().has("--dry-run")) {
-        SHARDSCOPE_CHECK(checkDestination(session.files(), options, *job.plan));
+        SHARDSCOPE_CHECK(checkDestination(session.files(), options, *job.plan, session.job()));
         if (output.json())
             writePlanJson(output.answer(), context, *job.plan, std::nullopt);
         else

@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/universal.h"
+#include "core/checkpoint/wrapper_files.h"
 
 #include <algorithm>
 
@@ -91,7 +92,7 @@ std::string wrapperOf(const Folder& run, const std::string& tag)
 {
     if (run.has("trainer_state.json") || run.has("training_args.bin"))
         return "transformers";
-    if (run.has("random_states_0.pkl") || tag == "pytorch_model")
+    if (run.has("random_states_0.pkl") || tag.starts_with("pytorch_model"))
         return "accelerate";
     if (run.path.filename().string().ends_with(".ckpt") && tag == "checkpoint")
         return "lightning";
@@ -100,20 +101,25 @@ std::string wrapperOf(const Folder& run, const std::string& tag)
     return {};
 }
 
-/// The newest `checkpoint-N` of a Trainer's output folder, or empty.
-std::string newestTrainerCheckpoint(io::FileSystem& files, const Folder& output)
+/// What a Trainer names its checkpoints, and Accelerate with automatic naming.
+bool isNumberedCheckpoint(std::string_view name)
+{
+    return name.starts_with("checkpoint-") || name.starts_with("checkpoint_");
+}
+
+/// The checkpoints of a framework's output folder that hold a folder of DeepSpeed's, oldest first.
+std::vector<std::string> numberedCheckpoints(io::FileSystem& files, const Folder& output)
 {
     std::vector<std::string> names;
     for (const io::DirectoryEntry& entry : output.entries) {
-        if (!entry.name.starts_with("checkpoint-") || entry.type == io::FileType::Regular)
+        if (!isNumberedCheckpoint(entry.name) || entry.type == io::FileType::Regular)
             continue;
         const auto folder = listFolder(files, output.path / entry.name);
         if (folder && (folder->has("latest") || !tagsIn(files, *folder).empty()))
             names.push_back(entry.name);
     }
-    const auto newest = std::max_element(
-        names.begin(), names.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
-    return newest == names.end() ? std::string() : *newest;
+    std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
+    return names;
 }
 
 CheckpointKind foreignKindOf(io::FileSystem& files, const Folder& folder)
@@ -205,10 +211,17 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
     return {};
 }
 
+Result<Discovery> discoverOutput(io::FileSystem& files, const Folder& output, const std::string& tag);
+
 /// `universal`: what `latest_universal` names is wanted, though there may be a `latest`.
 Result<Discovery> discoverRun(
     io::FileSystem& files, const Folder& run, const std::string& tag, bool universal = false)
 {
+    if (isNumberedCheckpoint(tag) && isNumberedCheckpoint(run.path.filename().string()) && !run.has(tag)) {
+        // Another checkpoint of the same output folder, which lists them as tags.
+        if (const auto output = listFolder(files, run.path.parent_path()); output && output->hasFolder(tag))
+            return discoverOutput(files, *output, tag);
+    }
     Discovery out;
     out.runFolder = run.path;
     readPointer(files, run, out);
@@ -218,6 +231,25 @@ Result<Discovery> discoverRun(
         chosen = universalTag(files, run, out);
     SHARDSCOPE_CHECK(chooseTag(files, chosen, out));
     out.wrapper = wrapperOf(run, out.tag);
+    return out;
+}
+
+/// A framework's output folder: `tag` may name one of its checkpoints, else it is a tag of the newest one.
+Result<Discovery> discoverOutput(io::FileSystem& files, const Folder& output, const std::string& tag)
+{
+    std::vector<std::string> numbered = numberedCheckpoints(files, output);
+    auto chosen = std::find(numbered.begin(), numbered.end(), tag);
+    const std::string inner = chosen == numbered.end() ? tag : std::string();
+    if (chosen == numbered.end() && isNumberedCheckpoint(tag))
+        return fail(ErrorCode::NotFound, "`" + toValidUtf8(tag) + "` holds no checkpoint of DeepSpeed",
+            output.path.string(),
+            numbered.empty() ? "" : "the newest that does is `" + numbered.back() + "`");
+    if (chosen == numbered.end())
+        chosen = std::prev(numbered.end());
+    SHARDSCOPE_TRY(const Folder run, listFolder(files, output.path / *chosen));
+    SHARDSCOPE_TRY(Discovery out, discoverRun(files, run, inner));
+    numbered.erase(chosen);
+    out.tags.insert(out.tags.begin(), numbered.begin(), numbered.end());
     return out;
 }
 
@@ -267,6 +299,13 @@ Result<Discovery> discoverFile(io::FileSystem& files, const io::Path& path, cons
         out.selectedFile = name;
         return out;
     }
+    if (const auto beside = listFolder(files, path.parent_path());
+        beside && !tagsIn(files, *beside).empty() && isWrapperFile(wrapperOf(*beside, tag), name)) {
+        SHARDSCOPE_TRY(Discovery out, discoverRun(files, *beside, tag));
+        out.selectedFile = std::string(kBesideTag) + name;
+        if (!out.tagFolder.empty())
+            return out;
+    }
     Discovery lone;
     lone.tagFolder = path.parent_path();
     lone.selectedFile = name;
@@ -310,12 +349,8 @@ Result<Discovery> discover(
         out.foreignKind = foreign;
         return out;
     }
-    if (const std::string newest = newestTrainerCheckpoint(files, folder); !newest.empty()) {
-        SHARDSCOPE_TRY(const Folder run, listFolder(files, path / newest));
-        SHARDSCOPE_TRY(Discovery out, discoverRun(files, run, tag));
-        out.wrapper = "transformers";
-        return out;
-    }
+    if (!numberedCheckpoints(files, folder).empty())
+        return discoverOutput(files, folder, tag);
     return fail(ErrorCode::NotACheckpoint, "nothing in this folder was written by DeepSpeed", path.string(),
         "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
 }

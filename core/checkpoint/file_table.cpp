@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 
 namespace shardscope {
 
@@ -24,7 +23,10 @@ FileRole roleOf(const std::string& name, io::FileType type)
     return FileRole::Other;
 }
 
-Status addFolder(const Reading& reading, const io::Path& folder, std::set<std::string>& seen)
+/// By name, what the roots before this one hold.
+using SeenFiles = std::map<std::string, FileId>;
+
+Status addFolder(const Reading& reading, const io::Path& folder, SeenFiles& seen)
 {
     SHARDSCOPE_TRY(const auto entries, reading.files.list(folder));
     for (const io::DirectoryEntry& entry : entries) {
@@ -43,8 +45,12 @@ Status addFolder(const Reading& reading, const io::Path& folder, std::set<std::s
         // A folder with a state file's name stays in the table: opening it says what is wrong.
         if (entry.type == io::FileType::Directory && !parsed && file.role != FileRole::Swap)
             continue;
-        if (!seen.insert(entry.name).second)
-            continue; // an earlier root has it
+        const FileId id{static_cast<uint32_t>(reading.out.files.size())};
+        if (const auto [earlier, fresh] = seen.emplace(entry.name, id); !fresh) {
+            if (parsed)
+                checkCopy(reading, reading.out.file(earlier->second), file.path);
+            continue;
+        }
         const auto info = reading.files.stat(file.path);
         if (info) {
             file.identity = info->identity;
@@ -80,15 +86,24 @@ void Reading::noModel(Error error) const
         out.modelError = std::move(error);
 }
 
+io::Path tagFolderIn(const Reading& reading, const io::Path& root)
+{
+    const io::Path inner = root / reading.out.tag;
+    const bool hasTag = !reading.out.tag.empty() && reading.files.list(inner).has_value();
+    return hasTag ? inner : root;
+}
+
 Status buildFileTable(const Reading& reading, const std::vector<io::Path>& roots)
 {
-    std::set<std::string> seen;
+    SeenFiles seen;
     SHARDSCOPE_CHECK(addFolder(reading, reading.out.tagFolder, seen));
     for (const io::Path& root : roots) {
         // A root is another run folder with the same tag, or a folder that holds the files themselves.
-        const io::Path inner = root / reading.out.tag;
-        const bool hasTag = !reading.out.tag.empty() && reading.files.list(inner).has_value();
-        SHARDSCOPE_CHECK(addFolder(reading, hasTag ? inner : root, seen));
+        const io::Path folder = tagFolderIn(reading, root);
+        const size_t before = reading.out.files.size();
+        SHARDSCOPE_CHECK(addFolder(reading, folder, seen));
+        reading.out.evidence.push_back(
+            std::to_string(reading.out.files.size() - before) + " further files in " + folder.string());
     }
     return {};
 }

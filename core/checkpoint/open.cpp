@@ -44,6 +44,7 @@ public:
 
     void finish()
     {
+        readWrapper(m_reading, m_options.roots);
         m_out.fullyRead = m_options.depth == OpenDepth::Full;
         m_out.supported = m_out.kind != CheckpointKind::Unknown
             && !(m_out.modelError && m_out.modelError->code == ErrorCode::Unsupported);
@@ -92,6 +93,7 @@ private:
             part->tags = m_out.tags;
             part->latest = m_out.latest;
             part->wrapper = m_out.wrapper;
+            part->parallel = degrees;
             part->files = m_out.files;
             part->modelRank = rank;
             part->place = {0, rank % degrees.tp, rank / degrees.tp};

@@ -46,6 +46,10 @@ struct Reading {
     }
 };
 
+/// The tag's folder in a further root: below it, or the root itself.
+io::Path tagFolderIn(const Reading& reading, const io::Path& root);
+/// A finding where `other`, of a further root, is not the same file as `file`, by sizes and checksums.
+void checkCopy(const Reading& reading, const CheckpointFile& file, const io::Path& other);
 /// Lists tag folder and roots, gives every file its role and rank. Expected but absent files come with
 /// markExpectedFiles().
 Status buildFileTable(const Reading& reading, const std::vector<io::Path>& roots);
@@ -69,6 +73,9 @@ Status prefetchFiles(Reading& reading, const std::vector<FileId>& ids);
 
 /// Facts of the model-states file: steps, versions, client state, precision, wrapper. Needs modelRoot.
 void readModelHeader(Reading& reading);
+/// Files that the framework around DeepSpeed keeps beside the tag folder, as `../NAME`, and its counters as
+/// evidence.
+void readWrapper(const Reading& reading, const std::vector<io::Path>& roots);
 /// A value of ds_config by path ("zero_optimization", "sub_group_size"); kNoNode when absent or ds_config is
 /// no mapping.
 NodeId configValue(const Reading& reading, std::initializer_list<std::string_view> path);

@@ -112,7 +112,7 @@ Status OutputBuilder::replayAll(std::vector<size_t>& lost)
         SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
         SHARDSCOPE_TRY(auto file,
             replayOutputFile(m_files, context, recipe, m_plan.files()[index].bytes,
-                m_work.filesFolder() / recipe.path, m_buffers[worker], settings()));
+                m_work.placeOf(recipe.path), m_buffers[worker], settings()));
         if (file.sha256 == m_finished[index]->sha256) {
             m_written[index] = std::move(file);
             return {};
@@ -129,7 +129,7 @@ Status OutputBuilder::findLost(std::vector<size_t>& lost)
         if (!m_finished[index])
             continue;
         const auto intact = [&]() -> Result<bool> {
-            SHARDSCOPE_TRY(const auto file, m_files.openRead(m_work.filesFolder() / m_finished[index]->path));
+            SHARDSCOPE_TRY(const auto file, m_files.openRead(m_work.placeOf(m_finished[index]->path)));
             if (file->size() != m_finished[index]->bytes)
                 return false;
             io::Sha256 sha;
@@ -181,8 +181,8 @@ Status OutputBuilder::write()
               const PlannedFile& planned = m_plan.files()[index];
               SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
               SHARDSCOPE_TRY(auto file,
-                  writeOutputFile(m_files, context, recipe, planned.bytes,
-                      m_work.filesFolder() / planned.path, m_buffers[worker], settings()));
+                  writeOutputFile(m_files, context, recipe, planned.bytes, m_work.placeOf(planned.path),
+                      m_buffers[worker], settings()));
               m_written[index] = std::move(file);
               return m_work.recordFinished(*m_written[index]);
           });
@@ -262,8 +262,8 @@ Status OutputBuilder::verify(const OutputModel* model)
             const WrittenFile& written = *m_written[index];
             // A file with records is an archive: the recipe is not asked, it would build the file's pickle
             // again.
-            return verifyOutputFile(m_files, m_work.filesFolder() / written.path, written,
-                !written.records.empty(), model, found, halt, m_buffers[worker], settings().threaded);
+            return verifyOutputFile(m_files, m_work.placeOf(written.path), written, !written.records.empty(),
+                model, found, halt, m_buffers[worker], settings().threaded);
         }));
     if (model)
         return compareDigests(m_plan.tensors(), digests(), found.sums());

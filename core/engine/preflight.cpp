@@ -2,14 +2,18 @@
 #include "core/engine/preflight.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/wrapper_files.h"
 #include "core/engine/manifest_reader.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
 namespace shardscope {
 
 namespace {
+
+constexpr uint64_t kCompareBytes = uint64_t{1} << 20;
 
 bool isPlainName(std::string_view name)
 {
@@ -73,6 +77,25 @@ bool leadsNowhere(io::FileSystem& files, const io::Path& nearest, const io::Path
             [&](const io::DirectoryEntry& entry) { return entry.name == rest.begin()->string(); });
 }
 
+Result<bool> sameBytes(io::FileSystem& files, const io::Path& left, const io::Path& right, JobContext& job)
+{
+    SHARDSCOPE_TRY(const auto a, files.openRead(left));
+    SHARDSCOPE_TRY(const auto b, files.openRead(right));
+    if (a->size() != b->size())
+        return false;
+    std::vector<uint8_t> here(kCompareBytes);
+    std::vector<uint8_t> there(kCompareBytes);
+    for (uint64_t offset = 0; offset < a->size(); offset += kCompareBytes) {
+        SHARDSCOPE_CHECK(job.poll());
+        const size_t count = std::min<uint64_t>(kCompareBytes, a->size() - offset);
+        SHARDSCOPE_CHECK(a->readAt(offset, std::span(here).first(count)));
+        SHARDSCOPE_CHECK(b->readAt(offset, std::span(there).first(count)));
+        if (!std::equal(here.begin(), here.begin() + static_cast<ptrdiff_t>(count), there.begin()))
+            return false;
+    }
+    return true;
+}
+
 /// A target that cannot even be looked at cannot be written either: an answer about the target, not the
 /// source.
 Error cannotWrite(Error error)
@@ -103,17 +126,53 @@ Status checkPlanNames(const WritePlan& plan)
         && (!isPlainName(plan.pointerName()) || plan.pointerName() == plan.targetName()))
         return refuse(plan.pointerName());
     std::unordered_set<std::string> taken{kManifestName};
+    std::unordered_set<std::string> beside{plan.targetName(), plan.pointerName()};
     for (const PlannedFile& file : plan.files()) {
-        if (!isPlainPath(file.path) || !taken.insert(file.path).second)
+        if (liesBesideTag(file.path)) {
+            const std::string name = file.path.substr(kBesideTag.size());
+            if (!isPlainName(name) || !beside.insert(name).second)
+                return refuse(file.path);
+        } else if (!isPlainPath(file.path) || !taken.insert(file.path).second) {
             return refuse(file.path);
+        }
     }
     for (const PlannedFile& file : plan.files()) {
-        if (taken.contains(file.path + ".tmp")) // the name that it has while it is written
-            return refuse(file.path + ".tmp");
+        const std::string unfinished = file.path + ".tmp"; // the name that it has while it is written
+        if (taken.contains(unfinished)
+            || (liesBesideTag(file.path) && beside.contains(unfinished.substr(kBesideTag.size()))))
+            return refuse(unfinished);
     }
     for (const OutputFile& file : plan.besideFiles()) {
-        if (!isPlainName(file.path) || file.path == plan.targetName() || file.path == plan.pointerName())
+        if (!isPlainName(file.path) || !beside.insert(file.path).second)
             return refuse(file.path);
+    }
+    return {};
+}
+
+Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+    const io::Path& made, JobContext& job)
+{
+    for (const PlannedFile& file : plan.files()) {
+        if (!liesBesideTag(file.path))
+            continue;
+        const std::string name = file.path.substr(kBesideTag.size());
+        SHARDSCOPE_TRY(const bool there, exists(files, destination / name));
+        if (!there)
+            continue;
+        if (!made.empty()) {
+            SHARDSCOPE_TRY(const bool waits, exists(files, made / name));
+            if (!waits)
+                continue; // it is this one
+        }
+        SHARDSCOPE_TRY(const io::FileInfo old, files.stat(destination / name));
+        bool same = old.type == io::FileType::Regular && old.identity.bytes == file.bytes;
+        if (same && !made.empty()) {
+            SHARDSCOPE_TRY(same, sameBytes(files, destination / name, made / name, job));
+        }
+        if (!same)
+            return fail(ErrorCode::TargetExists,
+                "the target folder holds another file of this name, which belongs to another checkpoint",
+                (destination / name).string(), "choose another folder, or replace the file with --force");
     }
     return {};
 }
@@ -145,6 +204,20 @@ Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io:
         SHARDSCOPE_TRY(const bool around, isAtOrBelow(files, sourceRunFolder, target));
         if (around)
             return fail(ErrorCode::Usage, "the target contains the source", destination.string(), hint);
+    }
+    return {};
+}
+
+Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+    const io::Path& sourceRunFolder)
+{
+    std::set<io::Path> checked;
+    for (const PlanSource& source : plan.sources()) {
+        const io::Path folder = source.path.parent_path();
+        const io::Path inside = folder.lexically_relative(sourceRunFolder);
+        const bool further = inside.empty() || *inside.begin() == "..";
+        if (!sourceRunFolder.empty() && further && checked.insert(folder).second)
+            SHARDSCOPE_CHECK(checkPlaces(files, destination, folder));
     }
     return {};
 }

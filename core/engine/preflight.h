@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/job_context.h"
 #include "core/io/file_system.h"
 #include "core/plan/write_plan.h"
 
@@ -12,10 +13,20 @@ namespace shardscope {
 /// target, the pointer and the files beside it are plain. Internal otherwise: plans are made by us.
 Status checkPlanNames(const WritePlan& plan);
 
+/// For planned files that lie beside the target ("../NAME"): TargetExists when `destination` holds another
+/// file of that name. Where `made` is given, the bytes of those that wait there are compared, else the sizes.
+Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+    const io::Path& made, JobContext& job);
+
 /// Usage when `destination` is inside, equal to or around `sourceRunFolder` (through links and bind mounts as
 /// well), when it is no folder, or lies below a file. WriteFailed when links on its way loop or lead nowhere.
 /// An empty `sourceRunFolder` is not looked at.
 Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io::Path& sourceRunFolder);
+
+/// The same for every folder that holds a source of the plan and lies outside `sourceRunFolder`: further
+/// roots.
+Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+    const io::Path& sourceRunFolder);
 
 /// NoSpace, with the bytes that are needed, there and missing, when `bytes` and `count` files do not fit
 /// below `folder`, which may be absent still.

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/checkpoint/wrapper_files.h"
 #include "core/engine/manifest.h"
 #include "core/engine/manifest_reader.h"
 #include "core/engine/output_builder.h"
@@ -55,6 +56,8 @@ private:
     Status seal(OutputBuilder& builder);
     Status writeFile(const io::Path& path, std::string_view text, uint32_t mode);
     Status commit();
+    Status checkWaiting();
+    Status moveBeside(const std::string& name, bool replace);
     Status publish();
 
     io::FileSystem& m_files;
@@ -77,12 +80,16 @@ Result<ExecuteReport> Execution::run()
     if (m_options.memoryLimitBytes < MemoryPlan::kLeast)
         return fail(ErrorCode::Usage, "the memory limit must be at least " + formatBytes(MemoryPlan::kLeast));
     SHARDSCOPE_CHECK(checkPlaces(m_files, m_options.destination, m_options.sourceRunFolder));
+    SHARDSCOPE_CHECK(checkFurtherPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
     SHARDSCOPE_TRY(m_targetThere, exists(m_files, m_target));
     SHARDSCOPE_TRY(const bool finished, finishedBefore());
     if (!finished) {
         if (m_targetThere && !m_options.force)
             SHARDSCOPE_CHECK(refuseExistingTarget());
+        if (!m_options.force)
+            SHARDSCOPE_CHECK(checkBeside(m_files, m_plan, m_options.destination, {}, m_job));
         SHARDSCOPE_CHECK(build());
+        SHARDSCOPE_CHECK(checkWaiting());
         SHARDSCOPE_CHECK(commit());
     }
     SHARDSCOPE_CHECK(publish());
@@ -226,18 +233,37 @@ Status Execution::commit()
     return m_files.syncDirectory(m_work->path());
 }
 
+/// Whether the files that wait to be moved beside the target are in nobody's way there.
+Status Execution::checkWaiting()
+{
+    if (m_options.force)
+        return {};
+    return checkBeside(m_files, m_plan, m_options.destination, m_work->besideFolder(), m_job);
+}
+
+/// Moves a file from the work folder to its place beside the target, once.
+Status Execution::moveBeside(const std::string& name, bool replace)
+{
+    const io::Path made = m_work->besideFolder() / name;
+    SHARDSCOPE_TRY(const bool there, exists(m_files, made));
+    if (!there)
+        return {}; // moved by an earlier run
+    if (replace)
+        return m_files.rename(made, m_options.destination / name);
+    const Status moved = m_files.renameNoReplace(made, m_options.destination / name);
+    return !moved && moved.error().code == ErrorCode::TargetExists ? Status() : moved;
+}
+
 /// After the commit: nothing here can make the target worse, and a later run can do all of it again.
 Status Execution::publish()
 {
-    for (const OutputFile& file : m_plan.besideFiles()) {
-        const io::Path made = m_work->besideFolder() / file.path;
-        SHARDSCOPE_TRY(const bool there, exists(m_files, made));
-        if (!there)
-            continue; // moved by an earlier run
-        const Status moved = m_files.renameNoReplace(made, m_options.destination / file.path);
-        if (!moved && moved.error().code != ErrorCode::TargetExists)
-            return moved;
+    SHARDSCOPE_CHECK(checkWaiting()); // the commit may have been long ago
+    for (const PlannedFile& file : m_plan.files()) {
+        if (liesBesideTag(file.path))
+            SHARDSCOPE_CHECK(moveBeside(file.path.substr(kBesideTag.size()), m_options.force));
     }
+    for (const OutputFile& file : m_plan.besideFiles())
+        SHARDSCOPE_CHECK(moveBeside(file.path, false));
     if (!m_plan.pointerName().empty()) {
         SHARDSCOPE_TRY(const bool there, exists(m_files, m_work->pointerFile()));
         if (there)

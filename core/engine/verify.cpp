@@ -4,8 +4,10 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/open.h"
+#include "core/checkpoint/wrapper_files.h"
 #include "core/compare/state_digest.h"
 #include "core/engine/manifest_reader.h"
+#include "core/engine/verify_beside.h"
 
 #include <algorithm>
 #include <map>
@@ -57,6 +59,8 @@ void compareManifest(
     for (const FileScan& file : scan.files)
         scanned[checkpoint.file(file.file).name] = &file;
     for (const auto& [path, promised] : manifest.files) {
+        if (liesBesideTag(path))
+            continue; // verifyBeside() has them
         const auto found = scanned.find(path);
         if (found == scanned.end()) {
             addProblem(report, code::kRankMissing, "the manifest names a file that is not there", path);
@@ -140,6 +144,7 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
             addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
         } else {
             compareManifest(*checkpoint, scan, *manifest, report);
+            SHARDSCOPE_CHECK(verifyBeside(files, *checkpoint, *manifest, report, job));
             if (!manifest->fingerprint.empty() && manifest->fingerprint != report.fingerprint)
                 addProblem(report, code::kRecordCorrupt,
                     "the training state is not the one the manifest names", kManifestName,

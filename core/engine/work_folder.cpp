@@ -3,6 +3,7 @@
 
 #include "core/base/build_info.h"
 #include "core/base/text.h"
+#include "core/checkpoint/wrapper_files.h"
 #include "core/io/sha256.h"
 
 #include <nlohmann/json.hpp>
@@ -62,6 +63,11 @@ Result<std::unique_ptr<WorkFolder>> WorkFolder::open(
     return folder;
 }
 
+io::Path WorkFolder::placeOf(const std::string& path) const
+{
+    return liesBesideTag(path) ? besideFolder() / path.substr(kBesideTag.size()) : filesFolder() / path;
+}
+
 Status WorkFolder::prepare(const std::vector<JournalFile>& finished)
 {
     const std::string wanted = planText();
@@ -101,19 +107,21 @@ Status WorkFolder::clear()
 
 Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
 {
-    static const std::unordered_set<std::string> kOurs{"lock", "plan", "journal", "files"};
+    static const std::unordered_set<std::string> kOurs{"lock", "plan", "journal", "files", "beside"};
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
     for (const io::DirectoryEntry& entry : entries) {
         if (!kOurs.contains(entry.name))
             SHARDSCOPE_CHECK(m_files.removeTree(m_path / entry.name));
     }
     SHARDSCOPE_TRY(const auto info, m_files.list(m_path));
-    if (std::ranges::none_of(info, [](const auto& entry) { return entry.name == "files"; }))
-        return {};
+    std::vector<io::Path> folders;
+    for (const io::DirectoryEntry& entry : info) {
+        if (entry.name == "files" || entry.name == "beside")
+            folders.push_back(m_path / entry.name);
+    }
     std::unordered_set<std::string> keep;
     for (const JournalFile& file : finished)
-        keep.insert((filesFolder() / file.path).string());
-    std::vector<io::Path> folders{filesFolder()};
+        keep.insert(placeOf(file.path).string());
     while (!folders.empty()) {
         const io::Path folder = std::move(folders.back());
         folders.pop_back();
@@ -181,6 +189,8 @@ std::vector<io::Path> WorkFolder::outputFolders() const
 {
     std::set<io::Path> folders{filesFolder()}; // a parent sorts before what lies in it
     for (const PlannedFile& file : m_plan.files()) {
+        if (liesBesideTag(file.path))
+            continue;
         io::Path parent = io::Path(file.path).parent_path();
         for (; !parent.empty(); parent = parent.parent_path())
             folders.insert(filesFolder() / parent);

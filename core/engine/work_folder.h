@@ -36,6 +36,8 @@ public:
     [[nodiscard]] const io::Path& path() const { return m_path; }
     [[nodiscard]] io::Path filesFolder() const { return m_path / "files"; }
     [[nodiscard]] io::Path besideFolder() const { return m_path / "beside"; }
+    /// Where a planned file is made: below files/, or below beside/ for "../NAME".
+    [[nodiscard]] io::Path placeOf(const std::string& path) const;
     [[nodiscard]] io::Path pointerFile() const { return m_path / "pointer"; }
     [[nodiscard]] const Journal& journal() const { return m_journal; }
     /// Nothing in it is worth anything: it was just made, or its removal was interrupted.

@@ -34,6 +34,27 @@ std::string stemOf(const std::string& name)
     return dot == std::string::npos ? name : name.substr(0, dot);
 }
 
+/// What torch 2.15 writes beside pickle and storages, for sources of a form that has no such records.
+std::vector<OutputRecord> recordsOfToday()
+{
+    const auto text = [](std::string name, std::string literal) {
+        OutputRecord record;
+        record.name = std::move(name);
+        record.bytes = literal.size();
+        record.literal = std::move(literal);
+        return record;
+    };
+    std::vector<OutputRecord> out{text("data.pkl", ""), text(".format_version", "1"),
+        text(".storage_alignment", "64"), text("byteorder", "little"), text("data/", ""),
+        text("version", "3\n")};
+    OutputRecord id;
+    id.name = ".data/serialization_id";
+    id.content = OutputRecord::Content::SerializationId;
+    id.bytes = 40;
+    out.push_back(std::move(id));
+    return out;
+}
+
 } // namespace
 
 std::vector<NodeId> persistentIdsInOrder(const PickleGraph& graph)
@@ -82,6 +103,8 @@ std::vector<NodeId> persistentIdsInOrder(const PickleGraph& graph)
 
 Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const TorchFile& source)
 {
+    if (source.isLegacy())
+        return recordsOfToday();
     SHARDSCOPE_TRY(const auto file, files.openRead(source.path()));
     std::vector<OutputRecord> out;
     bool storagesPlaced = false;

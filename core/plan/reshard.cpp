@@ -25,6 +25,8 @@ constexpr uint64_t kScriptLimitBytes = uint64_t{4} << 20;
 
 Result<uint64_t> bytesOf(const OutputFile& file)
 {
+    if (!file.torchArchive)
+        return file.records[0].bytes;
     std::vector<ZipRecordSpec> records;
     records.reserve(file.records.size());
     for (const OutputRecord& record : file.records)
@@ -57,11 +59,16 @@ public:
             SHARDSCOPE_CHECK(readScripts(files));
         for (const PlanTensor& tensor : tensors())
             m_readsBytes += tensor.elements * itemSize(tensor.dtype);
+        for (const CarriedFile& carried : m_parts.contexts().front()->carried)
+            m_readsBytes += carried.bytes;
         m_id = makeId();
         if (!isUniversal())
             m_batch = batchPairs(*m_source, m_parts.contexts().front()->target.ranks);
         m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize);
         m_warnings = reshardWarnings(*m_source, targetKind(), m_options, m_subGroupSize);
+        auto more = wrapperWarnings(
+            files, *m_source, isUniversal() ? std::nullopt : std::optional(m_options.worldSize));
+        std::move(more.begin(), more.end(), std::back_inserter(m_warnings));
         return {};
     }
 
@@ -163,14 +170,18 @@ private:
 
     Status readScripts(io::FileSystem& files)
     {
-        for (const char* name : {"zero_to_fp32.py", "zero_to_torch.py"}) {
-            const io::Path path = m_source->runFolder / name;
+        const Checkpoint& source = *m_source;
+        std::vector<std::string> names{"zero_to_fp32.py", "zero_to_torch.py"};
+        if (source.wrapper == "megatron" && source.tag == source.latest) // it speaks of that tag
+            names.emplace_back("latest_checkpointed_iteration.txt");
+        for (const std::string& name : names) {
+            const io::Path path = source.runFolder / name;
             if (!files.stat(path))
                 continue;
             SHARDSCOPE_TRY(std::string text, files.readSmall(path, kScriptLimitBytes));
             OutputFile script;
             script.path = name;
-            script.mode = 0755;
+            script.mode = name.ends_with(".py") ? 0755 : 0644;
             script.torchArchive = false;
             script.records.push_back(
                 {name, text.size(), OutputRecord::Content::Literal, std::move(text), {}});

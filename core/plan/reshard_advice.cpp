@@ -116,11 +116,6 @@ std::vector<Finding> reshardWarnings(
                     + "` looks like one rank's own state (random numbers, sampler); it is carried unchanged "
                       "to every rank");
     }
-    if (source.wrapper == "transformers" || source.wrapper == "accelerate")
-        add(out, code::kClientStatePerRank, Severity::Info,
-            "the wrapper's files beside the tag (random states, trainer state) are not part of the "
-            "checkpoint and are not "
-            "copied; ranks without a random state start with fresh ones");
     addUniversalWarnings(source, target, out);
     const bool heedsRoundRobin = target == CheckpointKind::Zero1 || target == CheckpointKind::Zero2;
     if (heedsRoundRobin && !targetRoundRobin(source, target)

@@ -191,6 +191,22 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
     return {};
 }
 
+/// They lie beside the tag, so that the first part takes them along for all.
+Status addCarriedFiles(io::FileSystem& files, ReshardContext& out)
+{
+    if (out.source->modelRank > 0)
+        return {};
+    const bool universal = out.target.kind == CheckpointKind::Universal;
+    const uint32_t ranks = out.target.ranks * out.source->parallel.tp * out.source->parallel.pp;
+    out.carried = carriedFiles(*out.source, universal ? std::nullopt : std::optional(ranks));
+    for (CarriedFile& carried : out.carried) {
+        carried.source = static_cast<uint32_t>(out.sources.size());
+        SHARDSCOPE_TRY(PlanSource source, wholeFileSource(files, out.source->file(carried.file), carried));
+        out.sources.push_back(std::move(source));
+    }
+    return {};
+}
+
 } // namespace
 
 FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const
@@ -220,6 +236,7 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     SHARDSCOPE_CHECK(addTensors(out->source, *out));
     SHARDSCOPE_TRY(out->optimRecords, readSmallRecords(files, out->optimTemplate()));
     SHARDSCOPE_TRY(out->modelRecords, readSmallRecords(files, out->modelTemplate()));
+    SHARDSCOPE_CHECK(addCarriedFiles(files, *out));
     return std::shared_ptr<const ReshardContext>(std::move(out));
 }
 

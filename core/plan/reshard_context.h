@@ -6,6 +6,7 @@
 #include "core/plan/reshard.h"
 #include "core/plan/reshard_target.h"
 #include "core/plan/segment_cursors.h"
+#include "core/plan/wrapper_carry.h"
 
 #include <memory>
 #include <string_view>
@@ -36,6 +37,7 @@ struct ReshardContext {
         std::vector<OutputRecord> records;
     };
     std::vector<Copied> copied;
+    std::vector<CarriedFile> carried; ///< the framework's files beside the tag, in the order of their names
 
     [[nodiscard]] const TorchFile& optimTemplate() const { return *source->file(source->rank0Optim).content; }
     [[nodiscard]] const TorchFile& modelTemplate() const { return *source->file(source->rank0Model).content; }

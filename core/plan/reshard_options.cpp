@@ -62,6 +62,10 @@ Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
         && !options.tagOut.starts_with("global_step"))
         return fail(ErrorCode::Usage, "transformers finds only tags that begin with global_step", {},
             "choose a name such as global_step" + std::to_string(source.steps.globalSteps.value_or(0)));
+    const bool fixedTag = source.wrapper == "accelerate" || source.wrapper == "lightning";
+    if (!options.tagOut.empty() && fixedTag && options.tagOut != source.tag)
+        return fail(ErrorCode::Usage, source.wrapper + " finds only the tag `" + source.tag + "`", {},
+            "leave --tag-out away");
     return {};
 }
 

@@ -25,6 +25,12 @@ void addParameterFolders(const ReshardContext& context, std::vector<TargetFile>&
     }
 }
 
+void addCarried(const ReshardContext& context, std::vector<TargetFile>& out)
+{
+    for (uint32_t i = 0; i < context.carried.size(); ++i)
+        out.push_back({.kind = Kind::Carried, .carried = i});
+}
+
 /// The prefix says that the engine ran in bf16, which a model in bfloat16 does not. A universal folder has
 /// lost it; its configuration has not.
 bool hasBf16Prefix(const Checkpoint& source)
@@ -44,6 +50,7 @@ std::vector<TargetFile> targetFiles(const ReshardContext& context)
     if (context.target.kind == CheckpointKind::Universal) {
         out = {{Kind::Model}, {Kind::SlimModel}, {Kind::Optim}};
         addParameterFolders(context, out);
+        addCarried(context, out);
         return out;
     }
     const uint32_t models = context.target.kind == CheckpointKind::Zero3 ? context.target.ranks : 1;
@@ -53,6 +60,7 @@ std::vector<TargetFile> targetFiles(const ReshardContext& context)
         out.push_back({Kind::Optim, rank});
     for (uint32_t i = 0; i < context.copied.size(); ++i)
         out.push_back({Kind::Copied, 0, i});
+    addCarried(context, out);
     return out;
 }
 
@@ -70,6 +78,8 @@ std::string nameOf(const ReshardContext& context, const TargetFile& file)
         return universal ? universalOptimName() : optimFileName(file.rank, source.modelRank, hasBf16Prefix(source));
     case Kind::Copied:
         return source.file(context.copied[file.unit].file).name;
+    case Kind::Carried:
+        return context.carried[file.carried].path;
     case Kind::State:
     case Kind::Step:
         break;
@@ -106,6 +116,8 @@ Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context,
         return composeUniversalStep(context, file.unit, name);
     case Kind::Copied:
         return composeCopied(context, file.unit, name);
+    case Kind::Carried:
+        return verbatimCopy(context->carried[file.carried]);
     }
     return fail(ErrorCode::Internal, "unknown file kind");
 }

@@ -62,7 +62,7 @@ struct OutputRecord {
 
 /// How to write one output file.
 struct OutputFile {
-    std::string path; ///< relative to the target, plain names and '/' only
+    std::string path; ///< as PlannedFile::path
     uint32_t mode = 0644;
     bool torchArchive = true; ///< false: the bytes of records[0] are the file
     std::string prefix; ///< of the archive
@@ -86,7 +86,11 @@ struct PlanTensor {
     uint64_t elements = 0;
 };
 
+/// One file of the outcome.
 struct PlannedFile {
+    /// Relative to the target, plain names and '/' only. "../NAME" is a file that belongs to the target and
+    /// lies beside it, in the run folder: it is made, verified and named in the manifest like the others, and
+    /// comes to its place after the target and before the pointer.
     std::string path;
     uint64_t bytes = 0;
 };

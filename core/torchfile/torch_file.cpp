@@ -5,6 +5,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/torchfile/extra_pickles.h"
+#include "core/torchfile/legacy_file.h"
 #include "core/torchfile/torch_file_records.h"
 #include "core/torchfile/torch_file_sniff.h"
 #include "core/torchfile/zip_directory_end.h"
@@ -22,10 +23,8 @@ bool foundFurtherBack(const io::ReadFile& file)
     return search && search->state != zip::EndSearch::State::Absent;
 }
 
-Status refuseOtherKinds(const io::ReadFile& file)
+Status refuseOtherKinds(const io::ReadFile& file, const std::vector<uint8_t>& head)
 {
-    std::vector<uint8_t> head(std::min(file.size(), kSniffBytes));
-    SHARDSCOPE_CHECK(file.readAt(0, head));
     if (head.size() < 4)
         return fail(ErrorCode::Damaged,
             head.empty() ? std::string("the file is empty")
@@ -130,10 +129,16 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(io::FileSystem& files, 
 {
     SHARDSCOPE_CHECK(job.poll());
     SHARDSCOPE_TRY(const std::unique_ptr<io::ReadFile> file, files.openRead(path));
-    SHARDSCOPE_CHECK(refuseOtherKinds(*file));
+    std::vector<uint8_t> head(std::min(file->size(), kSniffBytes));
+    SHARDSCOPE_CHECK(file->readAt(0, head));
     auto result = std::make_shared<TorchFile>();
     result->m_path = path;
     result->m_identity = file->identity();
+    if (isLegacyFile(head)) {
+        SHARDSCOPE_CHECK(result->readLegacy(*file, mode, job, reduce));
+        return std::shared_ptr<const TorchFile>(std::move(result));
+    }
+    SHARDSCOPE_CHECK(refuseOtherKinds(*file, head));
     SHARDSCOPE_TRY(result->m_zip, ZipDirectory::read(*file, mode, job));
     SHARDSCOPE_CHECK(refuseTorchScript(result->m_zip, path));
     if (mode == ReadMode::Strict)
@@ -154,6 +159,25 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(io::FileSystem& files, 
     SHARDSCOPE_CHECK(scanExtraPickles(*file, result->m_zip, records.unused(), result->m_findings, job));
     SHARDSCOPE_CHECK(file->checkUnchanged());
     return std::shared_ptr<const TorchFile>(std::move(result));
+}
+
+Status TorchFile::readLegacy(
+    const io::ReadFile& file, ReadMode mode, JobContext& job, SharedPickles::Reduce reduce)
+{
+    SHARDSCOPE_TRY(LegacyFile legacy, readLegacyFile(file, mode, job));
+    m_legacy = true;
+    m_bigEndian = legacy.bigEndian;
+    m_findings = std::move(legacy.findings);
+    m_zip = ZipDirectory::ofRecords(m_path.stem().string(), std::move(legacy.records));
+    SHARDSCOPE_CHECK(refuseForeignReferences(legacy.graph, m_path));
+    if (reduce != nullptr)
+        legacy.graph = reduce(std::move(legacy.graph));
+    m_pickle = std::make_shared<const PickleGraph>(std::move(legacy.graph));
+    TorchRecords records(file, m_zip, mode);
+    SHARDSCOPE_CHECK(records.checkStorages(storagesInOrder()));
+    for (Finding& finding : records.takeFindings())
+        m_findings.push_back(std::move(finding));
+    return file.checkUnchanged();
 }
 
 Result<TensorExtent> TorchFile::extentOf(const TensorView& tensor) const

@@ -20,8 +20,8 @@ struct TensorExtent {
 
 /// One `.pt` file: its records, its pickle as a graph, its tensors. Payloads are never loaded here.
 ///
-/// Immutable, thread-safe. The zip form only; legacy streams, TorchScript, tar and foreign files are refused
-/// by name (Unsupported or NotACheckpoint).
+/// Immutable, thread-safe. The zip form and, told in its terms, the legacy form (legacy_file.h); TorchScript,
+/// tar and foreign files are refused by name (Unsupported or NotACheckpoint).
 class TorchFile
 {
 public:
@@ -37,6 +37,8 @@ public:
     /// Of the archive, its version and byteorder records, and the pickle.
     [[nodiscard]] const std::vector<Finding>& findings() const { return m_findings; }
     [[nodiscard]] bool isBigEndian() const { return m_bigEndian; }
+    /// Whether it is a stack of pickles and no zip file: its records are parts of that.
+    [[nodiscard]] bool isLegacy() const { return m_legacy; }
 
     /// The extent of a tensor; Damaged when its record is absent, damaged, deflated or of another size than
     /// the pickle says (T01). Contiguity is the caller's business: `bytes` is elements × item size.
@@ -45,12 +47,16 @@ public:
     [[nodiscard]] std::vector<StorageView> storagesInOrder() const;
 
 private:
+    Status readLegacy(
+        const io::ReadFile& file, ReadMode mode, JobContext& job, SharedPickles::Reduce reduce);
+
     io::Path m_path;
     io::FileIdentity m_identity;
     ZipDirectory m_zip;
     std::shared_ptr<const PickleGraph> m_pickle;
     std::vector<Finding> m_findings;
     bool m_bigEndian = false;
+    bool m_legacy = false;
 };
 
 } // namespace shardscope

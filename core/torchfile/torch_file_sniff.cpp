@@ -24,9 +24,6 @@ struct Magic {
 };
 
 constexpr std::array kMagics{
-    // The pickled magic number 0x1950A86A20F9469CFC6C that torch's stacked-pickle format begins with.
-    Magic{"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19\x2e"sv,
-        "a legacy torch file (stacked pickles, torch before 1.6)", ErrorCode::Unsupported, kResave},
     Magic{"PYTORCH1"sv, "a torch 1.0 preview container", ErrorCode::Unsupported, kResave},
     Magic{"PK\x05\x06"sv, "an empty zip archive"},
     Magic{"PK\x07\x08"sv, "a zip archive in several volumes"},

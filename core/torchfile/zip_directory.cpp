@@ -159,9 +159,7 @@ private:
             return fail(ErrorCode::Damaged, "the archive has no records");
         for (Finding& finding : oddities.findings())
             m_directory.m_findings.push_back(std::move(finding));
-        m_directory.m_byName.reserve(m_directory.m_records.size());
-        for (uint32_t i = 0; i < m_directory.m_records.size(); ++i)
-            m_directory.m_byName.emplace(m_directory.m_records[i].name, i);
+        m_directory.indexNames();
         return std::move(m_directory);
     }
 
@@ -171,6 +169,22 @@ private:
     zip::HeaderWindow m_window;
     ZipDirectory m_directory;
 };
+
+void ZipDirectory::indexNames()
+{
+    m_byName.reserve(m_records.size());
+    for (uint32_t i = 0; i < m_records.size(); ++i)
+        m_byName.emplace(m_records[i].name, i);
+}
+
+ZipDirectory ZipDirectory::ofRecords(std::string prefix, std::vector<ZipRecord> records)
+{
+    ZipDirectory out;
+    out.m_prefix = std::move(prefix);
+    out.m_records = std::move(records);
+    out.indexNames();
+    return out;
+}
 
 Result<ZipDirectory> ZipDirectory::read(const io::ReadFile& file, ReadMode mode, JobContext& job)
 {

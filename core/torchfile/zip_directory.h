@@ -52,6 +52,9 @@ public:
     /// its record.
     static Result<ZipDirectory> read(const io::ReadFile& file, ReadMode mode, JobContext& job);
 
+    /// Of a file in torch's legacy form: its parts as records, under the prefix that a zip file would have.
+    static ZipDirectory ofRecords(std::string prefix, std::vector<ZipRecord> records);
+
     /// Only the end records: number of entries and where the directory lies. Three small reads; for a first
     /// look.
     struct EndInfo {
@@ -75,6 +78,8 @@ public:
     [[nodiscard]] bool isRecovered() const { return m_recovered; }
 
 private:
+    void indexNames();
+
     std::string m_prefix;
     std::vector<ZipRecord> m_records;
     std::vector<Finding> m_findings;

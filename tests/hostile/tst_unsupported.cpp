@@ -131,15 +131,15 @@ TEST_CASE("samples changed into forms of later issues")
                         [](PickleBuilder& b) { return b.integer(2); });
             },
             "MiCS"},
-        {"a legacy torch file", "zero2-w2",
+        {"a legacy torch file of another protocol", "zero2-w2",
             [](const fs::path& run) {
                 // torch.save(..., _use_new_zipfile_serialization=False): a stack of pickles, first this
-                // number.
+                // number, then 1001.
                 spill(run / kTag2 / kModel,
-                    "\x80\x02\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xe9\x03."
+                    "\x80\x02\x8a\nl\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.\x80\x02M\xea\x03."
                     "\x80\x02}q\x00."s);
             },
-            "legacy"},
+            "protocol 1002"},
         {"records of another compression method", "zero2-w2",
             [](const fs::path& run) {
                 std::vector<ForeignRecord> records;
@@ -173,7 +173,6 @@ TEST_CASE("a lone file of a kind that is not read")
     tar.replace(0, 5, "a.txt");
     tar.replace(257, 5, "ustar");
     const std::vector<std::tuple<std::string, std::string, std::string>> cases{
-        {"old.pt", slurp(torchFiles / "legacy.pt"), "legacy"},
         {"program.pt", slurp(torchFiles / "torchscript.pt"), "TorchScript"},
         {"preview.pt", "PYTORCH1" + std::string(100, '\0'), "preview"},
         {"packed.pt", tar, "tar"},

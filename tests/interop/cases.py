@@ -46,7 +46,8 @@ class Reshard:
                                                        self.accumulation)
         tensors = checks.same_state(source.state, state)
         checks.same_client_state(client)
-        checks.same_trust(source.folder, target)
+        if not self.setup.legacy:  # torch tells the classes of zip files only
+            checks.same_trust(source.folder, target)
         tolerance = 0.0 if self.exact_losses else checks.TOLERANCE[self.setup.precision]
         deviation = checks.losses_track(source.losses, losses, tolerance)
         return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 REQUIREMENTS = HERE / "requirements.txt"
+WRAPPERS = HERE / "requirements-wrappers.txt"
 
 
 def cache_folder():
@@ -54,6 +55,19 @@ def enter():
     os.environ.setdefault("TORCH_EXTENSIONS_DIR", str(cache_folder() / "torch-extensions"))
     # Set by the deepspeed launcher; with it, each run would leave shared memory behind for ever.
     os.environ.pop("LOCAL_SIZE", None)
+
+
+def use_frameworks():
+    """Installs the frameworks around DeepSpeed beside the judges, once per requirements-wrappers.txt."""
+    if os.environ.get("SHARDSCOPE_INTEROP_PYTHON"):
+        return
+    digest = hashlib.sha256(WRAPPERS.read_bytes()).hexdigest()[:12]
+    complete = _environment_folder() / f"wrappers-{digest}"
+    if not complete.exists():
+        print("Setting up Transformers and Accelerate", flush=True)
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+        subprocess.run([*pip, "-c", str(REQUIREMENTS), "-r", str(WRAPPERS)], check=True)
+        complete.touch()
 
 
 def use_deepspeed(version):

@@ -3,6 +3,7 @@
 
 import itertools
 
+import cases_wrappers
 import matrix_parallel
 import matrix_stages
 from cases import Folder, Judge, Reshard, RoundTrip, Sample
@@ -71,6 +72,9 @@ def _orders():
     return cases + [Judge(ROUND_ROBIN_ALIGNED[0], 4, 2)]
 
 
+LEGACY = [Setup(2, "bf16", legacy=True), Setup(3, "bf16", sub_group_size=200, legacy=True)]
+
+
 def _demonstrations(setup):
     """The three tests of the public DSUC demonstration of universal checkpoints, for native checkpoints."""
     return [
@@ -114,6 +118,7 @@ def short_run():
         *[case for case in _samples(3) if case.sample in ("ds0144-zero2-w2", "ds0144-zero3-w3")],
         *matrix_stages.short_run(),
         *matrix_parallel.short_run(),
+        *cases_wrappers.short_run(),
     ]
     return cases
 
@@ -127,9 +132,10 @@ def full_run():
     cases += [RoundTrip(setup, before, between) for setup in SETUPS for before, between in [(4, 3), (2, 64)]]
     cases += [Folder(setup, 4, 2) for setup in SETUPS]
     cases += _orders()
+    cases += [Reshard(setup, before, after) for setup in LEGACY for before, after in [(4, 2), (2, 3)]]
     cases += _samples(1) + _samples(4)
     cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
-    return cases + matrix_stages.full_run() + matrix_parallel.full_run()
+    return cases + matrix_stages.full_run() + matrix_parallel.full_run() + cases_wrappers.full_run()
 
 
 RUNS = {"ci": short_run, "full": full_run}

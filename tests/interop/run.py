@@ -84,6 +84,8 @@ def main():
         sys.exit("no case matches")
     if not arguments.shardscope or not arguments.shardscope.is_file():
         sys.exit("--shardscope must name the built program")
+    if any(getattr(case, "frameworks", False) for case in cases):
+        environment.use_frameworks()
     ops = {"CPUAdamBuilder"} if any("cpuadam" in case.name for case in cases) else set()
     environment.import_judges(sorted(ops))
     if arguments.keep:

@@ -21,6 +21,7 @@ class Setup:
     groups: int = 3
     scheduler: str = "cosine"
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
+    legacy: bool = False  # torch writes its form from before its zip files
 
     @property
     def name(self):
@@ -31,6 +32,7 @@ class Setup:
         parts += ["roundrobin"] if self.round_robin else []
         parts += ["aligned"] if self.aligned else []
         parts += [f"sub{self.sub_group_size}"] if self.sub_group_size else []
+        parts += ["legacy"] if self.legacy else []
         return "-".join(parts)
 
     @property
@@ -75,6 +77,8 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
         config["data_types"] = {"grad_accum_dtype": "fp32"}
     if setup.universal:
         config["checkpoint"] = {"load_universal": True}
+    if setup.legacy:
+        config["checkpoint"] = {"checkpoint_serialization": False}
     return config
 
 

@@ -80,10 +80,15 @@ SyntheticPlan::SyntheticPlan(const std::filesystem::path& sourceRun, const Shape
     makeTensors(shape);
     for (uint32_t rank = 0; rank < shape.sourceRanks; ++rank)
         makeSource(shape, rank);
+    makeWeights(shape);
     readIdentitiesAgain();
     for (uint32_t rank = 0; rank < shape.targetRanks; ++rank)
         makeTarget(shape, rank);
     finishTarget({"notes.txt", false, {{"", "a plain file", {}, false, false}}});
+    Segment whole;
+    whole.source = shape.sourceRanks;
+    whole.bytes = m_sourceBytes[whole.source].size();
+    finishTarget({"../weights.bin", false, {{"", {}, {whole}, true, false}}});
     spill(m_run / "latest", targetName());
 }
 
@@ -141,6 +146,22 @@ void SyntheticPlan::makeSource(const Shape& shape, uint32_t rank)
         record.crc32 = crcOf(records[i].second);
         source.records.push_back(record);
     }
+    m_sources.push_back(source);
+}
+
+void SyntheticPlan::makeWeights(const Shape& shape)
+{
+    std::mt19937_64 random(m_random ^ 1);
+    m_sourceBytes.push_back(randomText(random, 5 * shape.meanElements + 3));
+    spill(m_run / "weights.bin", m_sourceBytes.back());
+    PlanSource source;
+    source.path = m_run / "weights.bin";
+    source.name = "../weights.bin";
+    ZipRecord whole;
+    whole.name = "weights.bin";
+    whole.bytes = whole.inflatedBytes = m_sourceBytes.back().size();
+    whole.crcPresent = false;
+    source.records.push_back(whole);
     m_sources.push_back(source);
 }
 

@@ -42,7 +42,7 @@ public:
     [[nodiscard]] std::string describeJson() const override { return R"({"world_size": 4})"; }
     [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
 
-    /// What the files below the target must hold, computed in memory from the definition; the manifest is not
+    /// What the files below the target, and "../NAME" beside it, must hold, computed in memory from the definition; the manifest is not
     /// among them.
     [[nodiscard]] const std::map<std::string, std::string>& expected() const { return m_expected; }
     /// The bytes of every tensor, in the order of tensors().
@@ -79,6 +79,8 @@ private:
 
     void makeTensors(const Shape& shape);
     void makeSource(const Shape& shape, uint32_t rank);
+    /// A raw file beside the source, without checksums; it goes along as it is, beside the target.
+    void makeWeights(const Shape& shape);
     void makeTarget(const Shape& shape, uint32_t rank);
     std::vector<Segment> flatSlice(const Shape& shape, uint32_t kind, uint64_t begin, uint64_t end) const;
     void finishTarget(const Target& target);

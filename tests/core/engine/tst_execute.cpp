@@ -64,7 +64,7 @@ TEST_CASE("the manifest says what lies beside it and nothing of where and when")
     for (const auto& file : json["files"]) {
         const std::string& bytes = bench.plan.expected().at(file["path"].get<std::string>());
         CHECK(file["bytes"] == bytes.size());
-        const bool archive = file["path"] != "notes.txt";
+        const bool archive = file["path"].get<std::string>().ends_with(".pt");
         CHECK(file["records"].size() == (archive ? 6 : 0)); // data/3 has no bytes
         CHECK(file["empty_records"] == (archive ? 1 : 0));
     }

@@ -224,7 +224,6 @@ TEST_CASE("what is no torch file is called by its name")
             CHECK(file.error().path == path.string());
         }
     };
-    refused(test::slurp(kData / "legacy.pt"), ErrorCode::Unsupported, "legacy");
     refused(test::slurp(kData / "torchscript.pt"), ErrorCode::Unsupported, "TorchScript");
     refused("", ErrorCode::Damaged, "empty");
     refused("PK\x03", ErrorCode::Damaged, "3 bytes");

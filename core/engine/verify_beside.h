@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/manifest_reader.h"
+#include "core/engine/verify.h"
+
+namespace shardscope {
+
+/// Reads the files that the manifest names beside the tag folder ("../NAME") and adds to the report what is
+/// not as it promises. Files there that it does not name are nobody's business.
+Status verifyBeside(io::FileSystem& files, const Checkpoint& checkpoint, const Manifest& manifest,
+    VerifyReport& report, JobContext& job);
+
+} // namespace shardscope

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that belong to the target and lie beside it: what a framework keeps in the run folder.
+#include "core/io/faulting_file_system.h"
+#include "tests/core/engine/execute_fixture.h"
+
+#include <cerrno>
+
+using namespace shardscope;
+using namespace shardscope::test;
+
+namespace {
+
+std::string besideBytes(const Bench& bench)
+{
+    return bench.plan.expected().at("../weights.bin");
+}
+
+} // namespace
+
+TEST_CASE("another checkpoint's file of the same name is refused, and nothing is made")
+{
+    Bench bench;
+    spill(bench.destination() / "weights.bin", "theirs");
+    const auto report = run(bench, bench.options());
+    REQUIRE_FALSE(report);
+    CHECK(report.error().code == ErrorCode::TargetExists);
+    CHECK(report.error().path == (bench.destination() / "weights.bin").string());
+    checkNothingCommitted(bench);
+    CHECK(slurp(bench.destination() / "weights.bin") == "theirs");
+    CHECK_FALSE(std::filesystem::exists(bench.work()));
+}
+
+TEST_CASE("a file of the same size is compared byte by byte before anything is committed")
+{
+    Bench bench;
+    std::string theirs = besideBytes(bench);
+    theirs.back() = static_cast<char>(theirs.back() ^ 1);
+    spill(bench.destination() / "weights.bin", theirs);
+    const auto report = run(bench, bench.options());
+    REQUIRE_FALSE(report);
+    CHECK(report.error().code == ErrorCode::TargetExists);
+    checkNothingCommitted(bench);
+    CHECK(slurp(bench.destination() / "weights.bin") == theirs);
+
+    ExecuteOptions options = bench.options();
+    options.force = true;
+    const auto forced = run(bench, options);
+    REQUIRE(forced);
+    CHECK(forced->bytesReused == bench.plan.writesBytes()); // the refused run had made it all
+    checkComplete(bench);
+}
+
+TEST_CASE("the same file in its place already is in nobody's way")
+{
+    Bench bench;
+    spill(bench.destination() / "weights.bin", besideBytes(bench));
+    REQUIRE(run(bench, bench.options()));
+    checkComplete(bench);
+}
+
+TEST_CASE("a file that came into the way after the commit is not overwritten, and latest waits")
+{
+    Bench bench;
+    // The first call that makes a name beside the target fails; then somebody else takes the name.
+    const auto commits = [&](uint64_t call) {
+        std::filesystem::remove_all(bench.destination());
+        io::FaultingFileSystem files(io::realFileSystem(), {.callNumber = call, .errnoValue = EIO});
+        const auto report = run(bench, bench.options(1), files);
+        return std::pair(!report, files.faultWasHit());
+    };
+    bool found = false;
+    for (uint64_t call = 1; !found; ++call) {
+        const auto [failed, hit] = commits(call);
+        REQUIRE(hit);
+        found = failed && std::filesystem::exists(bench.target())
+            && !std::filesystem::exists(bench.destination() / "weights.bin");
+    }
+    spill(bench.destination() / "weights.bin", "theirs");
+    const auto refused = run(bench, bench.options());
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::TargetExists);
+    CHECK_FALSE(std::filesystem::exists(bench.destination() / "latest"));
+    CHECK(slurp(bench.destination() / "weights.bin") == "theirs");
+    ExecuteOptions options = bench.options();
+    options.force = true;
+    REQUIRE(run(bench, options));
+    checkComplete(bench);
+}
+
+TEST_CASE("force replaces the files beside the target with it")
+{
+    Bench bench;
+    spill(bench.destination() / "weights.bin", "theirs");
+    ExecuteOptions options = bench.options();
+    options.force = true;
+    REQUIRE(run(bench, options));
+    checkComplete(bench);
+}
+
+TEST_CASE("a raw source that changed is refused like any other")
+{
+    Bench bench;
+    spill(bench.plan.sourceRun() / "weights.bin", besideBytes(bench) + "x");
+    const auto report = run(bench, bench.options());
+    REQUIRE_FALSE(report);
+    CHECK(report.error().code == ErrorCode::SourceChanged);
+    checkNothingCommitted(bench);
+}
