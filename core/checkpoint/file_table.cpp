@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/swap.h"
 
 #include "core/base/finding_codes.h"
 
@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-FileRole roleOf(const std::string& name, io::FileType type)
+FileRole roleOf(const std::string& name)
 {
     if (name == "shardscope.json" || name == "repair.json")
         return FileRole::Manifest;
@@ -19,14 +19,14 @@ FileRole roleOf(const std::string& name, io::FileType type)
         return FileRole::Pointer;
     if (name.ends_with(".py"))
         return FileRole::Script;
-    if (name == "offloaded_tensors" && type == io::FileType::Directory)
-        return FileRole::Swap;
     return FileRole::Other;
 }
 
-Status addFolder(const Reading& reading, const io::Path& folder, std::set<std::string>& seen)
+Status addFolder(Reading& reading, const io::Path& folder, std::set<std::string>& seen)
 {
     SHARDSCOPE_TRY(const auto entries, reading.files.list(folder));
+    bool offloaded = false;
+    std::vector<uint32_t> ranks; // whose optimizer files lie here
     for (const io::DirectoryEntry& entry : entries) {
         SHARDSCOPE_CHECK(reading.job.poll());
         CheckpointFile file;
@@ -36,11 +36,15 @@ Status addFolder(const Reading& reading, const io::Path& folder, std::set<std::s
         if (parsed) {
             file.role = parsed->role;
             file.rank = RankCoordinate{parsed->dp, parsed->mp, 0};
+            if (parsed->role == FileRole::OptimStates)
+                ranks.push_back(parsed->dp);
         } else {
-            file.role = roleOf(entry.name, entry.type);
+            file.role = roleOf(entry.name);
         }
         // A folder with a state file's name stays in the table: opening it says what is wrong.
-        if (entry.type == io::FileType::Directory && !parsed && file.role != FileRole::Swap)
+        if (entry.type != io::FileType::Regular && entry.name == kOffloadedTensors)
+            offloaded = true;
+        if ((entry.type == io::FileType::Directory && !parsed) || (offloaded && entry.name == kOffloadedTensors))
             continue;
         if (!seen.insert(entry.name).second)
             continue; // an earlier root has it
@@ -56,6 +60,11 @@ Status addFolder(const Reading& reading, const io::Path& folder, std::set<std::s
         if (file.role == FileRole::Other)
             file.status = FileStatus::Foreign;
         reading.out.files.push_back(std::move(file));
+    }
+    if (offloaded) {
+        std::sort(ranks.begin(), ranks.end());
+        ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+        addOffloadedTensors(reading, folder / kOffloadedTensors, ranks);
     }
     return {};
 }
@@ -79,14 +88,16 @@ void Reading::noModel(Error error) const
         out.modelError = std::move(error);
 }
 
-Status buildFileTable(const Reading& reading, const std::vector<io::Path>& roots)
+Status buildFileTable(Reading& reading)
 {
     std::set<std::string> seen;
     SHARDSCOPE_CHECK(addFolder(reading, reading.out.tagFolder, seen));
-    for (const io::Path& root : roots) {
+    for (const io::Path& root : reading.roots) {
         // A root is another run folder with the same tag, or a folder that holds the files themselves.
         const io::Path inner = root / reading.out.tag;
         const bool hasTag = !reading.out.tag.empty() && reading.files.list(inner).has_value();
+        if (!hasTag && isSwapFolder(reading, root))
+            continue; // read with ZeRO-3's optimizer files
         SHARDSCOPE_CHECK(addFolder(reading, hasTag ? inner : root, seen));
     }
     return {};

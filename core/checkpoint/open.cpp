@@ -20,14 +20,16 @@ public:
         , m_reading{files, job, options.depth, out}
         , m_out(out)
     {
+        m_reading.roots = options.roots;
     }
 
     Status run(CheckpointKind foreignKind)
     {
-        SHARDSCOPE_CHECK(buildFileTable(m_reading, m_options.roots));
+        SHARDSCOPE_CHECK(buildFileTable(m_reading));
         m_out.kind = foreignKind;
         if (foreignKind == CheckpointKind::Swap) {
-            m_reading.refuse("it is an NVMe swap folder");
+            m_reading.refuse("it is an NVMe swap folder, and only a checkpoint of the run tells names and shapes; "
+                             "open that, and name this folder with --root");
             return {};
         }
         if (foreignKind == CheckpointKind::Universal)

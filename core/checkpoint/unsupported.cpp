@@ -42,7 +42,7 @@ void refuseByFiles(const Reading& reading)
 {
     for (const CheckpointFile& file : reading.out.files) {
         const auto parsed = parseCheckpointFileName(file.name);
-        if (file.role == FileRole::Swap)
+        if (file.role == FileRole::Swap && reading.out.kind != CheckpointKind::Zero3)
             return reading.refuse("part of its optimizer state is offloaded to NVMe (`" + file.name + "`)");
         if (!parsed)
             continue;

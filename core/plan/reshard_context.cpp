@@ -57,6 +57,8 @@ public:
         if (id == kNoFile || m_map[index(id)] != Segment::kZero)
             return {};
         const CheckpointFile& file = m_source.file(id);
+        if (file.role == FileRole::Swap)
+            return addBare(id, file);
         std::shared_ptr<const TorchFile> content = file.content;
         if (!content) { // dropped after its facts were taken: read its directory again
             SHARDSCOPE_CHECK(m_job.poll());
@@ -70,6 +72,19 @@ public:
     void finish() { m_out.sourceOfFile = std::make_shared<const std::vector<uint32_t>>(std::move(m_map)); }
 
 private:
+    /// A file of bare elements: one record without a checksum stands for all of it.
+    Status addBare(FileId id, const CheckpointFile& file)
+    {
+        ZipRecord whole;
+        whole.name = file.path.filename().string();
+        whole.bytes = file.identity.bytes;
+        whole.inflatedBytes = whole.bytes;
+        whole.crcPresent = false;
+        m_map[index(id)] = static_cast<uint32_t>(m_out.sources.size());
+        m_out.sources.push_back({file.path, file.name, file.identity, {std::move(whole)}});
+        return {};
+    }
+
     io::FileSystem& m_files;
     const Checkpoint& m_source;
     ReshardContext& m_out;
@@ -95,6 +110,10 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
         for (const UnitState& state : unit.states) {
             for (const StoredRun& run : state.perParam)
                 SHARDSCOPE_CHECK(list.add(run.file));
+            for (const StoredRun& run : state.perRank) { // swap files; the rest is there already
+                if (run.isPresent() && source.file(run.file).role == FileRole::Swap)
+                    SHARDSCOPE_CHECK(list.add(run.file));
+            }
         }
     }
     list.finish();
