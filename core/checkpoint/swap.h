@@ -55,6 +55,8 @@ struct SwapSubject {
     NodeId state = kNoNode;
     bool empty = false; ///< its masters have no elements: they are elsewhere
     std::string id; ///< `ds_id` of its masters, where torch kept it (2.0 on)
+    /// Whether the states carry one, which only swapped ones get; unset without states or ids.
+    std::optional<bool> marked;
 };
 
 /// A folder's files by state and id.

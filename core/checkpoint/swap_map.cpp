@@ -67,6 +67,19 @@ std::string idOf(const PickleGraph& graph, NodeId node)
     return std::string(asString(graph, lookup(graph, tensor->attributes, "ds_id")).value_or(""));
 }
 
+/// Whether any flat state has an id; nothing when there is no such state.
+std::optional<bool> areMarked(const PickleGraph& graph, NodeId states)
+{
+    std::optional<bool> out;
+    const auto items = mappingItems(graph, states);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto tensor = asTensor(graph, items[i + 1]);
+        if (tensor && tensor->sizes.size() == 1)
+            out = out.value_or(false) || !idOf(graph, items[i + 1]).empty();
+    }
+    return out;
+}
+
 bool isEmptyTensor(const PickleGraph& graph, NodeId node)
 {
     const auto tensor = asTensor(graph, node);
@@ -130,6 +143,8 @@ private:
                 subject.state = lookup(graph, states, static_cast<int64_t>(*unit.subgroup));
                 subject.empty = isEmptyTensor(graph, subject.master);
                 subject.id = idOf(graph, subject.master);
+                if (!subject.id.empty())
+                    subject.marked = areMarked(graph, subject.state);
                 m_subjects.push_back(std::move(subject));
             }
         }
@@ -165,15 +180,15 @@ private:
 
     [[nodiscard]] bool isSwapped(const SwapSubject& subject) const
     {
-        if (subject.empty)
-            return true;
+        if (subject.empty || subject.marked)
+            return subject.empty || *subject.marked;
         const uint64_t elements = subject.unit->partition.partitionElements();
         const bool large = elements
             >= (m_config.leastBytes + itemSize(m_config.masterType) - 1) / itemSize(m_config.masterType);
         if (!large || (m_config.known && !m_config.nvme))
             return false;
         if (m_chosen.empty())
-            return m_config.pipelined && !subject.id.empty(); // a rewrite's tensors carry no id
+            return m_config.pipelined && !subject.id.empty(); // a rewrite's tensors carry no ids
         return m_origin == SwapFolder::Origin::Checkpoint || !subject.id.empty();
     }
 

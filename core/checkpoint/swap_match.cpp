@@ -9,9 +9,8 @@ namespace shardscope {
 
 namespace {
 
-/// Beyond this a file is longer than one write makes it: 1024 bytes per thread of a request
-/// (AIO_ALIGNED_BYTES × intra_op_parallelism), of which nobody has more than 128.
-constexpr uint64_t kMostAlignmentBytes = uint64_t{1024} * 128;
+constexpr uint64_t kAlignedBytes = 1024; ///< AIO_ALIGNED_BYTES, runtime/swap_tensor/utils.py
+constexpr uint64_t kMostThreads = 128; ///< of one request; more than anybody has
 
 struct Candidate {
     std::string_view id;
@@ -26,6 +25,21 @@ bool listsAllParams(const Checkpoint& checkpoint)
     return version.starts_with("0.13.0") || version.starts_with("0.13.1") || version.starts_with("0.13.2");
 }
 
+/// Of one request of asynchronous I/O; the most where the configuration is not known.
+uint64_t threads(const Reading& reading)
+{
+    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const NodeId config = configValue(reading, {});
+    if (config == kNoNode || !isMapping(graph, config))
+        return kMostThreads;
+    for (const std::string_view key : {"intra_op_parallelism", "thread_count"}) {
+        const auto count = asInteger(graph, configValue(reading, {"aio", key}));
+        if (count && *count > 0)
+            return std::min(static_cast<uint64_t>(*count), kMostThreads);
+    }
+    return 1;
+}
+
 class SwapMatcher
 {
 public:
@@ -34,6 +48,7 @@ public:
         : m_reading(reading)
         , m_subjects(std::move(subjects))
         , m_dtype(dtype)
+        , m_unitBytes(kAlignedBytes * threads(reading))
         , m_all(listsAllParams(reading.out))
     {
         for (const auto& [key, file] : index) {
@@ -65,7 +80,7 @@ private:
     [[nodiscard]] bool fits(const SwapSubject& subject, const Candidate& candidate) const
     {
         const uint64_t bytes = subject.unit->partition.partitionElements() * itemSize(m_dtype);
-        if (candidate.bytes < bytes || (m_exact && candidate.bytes - bytes >= kMostAlignmentBytes))
+        if (candidate.bytes < bytes || (m_exact && candidate.bytes - bytes >= m_unitBytes))
             return false;
         const size_t params = subject.unit->params.size();
         if (m_all)
@@ -141,6 +156,7 @@ private:
     const Reading& m_reading;
     std::vector<SwapSubject*> m_subjects;
     DType m_dtype;
+    uint64_t m_unitBytes; ///< what is written is a multiple of it
     bool m_all;
     bool m_exact = true;
     std::vector<Candidate> m_candidates;

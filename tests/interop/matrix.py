@@ -3,6 +3,7 @@
 
 import itertools
 
+import cases_nvme
 import matrix_stages
 from cases import Folder, Judge, Reshard, RoundTrip, Sample
 from golden import SAMPLES
@@ -127,7 +128,7 @@ def full_run():
     cases += _orders()
     cases += _samples(1) + _samples(4)
     cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
-    return cases + matrix_stages.full_run()
+    return cases + matrix_stages.full_run() + cases_nvme.full_run()
 
 
 RUNS = {"ci": short_run, "full": full_run}

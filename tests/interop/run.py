@@ -85,6 +85,8 @@ def main():
     if not arguments.shardscope or not arguments.shardscope.is_file():
         sys.exit("--shardscope must name the built program")
     ops = {"CPUAdamBuilder"} if any("cpuadam" in case.name for case in cases) else set()
+    if any(case.name.startswith("nvme") for case in cases):
+        ops.add("AsyncIOBuilder")  # takes minutes, once
     environment.import_judges(sorted(ops))
     if arguments.keep:
         arguments.keep.mkdir(parents=True, exist_ok=True)
