@@ -126,6 +126,7 @@ private:
             const FileId file = m_out.optimFiles[rank];
             if (m_reading.content(file) == nullptr || m_out.file(file).status == FileStatus::Foreign)
                 continue;
+            m_read.insert(rank);
             const PickleGraph& graph = m_reading.content(file)->pickle();
             const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
             const auto masters = sequenceItems(graph, lookup(graph, wrapper, "fp32_flat_groups"));
@@ -316,10 +317,12 @@ private:
             placeOf(subject, state), {file});
     }
 
-    /// Files of the chosen folders that nothing was mapped to.
+    /// Files of the chosen folders that nothing was mapped to, of ranks whose optimizer file was read.
     void markLeftOver(const std::string& why)
     {
         for (const SwapFolder* folder : m_chosen) {
+            if (folder->rank && *folder->rank < m_reading.worldSize && !m_read.contains(*folder->rank))
+                continue;
             std::vector<std::string> names;
             size_t count = 0;
             for (const FileId id : folder->files) {
@@ -366,6 +369,7 @@ private:
     std::vector<const SwapFolder*> m_chosen;
     SwapFolder::Origin m_origin = SwapFolder::Origin::Checkpoint;
     std::set<FileId> m_used;
+    std::set<uint32_t> m_read; ///< ranks
     SwapMap m_map;
 };
 

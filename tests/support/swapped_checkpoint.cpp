@@ -98,6 +98,7 @@ private:
         const auto tensor = asTensor(m_graph, node);
         const auto extent = m_file->extentOf(*tensor);
         std::string payload = m_bytes.substr(extent->byteOffset, extent->bytes);
+        m_replaced.push_back("data/" + std::string(tensor->storage.key));
         if (swapped) {
             std::string stored = payload;
             stored.resize((stored.size() + 1023) / 1024 * 1024, '\x5a'); // what the buffer held before
@@ -138,9 +139,11 @@ private:
         if (!stream)
             throw std::runtime_error(describe(stream.error()));
         NamedRecords records;
-        for (const ZipRecord& record : m_file->zip().records())
-            records.emplace_back(record.name,
-                record.name == "data.pkl" ? *stream : m_bytes.substr(record.payloadOffset, record.bytes));
+        for (const ZipRecord& record : m_file->zip().records()) {
+            if (std::find(m_replaced.begin(), m_replaced.end(), record.name) == m_replaced.end())
+                records.emplace_back(record.name,
+                    record.name == "data.pkl" ? *stream : m_bytes.substr(record.payloadOffset, record.bytes));
+        }
         records.insert(records.end(), m_storages.begin(), m_storages.end());
         spill(m_path, buildTorchArchive(records, m_path.stem().string()));
     }
@@ -155,6 +158,7 @@ private:
     PickleBuilder m_builder;
     PickleImporter m_importer;
     NamedRecords m_storages;
+    std::vector<std::string> m_replaced; ///< names of records
     std::string m_id;
 };
 

@@ -362,6 +362,24 @@ TEST_CASE("left-over swap files of another run do not touch a checkpoint that ke
     CHECK(findingsOf(checkpoint, code::kStaleFile).size() == 1);
 }
 
+TEST_CASE("the first picture knows rank 0's swap files, and calls nobody else's stale")
+{
+    const Run run;
+    swapOut(run.tag(), {.subgroups = {0, 1}});
+    JobContext job;
+    OpenOptions options;
+    options.depth = OpenDepth::Structure;
+    const auto opened = openCheckpoint(io::realFileSystem(), run.path(), options, job);
+    REQUIRE(opened.has_value());
+    const Checkpoint& checkpoint = *opened->checkpoint;
+    REQUIRE(!checkpoint.modelError);
+    CHECK(swappedRuns(checkpoint) == 2 * 3);
+    for (const Finding& finding : checkpoint.findings)
+        CHECK_MESSAGE(finding.severity == Severity::Info, finding.message);
+    for (const CheckpointFile& file : checkpoint.files)
+        CHECK((file.role != FileRole::Swap || file.status == FileStatus::Ok));
+}
+
 TEST_CASE("hostile swap folders neither crash nor hang")
 {
     const std::string id = swapIdOf(planSample("zero3-w4"), 0);
