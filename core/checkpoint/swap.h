@@ -77,5 +77,9 @@ SwapMap mapSwapFiles(Reading& reading);
 void checkSwapContents(const Reading& reading, const SwapMap& map, const std::vector<SwapSubject>& subjects);
 /// A live swap folder against the checkpoint that it is used with.
 void checkLiveSwap(const Reading& reading, const SwapMap& map, const std::vector<SwapSubject>& subjects);
+/// Masters of a live swap folder against the model's weights beside them, where the run swapped those as
+/// well.
+void checkSwappedWeights(
+    const Reading& reading, const SwapMap& map, const std::vector<SwapSubject>& subjects);
 
 } // namespace shardscope

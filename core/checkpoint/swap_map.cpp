@@ -112,8 +112,10 @@ public:
         describe();
         if (m_reading.depth == OpenDepth::Full) {
             checkSwapContents(m_reading, m_map, m_subjects);
-            if (m_origin != SwapFolder::Origin::Checkpoint)
+            if (m_origin != SwapFolder::Origin::Checkpoint) {
                 checkLiveSwap(m_reading, m_map, m_subjects);
+                checkSwappedWeights(m_reading, m_map, m_subjects);
+            }
         }
         return std::move(m_map);
     }

@@ -149,6 +149,36 @@ class LiveFolder:
 
 
 @dataclass(frozen=True)
+class LiveWeights:
+    """Masters and swapped weights of a live folder are of one step; one that is changed is seen."""
+    before: int
+
+    @property
+    def name(self):
+        return f"nvme live swap folder with weights {self.before}"
+
+    def run(self, context):
+        source = nvme.made(context, Offload("nvme", "nvme"), self.before, nvme.LARGE_SETUP, trains_on=False)
+        weights = sorted(source.swap_folder.glob("zero_stage_3/bfloat16params/rank*/*_param.tensor.swp"))
+        if not weights:
+            raise checks.Failure("the run swapped no weights")
+        alone = context.target(self.name)
+        shutil.copytree(source.folder, alone, ignore=shutil.ignore_patterns("offloaded_tensors"))
+        told = _inspect(context, alone, "--root", source.swap_folder)
+        if told["findings"]:
+            raise checks.Failure(f"inspect finds {told['findings']}")
+        checked = 0
+        for path in weights:
+            whole = path.read_bytes()
+            path.write_bytes(bytes(512) + whole[512:])
+            checked += "swap-mismatch" in _codes(context.tool.call("inspect", alone, "--root", source.swap_folder))
+            path.write_bytes(whole)
+        if not checked:
+            raise checks.Failure("weights of another step are not seen")
+        return f"{checked} of {len(weights)} files of weights are held against masters"
+
+
+@dataclass(frozen=True)
 class StockLosesMoments:
     """Why: stock DeepSpeed resumes its own NVMe checkpoint without a word and without moments."""
     offload: Offload
@@ -182,4 +212,5 @@ def full_run():
     cases += [Convert(Offload("cpu", "nvme"), 2, 3), Convert(Offload("nvme", "nvme", True), 1, 2)]
     cases += [StaleTensors(1), StaleTensors(2)]
     cases += [LiveFolder(Offload("cpu", "nvme"), 2, 2), LiveFolder(Offload("nvme", "nvme", True), 1, 2)]
+    cases.append(LiveWeights(2))
     return cases + [StockLosesMoments(Offload("cpu", "nvme"), 2)]

@@ -15,6 +15,8 @@ SHAPE = (("vocabulary", 32), ("width", 256), ("heads", 4), ("layers", 2))
 SETUP = Setup(3, "bf16", shape=SHAPE, sub_group_size=300000, rate=0.1)
 # In bf16 this model's losses differ by 3e-4 between numbers of ranks, whatever was saved; in fp32 by rounding alone.
 FP32_SETUP = replace(SETUP, precision="fp32")
+# An embedding of which each of two ranks swaps its part of the 16-bit weights as well: 1 MiB is the least.
+LARGE_SETUP = replace(SETUP, shape=(("vocabulary", 4096), *SHAPE[1:]))
 # More sub-groups than pinned buffers, so that those in the optimizer file have held other sub-groups since.
 STALE_SETUP = replace(SETUP, shape=(*SHAPE[:3], ("layers", 5)))
 

@@ -326,6 +326,37 @@ TEST_CASE("the run's own swap folder serves where the checkpoint has none, and o
     CHECK(isRefused(run.open()));
 }
 
+TEST_CASE("weights that the run swapped as well are held against the masters beside them")
+{
+    const Run run;
+    swapOut(run.tag(), {.subgroups = {0, 2}});
+    const TemporaryFolder nvme(Where::Memory);
+    const CheckpointPtr swapped = run.open();
+    const auto unit = std::find_if(
+        swapped->units.begin(), swapped->units.end(), [](const FlatUnit& one) { return one.subgroup == 2u; });
+    const FlatPiece first = *unit->partition.pieceAt(1, 0);
+    const StoredRun& masters = unit->states.front().perRank[1];
+    const std::string fp32 = slurp(swapped->file(masters.file).path).substr(0, first.elements * 4);
+    std::string bf16; // cut, not rounded: within one unit in the last place
+    for (size_t at = 0; at < fp32.size(); at += 4)
+        bf16 += fp32.substr(at + 2, 2);
+    makeLive(run.tag(), nvme.path());
+    for (const auto& entry : fs::directory_iterator(run.tag()))
+        fs::last_write_time(entry.path(), fs::file_time_type::clock::now() + std::chrono::hours(1));
+    const std::string id = swapIdOf(planSample("zero3-w4"), 2);
+    const fs::path folder = nvme / "zero_stage_3/bfloat16params/rank1";
+    fs::create_directories(folder);
+    const fs::path weights = folder / (id.substr(0, id.find('_')) + "_param.tensor.swp");
+    spill(weights, bf16);
+    checkWhole(run.open({nvme.path()}));
+    spill(weights, std::string(bf16.size(), '\x3f'));
+    const CheckpointPtr mixed = run.open({nvme.path()});
+    const auto found = findingsOf(mixed, code::kSwapMismatch);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].evidence.front().starts_with("bfloat16params/rank1/"));
+    CHECK(isRefused(mixed));
+}
+
 TEST_CASE("a swap folder that differs from what the checkpoint holds is of another step")
 {
     const Run run;
