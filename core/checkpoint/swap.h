@@ -29,6 +29,17 @@ bool addNamedSwapFolders(Reading& reading);
 /// Adds the files of a swap folder beside the checkpoint's tag.
 void addSwapFolderBeside(Reading& reading);
 
+/// What ds_config says that decides where state lies; nothing where it is a path or says nothing.
+struct SwapConfig {
+    bool known = false;
+    bool nvme = false; ///< offload_optimizer.device
+    bool pipelined = false;
+    uint64_t leastBytes = uint64_t{1}
+        << 20; ///< of a sub-group's partition that is swapped (MIN_AIO_BYTES, aio.block_size)
+    DType masterType = DType::Float32;
+};
+SwapConfig readSwapConfig(const Reading& reading);
+
 /// Which sub-groups' states lie in swap files, and where. Filled once before the states are read.
 class SwapMap
 {

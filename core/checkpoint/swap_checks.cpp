@@ -238,10 +238,14 @@ void checkLiveSwap(const Reading& reading, const SwapMap& map, const std::vector
             }
         }
     }
-    if (!evidence.empty())
-        reading.add(code::kSwapMismatch, Severity::Error,
-            "the run's swap folder is of another step than this checkpoint: the run went on after the save",
-            "zero_stage_3", std::move(evidence));
+    if (evidence.empty())
+        return;
+    evidence.emplace_back(
+        "--allow swap-mismatch takes it all the same; smaller sub-groups, steps and options stay "
+        "the checkpoint's");
+    reading.add(code::kSwapMismatch, Severity::Error,
+        "the run's swap folder is of another step than this checkpoint: the run went on after the save",
+        "zero_stage_3", std::move(evidence));
 }
 
 } // namespace shardscope

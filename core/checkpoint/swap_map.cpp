@@ -11,51 +11,12 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kLeastSwappedBytes = uint64_t{1} << 20; ///< MIN_AIO_BYTES, runtime/swap_tensor/utils.py
 constexpr size_t kMostNamed = 8; ///< file names in one finding
 
 std::string placeOf(const SwapSubject& subject, std::string_view state)
 {
     return rankText({subject.rank, 0, 0}) + "/subgroup" + std::to_string(subject.subgroup) + "+0@"
         + std::string(state);
-}
-
-/// What ds_config says that decides where state lies; nothing where it is a path or says nothing.
-struct SwapConfig {
-    bool known = false;
-    bool nvme = false; ///< offload_optimizer.device
-    bool pipelined = false;
-    uint64_t leastBytes = kLeastSwappedBytes; ///< of a sub-group's partition that is swapped
-    DType masterType = DType::Float32;
-};
-
-bool isTrue(const Reading& reading, std::initializer_list<std::string_view> path)
-{
-    const NodeId node = configValue(reading, path);
-    return node != kNoNode && asBool(reading.content(reading.out.rank0Model)->pickle(), node).value_or(false);
-}
-
-SwapConfig readConfig(const Reading& reading)
-{
-    SwapConfig out;
-    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
-    const NodeId zero = configValue(reading, {"zero_optimization"});
-    out.known = zero != kNoNode && isMapping(graph, zero);
-    const NodeId device = configValue(reading, {"zero_optimization", "offload_optimizer", "device"});
-    if (const auto text = asString(graph, device))
-        out.nvme = *text == "nvme";
-    else if (device != kNoNode) // OffloadDeviceEnum, of configurations built in Python
-        out.nvme = nodeText(graph, device).find("nvme") != std::string::npos;
-    out.pipelined = isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline_read"})
-        || isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline_write"})
-        || isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline"});
-    if (const auto block = asInteger(graph, configValue(reading, {"aio", "block_size"})); block && *block > 0)
-        out.leastBytes = std::max(out.leastBytes, static_cast<uint64_t>(*block));
-    if (isTrue(reading, {"bf16", "bf16_master_weights_and_grads"}))
-        out.masterType = DType::BFloat16;
-    if (isTrue(reading, {"fp16", "fp16_master_weights_and_grads"}))
-        out.masterType = DType::Float16;
-    return out;
 }
 
 /// `ds_id` of a tensor, or empty.
@@ -92,7 +53,7 @@ public:
     explicit SwapMapper(Reading& reading)
         : m_reading(reading)
         , m_out(reading.out)
-        , m_config(readConfig(reading))
+        , m_config(readSwapConfig(reading))
     {
     }
 
@@ -183,12 +144,16 @@ private:
 
     [[nodiscard]] bool isSwapped(const SwapSubject& subject) const
     {
-        if (subject.empty || subject.marked)
-            return subject.empty || *subject.marked;
+        if (subject.empty)
+            return true;
+        if (m_config.known && !m_config.nvme)
+            return false; // marks outlive loading in an engine that swaps nothing
+        if (subject.marked)
+            return *subject.marked;
         const uint64_t elements = subject.unit->partition.partitionElements();
         const bool large = elements
             >= (m_config.leastBytes + itemSize(m_config.masterType) - 1) / itemSize(m_config.masterType);
-        if (!large || (m_config.known && !m_config.nvme))
+        if (!large)
             return false;
         if (m_chosen.empty())
             return m_config.pipelined && !subject.id.empty(); // a rewrite's tensors carry no ids

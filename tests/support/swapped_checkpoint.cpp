@@ -162,15 +162,24 @@ private:
     std::string m_id;
 };
 
-void setVersion(const fs::path& path, const std::string& version)
+/// The configuration of a run with NVMe offload, and a release where one is asked for.
+void describeIn(const fs::path& path, const SwapForm& form)
 {
     const auto file = openTorch(path);
     const std::string bytes = slurp(path);
     const PickleGraph& graph = file->pickle();
     PickleBuilder builder;
     PickleImporter importer(builder, graph);
-    importer.substitute(lookup(graph, graph.root(), "ds_version"), builder.string(version));
+    if (!form.version.empty())
+        importer.substitute(lookup(graph, graph.root(), "ds_version"), builder.string(form.version));
+    const NodeId offload = builder.dict();
+    builder.setItem(offload, builder.string("device"), builder.string(form.device));
+    builder.setItem(offload, builder.string("pipeline_read"), builder.boolean(form.pipelined));
+    const NodeId zero = lookup(graph, lookup(graph, graph.root(), "ds_config"), "zero_optimization");
+    builder.setItem(importer.import(zero), builder.string("offload_optimizer"), offload);
     const auto stream = emitPickle(builder.finish(importer.import(graph.root())));
+    if (!stream)
+        throw std::runtime_error(describe(stream.error()));
     NamedRecords records;
     for (const ZipRecord& record : file->zip().records())
         records.emplace_back(record.name,
@@ -188,8 +197,7 @@ void swapOut(const fs::path& tagFolder, const SwapForm& form)
         if (form.depth == SwapForm::Depth::Ranked)
             folder /= fmt::format("rank{:02}", rank);
         RankSwapper(*plain, plain->file(plain->optimFiles[rank]).path, form, std::move(folder)).run();
-        if (!form.version.empty())
-            setVersion(plain->file(plain->modelFiles[rank]).path, form.version);
+        describeIn(plain->file(plain->modelFiles[rank]).path, form);
     }
 }
 

@@ -18,6 +18,7 @@ struct SwapForm {
     /// The optimizer files hold full tensors with other content, as pipelined swapping leaves them, in place
     /// of empty ones.
     bool pipelined = false;
+    std::string device = "nvme"; ///< offload_optimizer's, in the configuration
     std::string version = {}; ///< of DeepSpeed, in the model files; as it is when empty
 };
 

@@ -148,18 +148,22 @@ TEST_CASE("a swapped checkpoint is completed into ordinary shards of any number 
     checkSameState(rewrite(source, {.form = TargetForm::Universal}, universal.path()), sample());
 }
 
-TEST_CASE("the same bytes are written as from the checkpoint that was never swapped")
+TEST_CASE("the same optimizer files are written as from the checkpoint that was never swapped")
 {
     const Run run;
     swapOut(run.tag(), {.subgroups = {1, 2}, .pipelined = true});
     const auto swapped = planFor(run.open(), {.worldSize = 3});
     const auto plain = planFor(sample(), {.worldSize = 3});
-    CHECK(swapped->writesBytes() == plain->writesBytes());
     REQUIRE(swapped->files().size() == plain->files().size());
+    size_t compared = 0;
     for (size_t i = 0; i < plain->files().size(); ++i) {
+        if (plain->files()[i].path.find("optim_states") == std::string::npos)
+            continue; // model files differ in the configuration
         CAPTURE(plain->files()[i].path);
         CHECK(plainBytes(*swapped, i) == plainBytes(*plain, i));
+        ++compared;
     }
+    CHECK(compared == 3);
     CHECK(std::any_of(swapped->sources().begin(), swapped->sources().end(), [](const PlanSource& source) {
         return source.records.size() == 1 && !source.records[0].crcPresent;
     }));
@@ -373,13 +377,24 @@ TEST_CASE("a swap folder that differs from what the checkpoint holds is of anoth
     const CheckpointPtr mixed = run.open({nvme.path()});
     const auto found = findingsOf(mixed, code::kSwapMismatch);
     REQUIRE(found.size() == 1);
-    CHECK(found[0].evidence
-        == std::vector<std::string>{"zero_stage_3/optimizer/rank3/exp_avg-" + id
-            + ".tensor.swp is not offloaded_tensors/rank03/exp_avg-" + id + ".tensor.swp"});
+    CHECK(found[0].evidence.front()
+        == "zero_stage_3/optimizer/rank3/exp_avg-" + id
+            + ".tensor.swp is not offloaded_tensors/rank03/exp_avg-" + id + ".tensor.swp");
+    CHECK(found[0].evidence.back().find("--allow swap-mismatch") != std::string::npos);
     CHECK(isRefused(mixed));
     checkWhole(run.open()); // by itself the checkpoint is whole
     // Who says so gets the mixture.
     CHECK(!isRefused(mixed, {std::string(code::kSwapMismatch)}));
+}
+
+TEST_CASE("marks of swapped tensors outlive loading them where nothing is swapped, and mean nothing there")
+{
+    const Run run;
+    swapOut(run.tag(), {.subgroups = {0, 1}, .pipelined = true, .device = "cpu"});
+    fs::remove_all(run.tag() / "offloaded_tensors");
+    const CheckpointPtr checkpoint = run.open();
+    CHECK(checkpoint->complete);
+    CHECK(findingsOf(checkpoint, code::kSwapMissing).empty());
 }
 
 TEST_CASE("left-over swap files of another run do not touch a checkpoint that keeps nothing in them")
