@@ -256,6 +256,7 @@ private:
             SwappedState state{name, m_config.masterType, {}};
             const auto found = index.find({name, subject.id});
             if (found == index.end()) {
+                addMissing(subject.rank, folder.name + "/" + swapFileName(name, subject.id));
                 complainAboutFile(subject, name, folder.name + "/" + swapFileName(name, subject.id),
                     "the swap file is missing");
             } else {
@@ -273,6 +274,17 @@ private:
             states.push_back(std::move(state));
         }
         m_map.put(subject.subgroup, subject.rank, std::move(states));
+    }
+
+    void addMissing(uint32_t rank, std::string name)
+    {
+        CheckpointFile file;
+        file.path = m_out.tagFolder / name;
+        file.name = std::move(name);
+        file.role = FileRole::Swap;
+        file.rank = RankCoordinate{rank, 0, 0};
+        file.status = FileStatus::Missing;
+        m_out.files.push_back(std::move(file));
     }
 
     void complainAboutFile(const SwapSubject& subject, const std::string& state, const std::string& file,

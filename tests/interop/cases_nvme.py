@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import checks
 import nvme
 import ranks
+from cases_stock import must_fail
 from nvme import Offload
 from setups import Setup
 
@@ -199,7 +200,14 @@ class StockLosesMoments:
         lost = [text for text in found if "#exp_avg" in text]
         if not lost:
             raise checks.Failure("stock DeepSpeed restores the moments of NVMe offload now")
-        return f"stock loses {len(lost)} moments and {len(found) - len(lost)} more values"
+        # Nor does it read an ordinary checkpoint where it offloads to NVMe, which reshard warns of.
+        target = context.target(f"{self.name} completed")
+        warnings = [finding["message"] for finding in context.tool.reshard(source.folder, target, self.world)["warnings"]]
+        if not any("must not offload its optimizer to NVMe" in message for message in warnings):
+            raise checks.Failure(f"reshard warns of {warnings}")
+        must_fail("offloaded_tensors", ranks.run_ranks, self.world, nvme.load, self.offload, str(target),
+                  str(swap_folder))
+        return f"stock loses {len(lost)} moments and {len(found) - len(lost)} more values, and fails on ordinary shards"
 
 
 def full_run():

@@ -164,6 +164,9 @@ TEST_CASE("the same optimizer files are written as from the checkpoint that was 
         ++compared;
     }
     CHECK(compared == 3);
+    const auto& warnings = swapped->warnings();
+    CHECK(std::any_of(warnings.begin(), warnings.end(),
+        [](const Finding& finding) { return finding.message.find("NVMe") != std::string::npos; }));
     CHECK(std::any_of(swapped->sources().begin(), swapped->sources().end(), [](const PlanSource& source) {
         return source.records.size() == 1 && !source.records[0].crcPresent;
     }));
@@ -264,6 +267,11 @@ TEST_CASE(
         CHECK(found[0].message.find("missing: state `exp_avg_sq` of sub-group 1 on rank 2")
             != std::string::npos);
         CHECK(found[0].evidence.front() == "offloaded_tensors/rank02/exp_avg_sq-" + id + ".tensor.swp");
+        CHECK(std::count_if(checkpoint->files.begin(), checkpoint->files.end(),
+                  [&](const CheckpointFile& file) {
+                      return file.status == FileStatus::Missing && file.name == found[0].evidence.front();
+                  })
+            == 1);
         CHECK(found[1].where == "dp3.tp0.pp0/subgroup1+0@fp32");
         CHECK(found[1].message.find("too short") != std::string::npos);
         CHECK(!checkpoint->complete);
