@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Installs the Debian packages that building and testing need, and only those that are missing.
-#   packaging/setup.sh            what the build and its tests need
-#   packaging/setup.sh --interop  also what the tests against stock DeepSpeed need
+#   packaging/setup.sh                  what the build and its tests need
+#   packaging/setup.sh --interop        also what the tests against stock DeepSpeed need
+#   packaging/setup.sh --interop full   also what only their whole matrix needs
 set -eu
 
 packages="g++ cmake ninja-build git pkg-config
@@ -19,9 +20,11 @@ case "${1:-}" in
 assert os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))' 2>/dev/null; then
         packages="$packages python3 python3-venv python3-dev"
     fi
+    # DeepSpeed compiles its asynchronous I/O, for NVMe offload.
+    [ "${2:-}" != full ] || packages="$packages libaio-dev"
     ;;
 *)
-    echo "usage: packaging/setup.sh [--interop]" >&2
+    echo "usage: packaging/setup.sh [--interop [full]]" >&2
     exit 2
     ;;
 esac

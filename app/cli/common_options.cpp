@@ -38,8 +38,8 @@ std::vector<Option> checkpointOptions()
             .kind = ValueKind::Folder,
             .valueName = "DIR",
             .help = "A further folder that holds ranks of the same checkpoint, as when every node kept its "
-                    "own files. May "
-                    "be given several times.",
+                    "own files, or the folder that a run with NVMe offload swaps into. May be given several "
+                    "times.",
             .repeats = true},
     };
 }

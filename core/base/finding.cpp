@@ -29,7 +29,8 @@ std::span<const std::string_view> all()
         kRecordCorrupt, kRecordMissing, kRecordUnchecked, kRecordUnused, kTrailingData, kUnalignedPayload,
         kPickleOpaque, kPickleDangerous, kTensorInvalid, kParamOrder, kStateLength, kStepMismatch,
         kOptionMismatch, kStateMissing, kAliasUnrecorded, kNotSupported, kNotYetRead, kClientStatePerRank,
-        kSubGroupSize, kStockLoaderTrap, kUniversalOverlong, kUniversalSource};
+        kSubGroupSize, kStockLoaderTrap, kSwapMissing, kSwapUnmapped, kSwapMismatch, kSwapCopy,
+        kUniversalOverlong, kUniversalSource};
     return kAll;
 }
 

@@ -44,6 +44,14 @@ inline constexpr std::string_view kNotYetRead = "not-yet-read";
 inline constexpr std::string_view kClientStatePerRank = "client-state-per-rank";
 inline constexpr std::string_view kSubGroupSize = "sub-group-size";
 inline constexpr std::string_view kStockLoaderTrap = "stock-loader-trap";
+// NVMe swap files
+inline constexpr std::string_view kSwapMissing = "swap-missing"; ///< absent, too short, or of no known rank
+inline constexpr std::string_view kSwapUnmapped
+    = "swap-unmapped"; ///< which sub-group a file belongs to is not certain
+inline constexpr std::string_view kSwapMismatch
+    = "swap-mismatch"; ///< its content is not what this checkpoint can have there
+inline constexpr std::string_view kSwapCopy
+    = "swap-copy"; ///< tensors of the optimizer files that the swap files stand for
 // universal folder
 inline constexpr std::string_view kUniversalOverlong
     = "universal-overlong"; ///< more elements than the parameter has: a bug of the converter

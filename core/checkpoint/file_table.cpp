@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/swap.h"
 
 #include "core/base/finding_codes.h"
 
@@ -10,7 +10,7 @@ namespace shardscope {
 
 namespace {
 
-FileRole roleOf(const std::string& name, io::FileType type)
+FileRole roleOf(const std::string& name)
 {
     if (name == "shardscope.json" || name == "repair.json")
         return FileRole::Manifest;
@@ -18,17 +18,17 @@ FileRole roleOf(const std::string& name, io::FileType type)
         return FileRole::Pointer;
     if (name.ends_with(".py"))
         return FileRole::Script;
-    if (name == "offloaded_tensors" && type == io::FileType::Directory)
-        return FileRole::Swap;
     return FileRole::Other;
 }
 
 /// By name, what the roots before this one hold.
 using SeenFiles = std::map<std::string, FileId>;
 
-Status addFolder(const Reading& reading, const io::Path& folder, SeenFiles& seen)
+Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen)
 {
     SHARDSCOPE_TRY(const auto entries, reading.files.list(folder));
+    bool offloaded = false;
+    std::vector<uint32_t> ranks; // whose optimizer files lie here
     for (const io::DirectoryEntry& entry : entries) {
         SHARDSCOPE_CHECK(reading.job.poll());
         CheckpointFile file;
@@ -39,11 +39,15 @@ Status addFolder(const Reading& reading, const io::Path& folder, SeenFiles& seen
             file.role = parsed->role;
             if (parsed->role != FileRole::LayerStates) // whose they are shows in their names' layers
                 file.rank = RankCoordinate{parsed->dp, 0, 0};
+            if (parsed->role == FileRole::OptimStates)
+                ranks.push_back(parsed->dp);
         } else {
-            file.role = roleOf(entry.name, entry.type);
+            file.role = roleOf(entry.name);
         }
         // A folder with a state file's name stays in the table: opening it says what is wrong.
-        if (entry.type == io::FileType::Directory && !parsed && file.role != FileRole::Swap)
+        if (entry.type != io::FileType::Regular && entry.name == kOffloadedTensors)
+            offloaded = true;
+        if ((entry.type == io::FileType::Directory && !parsed) || (offloaded && entry.name == kOffloadedTensors))
             continue;
         const FileId id{static_cast<uint32_t>(reading.out.files.size())};
         if (const auto [earlier, fresh] = seen.emplace(entry.name, id); !fresh) {
@@ -63,6 +67,11 @@ Status addFolder(const Reading& reading, const io::Path& folder, SeenFiles& seen
         if (file.role == FileRole::Other)
             file.status = FileStatus::Foreign;
         reading.out.files.push_back(std::move(file));
+    }
+    if (offloaded) {
+        std::sort(ranks.begin(), ranks.end());
+        ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+        addOffloadedTensors(reading, folder / kOffloadedTensors, ranks);
     }
     return {};
 }
@@ -93,13 +102,15 @@ io::Path tagFolderIn(const Reading& reading, const io::Path& root)
     return hasTag ? inner : root;
 }
 
-Status buildFileTable(const Reading& reading, const std::vector<io::Path>& roots)
+Status buildFileTable(Reading& reading)
 {
     SeenFiles seen;
     SHARDSCOPE_CHECK(addFolder(reading, reading.out.tagFolder, seen));
-    for (const io::Path& root : roots) {
+    for (const io::Path& root : reading.roots) {
         // A root is another run folder with the same tag, or a folder that holds the files themselves.
         const io::Path folder = tagFolderIn(reading, root);
+        if (folder == root && isSwapFolder(reading, root))
+            continue; // read with ZeRO-3's optimizer files
         const size_t before = reading.out.files.size();
         SHARDSCOPE_CHECK(addFolder(reading, folder, seen));
         reading.out.evidence.push_back(

@@ -21,14 +21,16 @@ public:
         , m_reading{files, job, options.depth, out}
         , m_out(out)
     {
+        m_reading.roots = options.roots;
     }
 
     Status run(CheckpointKind foreignKind)
     {
-        SHARDSCOPE_CHECK(buildFileTable(m_reading, m_options.roots));
+        SHARDSCOPE_CHECK(buildFileTable(m_reading));
         m_out.kind = foreignKind;
         if (foreignKind == CheckpointKind::Swap) {
-            m_reading.refuse("it is an NVMe swap folder");
+            m_reading.refuse("it is an NVMe swap folder, and only a checkpoint of the run tells names and shapes; "
+                             "open that, and name this folder with --root");
             return {};
         }
         if (foreignKind == CheckpointKind::Universal)
@@ -44,7 +46,8 @@ public:
 
     void finish()
     {
-        readWrapper(m_reading, m_options.roots);
+        if (m_reading.modelRanks == 1) // the whole reads it for its parts
+            readWrapper(m_reading, m_options.roots);
         m_out.fullyRead = m_options.depth == OpenDepth::Full;
         m_out.supported = m_out.kind != CheckpointKind::Unknown
             && !(m_out.modelError && m_out.modelError->code == ErrorCode::Unsupported);
@@ -82,6 +85,10 @@ private:
     {
         const ParallelDegrees degrees = modelParallelDegrees(m_reading, modelRanks);
         m_out.parallel = degrees;
+        if (!m_reading.swapFolders.empty()) {
+            m_reading.refuse("tensor parallel ranks offloaded their states to NVMe");
+            return {};
+        }
         std::vector<Reading::Loaded> met(m_out.files.size());
         for (size_t i = 0; i < met.size(); ++i)
             met[i].content = std::exchange(m_out.files[i].content, nullptr);

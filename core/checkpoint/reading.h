@@ -7,6 +7,15 @@
 
 namespace shardscope {
 
+/// One rank's swap files (swap.h).
+struct SwapFolder {
+    enum class Origin { Checkpoint, Beside, Named };
+    Origin origin = Origin::Checkpoint; ///< copied into the tag, or a run's own: found beside it, or asked for
+    std::string name; ///< relative to the tag folder, for findings
+    std::optional<uint32_t> rank; ///< unset: several ranks wrote into it, each over the other's files
+    std::vector<FileId> files;
+};
+
 /// What the readers share while they fill a Checkpoint. One thread at a time; the finished Checkpoint is then
 /// frozen.
 struct Reading {
@@ -19,6 +28,8 @@ struct Reading {
     uint32_t modelRanks = 1; ///< tensor slices × pipeline stages of the checkpoint
     NodeId modelRoot = kNoNode; ///< root mapping of the rank-0 (or first readable) model file
     bool placeholders = false; ///< tensors of shape (0,) in `module` may stand for what is stored elsewhere
+    std::vector<io::Path> roots{}; ///< OpenOptions::roots
+    std::vector<SwapFolder> swapFolders{};
     /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
     std::vector<bool> reshaped{};
 
@@ -52,7 +63,7 @@ io::Path tagFolderIn(const Reading& reading, const io::Path& root);
 void checkCopy(const Reading& reading, const CheckpointFile& file, const io::Path& other);
 /// Lists tag folder and roots, gives every file its role and rank. Expected but absent files come with
 /// markExpectedFiles().
-Status buildFileTable(const Reading& reading, const std::vector<io::Path>& roots);
+Status buildFileTable(Reading& reading);
 /// Fills optimFiles and modelFiles for `worldSize` ranks: adds missing entries, marks stale ones, says so in
 /// findings.
 void markExpectedFiles(Reading& reading, bool zero3);
@@ -120,11 +131,28 @@ struct GroupEntry {
 };
 std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchState);
 
+/// A state that lies in a swap file in place of the optimizer file.
+struct SwappedState {
+    std::string name;
+    DType dtype = DType::Float32;
+    StoredRun run; ///< absent where the file is missing or too short, which a finding tells
+};
+
 /// One rank's part of a unit, where its file keeps it.
 struct StateSource {
     FileId file = kNoFile;
     NodeId master = kNoNode; ///< tensor node
     NodeId state = kNoNode; ///< mapping node, kNoNode when there is none
+    const std::vector<SwappedState>* swapped = nullptr; ///< what lies in swap files, null for nothing
+
+    [[nodiscard]] const SwappedState* findSwapped(std::string_view name) const
+    {
+        for (size_t i = 0; swapped != nullptr && i < swapped->size(); ++i) {
+            if ((*swapped)[i].name == name)
+                return &(*swapped)[i];
+        }
+        return nullptr;
+    }
 };
 /// Whether the masters of at least one rank have the length that the shapes give. Else the shapes are not
 /// those of these files: noModel() says so. True when no rank's masters can be looked at.

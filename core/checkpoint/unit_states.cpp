@@ -51,6 +51,12 @@ public:
             const StateSource& source = perRank[rank];
             if (source.file == kNoFile || m_reading.content(source.file) == nullptr)
                 continue;
+            if (const SwappedState* swapped = source.findSwapped(state.name)) {
+                state.dtype = swapped->dtype;
+                typed = true;
+                state.perRank[rank] = swapped->run;
+                continue;
+            }
             const NodeId node = tensorOf(source);
             if (node == kNoNode) {
                 complain(code::kStateMissing, rank, "state `" + state.name + "` is missing on this rank",
@@ -122,6 +128,8 @@ bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::v
     for (const StateSource& source : perRank) {
         if (source.state == kNoNode || reading.content(source.file) == nullptr)
             continue;
+        if (source.findSwapped(name) != nullptr)
+            return true;
         const PickleGraph& graph = reading.content(source.file)->pickle();
         const auto tensor = asTensor(graph, lookup(graph, source.state, name));
         if (!tensor)
@@ -216,7 +224,8 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
     std::optional<Error> misfit;
     for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
         const StateSource& source = perRank[rank];
-        if (source.master == kNoNode || reading.content(source.file) == nullptr)
+        if (source.master == kNoNode || source.swapped != nullptr
+            || reading.content(source.file) == nullptr)
             continue;
         const auto master = asTensor(reading.content(source.file)->pickle(), source.master);
         if (!master || master->sizes.size() != 1)

@@ -9,16 +9,17 @@ namespace shardscope {
 namespace {
 
 constexpr int kOldestMinor = 14; ///< readers follow 0.14 and later
+constexpr int kOldestZero3Minor = 13; ///< nothing in ZeRO-3's files changed between the two
 
 /// True for versions such as "0.13.2"; "0.0.0" comes from unbuilt source trees and says nothing.
-bool isTooOld(const std::string& version)
+bool isTooOld(const std::string& version, int oldest)
 {
     int minor = 0;
     if (!version.starts_with("0.") || version.starts_with("0.0.0"))
         return false;
     const char* begin = version.data() + 2;
     const auto [end, error] = std::from_chars(begin, version.data() + version.size(), minor);
-    return error == std::errc() && end != begin && minor < kOldestMinor;
+    return error == std::errc() && end != begin && minor < oldest;
 }
 
 bool isSet(const Reading& reading, std::initializer_list<std::string_view> path)
@@ -42,7 +43,7 @@ void refuseByFiles(const Reading& reading)
 {
     for (const CheckpointFile& file : reading.out.files) {
         const auto parsed = parseCheckpointFileName(file.name);
-        if (file.role == FileRole::Swap)
+        if (file.role == FileRole::Swap && reading.out.kind != CheckpointKind::Zero3)
             return reading.refuse("part of its optimizer state is offloaded to NVMe (`" + file.name + "`)");
         if (!parsed)
             continue;
@@ -74,9 +75,10 @@ void refuseByModelFile(const Reading& reading)
         if (!sequenceItems(graph, lookup(graph, reading.modelRoot, key)).empty())
             return reading.refuse("AutoEP keeps the experts of a layer in one tensor (`" + std::string(key) + "`)");
     }
-    if (isTooOld(reading.out.deepspeedVersion))
-        return reading.refuse(
-            "DeepSpeed " + reading.out.deepspeedVersion + " wrote it; releases before 0.14 are not read");
+    const int oldest = reading.out.kind == CheckpointKind::Zero3 ? kOldestZero3Minor : kOldestMinor;
+    if (isTooOld(reading.out.deepspeedVersion, oldest))
+        return reading.refuse("DeepSpeed " + reading.out.deepspeedVersion
+            + " wrote it; releases before 0.14, and of ZeRO-3 before 0.13, are not read");
 }
 
 } // namespace

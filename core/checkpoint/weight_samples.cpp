@@ -8,10 +8,7 @@
 
 namespace shardscope {
 
-namespace {
-
-/// The most by which a value may differ from its copy in `dtype`: one unit in the last place.
-std::optional<double> tolerance(DType dtype, double value)
+std::optional<double> roundingOf(DType dtype, double value)
 {
     switch (dtype) {
     case DType::BFloat16:
@@ -25,13 +22,11 @@ std::optional<double> tolerance(DType dtype, double value)
     }
 }
 
-} // namespace
-
 void WeightSamples::compare(const io::ReadFile& shard, uint64_t byte, DType masterType, ParamId param,
     uint64_t begin, uint64_t count, WeightTally& tally)
 {
     const WholeTensor* whole = m_reading.out.wholeOf(param);
-    if (whole == nullptr || !whole->contiguous || !tolerance(whole->dtype, 1) || !tolerance(masterType, 1))
+    if (whole == nullptr || !whole->contiguous || !roundingOf(whole->dtype, 1) || !roundingOf(masterType, 1))
         return;
     const io::ReadFile* copyFile = m_reading.out.isReadable(whole->run.file) ? open(whole->run.file) : nullptr;
     if (copyFile == nullptr)
@@ -49,7 +44,7 @@ void WeightSamples::compare(const io::ReadFile& shard, uint64_t byte, DType mast
         if (!std::isfinite(master) || !std::isfinite(copy))
             continue;
         ++tally.compared;
-        if (std::abs(master - copy) > *tolerance(whole->dtype, master))
+        if (std::abs(master - copy) > *roundingOf(whole->dtype, master))
             ++tally.different;
     }
 }

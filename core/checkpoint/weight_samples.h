@@ -17,6 +17,10 @@ struct WeightTally {
     [[nodiscard]] bool isBad() const { return compared >= kLeast && 2 * different > compared; }
 };
 
+/// The most by which a master may differ from its copy in `dtype`: one unit in the last place. Nothing for
+/// types that no model is trained in.
+std::optional<double> roundingOf(DType dtype, double master);
+
 /// Compares masters of optimizer files with the 16-bit (or fp32) copies in the model, layer and expert files.
 class WeightSamples
 {

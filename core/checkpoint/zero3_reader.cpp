@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/swap.h"
 
 #include "core/base/finding_codes.h"
 
@@ -46,6 +46,7 @@ public:
         if (m_out.modelError)
             return {};
         readSubGroupSize();
+        m_swapped = mapSwapFiles(m_reading);
         fillStates();
         return readOtherModelFiles(m_reading);
     }
@@ -174,6 +175,7 @@ private:
                 const NodeId node = wrapper(file);
                 const auto masters = sequenceItems(graph, lookup(graph, node, "fp32_flat_groups"));
                 perRank[rank].file = file;
+                perRank[rank].swapped = m_swapped.find(*unit.subgroup, rank);
                 if (*unit.subgroup < masters.size())
                     perRank[rank].master = masters[*unit.subgroup];
                 const NodeId torchState = lookup(graph, node, "optimizer_state_dict");
@@ -189,6 +191,7 @@ private:
 
     Reading& m_reading;
     Checkpoint& m_out;
+    SwapMap m_swapped;
 };
 
 } // namespace

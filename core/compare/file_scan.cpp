@@ -213,7 +213,7 @@ FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const Ten
     out.file = id;
     const CheckpointFile& entry = checkpoint.file(id);
     std::shared_ptr<const TorchFile> content = entry.content;
-    if (!content) {
+    if (!content && entry.role != FileRole::Swap) { // swap files hold bare elements
         auto opened = TorchFile::open(files, entry.path, ReadMode::Tolerant, job);
         if (!opened) {
             out.error = std::move(opened).error();
@@ -230,7 +230,8 @@ FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const Ten
         (*file)->dropCache(0, (*file)->size());
     const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, wholeRuns, id);
     RunDigester digester(checkpoint, table, runs);
-    RecordChecker records(content->zip().records());
+    static const std::vector<ZipRecord> kNoRecords;
+    RecordChecker records(content ? content->zip().records() : kNoRecords);
     io::Sha256 sha;
     std::vector<uint8_t> chunk(kChunkBytes);
     out.bytes = (*file)->size();

@@ -70,7 +70,8 @@ Result<CheckpointScan> scanCheckpoint(
     for (uint32_t i = 0; i < checkpoint->files.size(); ++i) {
         const CheckpointFile& file = checkpoint->files[i];
         const bool states = file.role == FileRole::ModelStates || file.role == FileRole::OptimStates
-            || file.role == FileRole::LayerStates || file.role == FileRole::ExpertStates;
+            || file.role == FileRole::LayerStates || file.role == FileRole::ExpertStates
+            || file.role == FileRole::Swap;
         if (states && file.status != FileStatus::Missing && file.status != FileStatus::Stale)
             ids.push_back(FileId{i});
     }

@@ -246,8 +246,9 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
         SHARDSCOPE_TRY(ReshardTarget target, layOutTarget(*part, kind, ranks, subGroupSize));
         if (fresh)
             SHARDSCOPE_CHECK(requireModelFacts(*part, kind));
-        SHARDSCOPE_TRY(
-            auto context, makeReshardContext(files, part, std::move(target), subGroupSize, fresh, job));
+        const Checkpoint* carriesFrom = contexts.empty() ? source.get() : nullptr;
+        SHARDSCOPE_TRY(auto context,
+            makeReshardContext(files, part, std::move(target), subGroupSize, fresh, carriesFrom, job));
         contexts.push_back(std::move(context));
     }
     ReshardParts parts(source, std::move(contexts));

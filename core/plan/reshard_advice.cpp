@@ -137,6 +137,15 @@ std::vector<Finding> reshardWarnings(
                 "and `latest` "
                 "is not written");
     }
+    const bool swapped
+        = std::any_of(source.files.begin(), source.files.end(), [](const CheckpointFile& file) {
+              return file.role == FileRole::Swap && file.status == FileStatus::Ok;
+          });
+    if (swapped) // runtime/engine.py, load_checkpoint: with NVMe it looks for offloaded_tensors alone
+        add(out, code::kStockLoaderTrap, Severity::Warning,
+            "the resumed run must not offload its optimizer to NVMe, or stock DeepSpeed does not read the "
+            "optimizer "
+            "files: offload to the CPU, or not at all");
     const std::string& tag = options.tagOut.empty() ? source.tag : options.tagOut;
     if (tag.find_first_of("[]*?") != std::string::npos)
         add(out, code::kStockLoaderTrap, Severity::Warning,

@@ -58,6 +58,8 @@ public:
         if (id == kNoFile || m_map[index(id)] != Segment::kZero)
             return {};
         const CheckpointFile& file = m_source.file(id);
+        if (file.role == FileRole::Swap)
+            return addBare(id, file);
         std::shared_ptr<const TorchFile> content = file.content;
         if (!content) { // dropped after its facts were taken: read its directory again
             SHARDSCOPE_CHECK(m_job.poll());
@@ -71,6 +73,19 @@ public:
     void finish() { m_out.sourceOfFile = std::make_shared<const std::vector<uint32_t>>(std::move(m_map)); }
 
 private:
+    /// A file of bare elements: one record without a checksum stands for all of it.
+    Status addBare(FileId id, const CheckpointFile& file)
+    {
+        ZipRecord whole;
+        whole.name = file.path.filename().string();
+        whole.bytes = file.identity.bytes;
+        whole.inflatedBytes = whole.bytes;
+        whole.crcPresent = false;
+        m_map[index(id)] = static_cast<uint32_t>(m_out.sources.size());
+        m_out.sources.push_back({file.path, file.name, file.identity, {std::move(whole)}});
+        return {};
+    }
+
     io::FileSystem& m_files;
     const Checkpoint& m_source;
     ReshardContext& m_out;
@@ -98,6 +113,10 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
         for (const UnitState& state : unit.states) {
             for (const StoredRun& run : state.perParam)
                 SHARDSCOPE_CHECK(list.add(run.file));
+            for (const StoredRun& run : state.perRank) { // swap files; the rest is there already
+                if (run.isPresent() && source.file(run.file).role == FileRole::Swap)
+                    SHARDSCOPE_CHECK(list.add(run.file));
+            }
         }
     }
     list.finish();
@@ -191,17 +210,14 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
     return {};
 }
 
-/// They lie beside the tag, so that the first part takes them along for all.
-Status addCarriedFiles(io::FileSystem& files, ReshardContext& out)
+Status addCarriedFiles(io::FileSystem& files, const Checkpoint& whole, ReshardContext& out)
 {
-    if (out.source->modelRank > 0)
-        return {};
     const bool universal = out.target.kind == CheckpointKind::Universal;
-    const uint32_t ranks = out.target.ranks * out.source->parallel.tp * out.source->parallel.pp;
-    out.carried = carriedFiles(*out.source, universal ? std::nullopt : std::optional(ranks));
+    const uint32_t ranks = out.target.ranks * whole.parallel.tp * whole.parallel.pp;
+    out.carried = carriedFiles(whole, universal ? std::nullopt : std::optional(ranks));
     for (CarriedFile& carried : out.carried) {
         carried.source = static_cast<uint32_t>(out.sources.size());
-        SHARDSCOPE_TRY(PlanSource source, wholeFileSource(files, out.source->file(carried.file), carried));
+        SHARDSCOPE_TRY(PlanSource source, wholeFileSource(files, whole.file(carried.file), carried));
         out.sources.push_back(std::move(source));
     }
     return {};
@@ -223,7 +239,7 @@ FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t ra
 }
 
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
-    ReshardTarget target, uint64_t subGroupSize, bool fresh, JobContext& job)
+    ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job)
 {
     SHARDSCOPE_CHECK(checkRunsPresent(*source));
     auto out = std::make_shared<ReshardContext>();
@@ -236,7 +252,8 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     SHARDSCOPE_CHECK(addTensors(out->source, *out));
     SHARDSCOPE_TRY(out->optimRecords, readSmallRecords(files, out->optimTemplate()));
     SHARDSCOPE_TRY(out->modelRecords, readSmallRecords(files, out->modelTemplate()));
-    SHARDSCOPE_CHECK(addCarriedFiles(files, *out));
+    if (carriesFrom != nullptr)
+        SHARDSCOPE_CHECK(addCarriedFiles(files, *carriesFrom, *out));
     return std::shared_ptr<const ReshardContext>(std::move(out));
 }
 

@@ -56,8 +56,9 @@ struct ReshardContext {
 };
 
 /// Fills sources, tensors and templates for a complete checkpoint and a laid-out target. `fresh` as above.
+/// `carriesFrom`: the whole checkpoint, whose files beside the tag go along; null where another part takes them.
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
-    ReshardTarget target, uint64_t subGroupSize, bool fresh, JobContext& job);
+    ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job);
 
 /// The four kinds of files that follow the source's own. `rank` is the target rank, `name` the file's.
 Result<OutputFile> composeZero12Optim(

@@ -85,7 +85,10 @@ void writeFragment(JsonWriter& json, const Checkpoint& checkpoint, const Fragmen
         json.field("byte_offset", fragment.byteOffset);
     } else {
         json.nullField("record");
-        json.nullField("byte_offset");
+        if (file != nullptr && file->role == FileRole::Swap) // bare elements, no records
+            json.field("byte_offset", fragment.byteOffset);
+        else
+            json.nullField("byte_offset");
     }
     json.field("bytes", fragment.bytes);
     json.endObject();

@@ -39,7 +39,7 @@ RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId 
         out.records = entry.content->zip().records();
     } else if (entry.status != FileStatus::Missing && entry.role != FileRole::Other
         && entry.role != FileRole::Pointer && entry.role != FileRole::Script
-        && entry.role != FileRole::Manifest) {
+        && entry.role != FileRole::Manifest && entry.role != FileRole::Swap) {
         if (const auto open = files.openRead(entry.path)) {
             if (const auto zip = ZipDirectory::read(**open, ReadMode::Tolerant, job))
                 out.records = zip->records();

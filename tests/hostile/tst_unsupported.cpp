@@ -99,10 +99,8 @@ TEST_CASE("samples changed into forms of later issues")
                 });
             },
             "mixture-of-experts"},
-        {"optimizer state on NVMe", "zero3-w4",
-            [](const fs::path& run) {
-                spill(run / "global_step5/offloaded_tensors/rank0/optimizer_0.tensor.swp", "x");
-            },
+        {"optimizer state on NVMe, of a stage that cannot swap", "zero2-w2",
+            [](const fs::path& run) { spill(run / kTag2 / "offloaded_tensors/rank00/0_0.tensor.swp", "x"); },
             "NVMe"},
         {"ZenFlow", "zero2-w2",
             [](const fs::path& run) {

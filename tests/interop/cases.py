@@ -2,7 +2,7 @@
 """The cases: what each does with a trained source, the built shardscope and unmodified DeepSpeed."""
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import checks
 from setups import Setup
@@ -14,6 +14,7 @@ class Context:
     sources: object
     work: object
     samples: object  # folder of the committed sample checkpoints
+    swapped: dict = field(default_factory=dict)  # what nvme.py trained
 
     def target(self, name):
         folder = self.work / "targets" / name.replace("/", "_").replace(" ", "_")

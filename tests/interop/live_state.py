@@ -60,7 +60,13 @@ def _flat_groups(engine, rank, rename):
                 end = min((rank + 1) * share, parameter.ds_numel)
                 fragments.append((names[parameter], parameter.ds_numel, start, offset, end - start))
                 offset += share
-            yield optimizer.sub_group_to_group_id[index], optimizer.fp32_partitioned_groups_flat[index], fragments
+            partition = optimizer.fp32_partitioned_groups_flat[index]
+            swapped = optimizer._swappable_optimizer_subgroup(index)
+            if swapped:
+                optimizer._optimizer_states_and_gradient_swap_in(index)
+            yield optimizer.sub_group_to_group_id[index], partition, fragments
+            if swapped:
+                optimizer._release_swap_buffers(index)
         return
     bf16 = hasattr(optimizer, "fp32_groups_flat_partition")
     partitions = optimizer.fp32_groups_flat_partition if bf16 else optimizer.single_partition_of_fp32_groups

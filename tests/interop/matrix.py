@@ -3,6 +3,7 @@
 
 import itertools
 
+import cases_nvme
 import cases_wrappers
 import matrix_parallel
 import matrix_stages
@@ -135,7 +136,8 @@ def full_run():
     cases += [Reshard(setup, before, after) for setup in LEGACY for before, after in [(4, 2), (2, 3)]]
     cases += _samples(1) + _samples(4)
     cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
-    return cases + matrix_stages.full_run() + matrix_parallel.full_run() + cases_wrappers.full_run()
+    return (cases + matrix_stages.full_run() + matrix_parallel.full_run() + cases_wrappers.full_run()
+            + cases_nvme.full_run())
 
 
 RUNS = {"ci": short_run, "full": full_run}

@@ -87,6 +87,8 @@ def main():
     if any(getattr(case, "frameworks", False) for case in cases):
         environment.use_frameworks()
     ops = {"CPUAdamBuilder"} if any("cpuadam" in case.name for case in cases) else set()
+    if any(case.name.startswith("nvme") for case in cases):
+        ops.add("AsyncIOBuilder")  # takes minutes, once
     environment.import_judges(sorted(ops))
     if arguments.keep:
         arguments.keep.mkdir(parents=True, exist_ok=True)

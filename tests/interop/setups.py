@@ -20,6 +20,7 @@ class Setup:
     shape: tuple = ()  # of (name, value), for TinyLanguageModel
     groups: int = 3
     scheduler: str = "cosine"
+    rate: float = 1.0  # of learning: wide models need less of it to keep rounding from growing from step to step
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
     legacy: bool = False  # torch writes its form from before its zip files
 
@@ -90,7 +91,7 @@ def optimizer_groups(setup, matrices, embeddings, small):
         # DeepSpeed rebuilds torch's Adagrad for ZeRO-1/2 with one group, whatever it was given.
         matrices, small = matrices + small, []
     rates = {"sgd": 20.0, "lion": 0.03, "adagrad": 5.0}
-    factor = rates.get(setup.optimizer, 1.0)
+    factor = rates.get(setup.optimizer, 1.0) * setup.rate
     groups = [
         {"params": matrices, "lr": 3e-3 * factor, "weight_decay": 0.1},
         {"params": embeddings, "lr": 2e-3 * factor, "weight_decay": 0.01},

@@ -49,7 +49,8 @@ def _build_scheduler(kind, optimizer):
     return torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.8)
 
 
-def build_engine(setup, world, accumulation=1, seed=17, frozen_seed=None):
+def build_engine(setup, world, accumulation=1, seed=17, frozen_seed=None, zero_options=None):
+    """`zero_options`: more of the configuration's zero_optimization, such as offloading with its folder."""
     torch.set_num_threads(1)
     if setup.precision == "fp16":
         # Only this query stands between a CPU without native fp16 and DeepSpeed's fp16 path.
@@ -60,6 +61,7 @@ def build_engine(setup, world, accumulation=1, seed=17, frozen_seed=None):
     optimizer = _build_optimizer(setup.optimizer, setups.optimizer_groups(setup, *split_parameters(model)))
     scheduler = _build_scheduler(setup.scheduler, optimizer)
     config = setups.deepspeed_config(setup, world, accumulation)
+    config["zero_optimization"].update(zero_options or {})
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, lr_scheduler=scheduler, config=config)
     return engine
 

@@ -126,6 +126,10 @@ Details rankDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
         DetailSection section{heldUnitText(checkpoint, unit), {}};
         section.facts.append({Words::tr("Elements"), countText(unit.partition.payloadOn(*row)), false});
         for (const UnitState& state : unit.states) {
+            const StoredRun run = *row < state.perRank.size() ? state.perRank[*row] : StoredRun{};
+            if (run.isPresent() && checkpoint.file(run.file).role == FileRole::Swap)
+                section.facts.append({Words::tr("Swap file, %1").arg(toText(state.name)),
+                    toText(checkpoint.file(run.file).name), false});
             const PaddingInfo padding = paddingOf(unit, state, *row);
             if (padding.elements > 0)
                 section.facts.append({Words::tr("Padding, %1").arg(toText(state.name)),

@@ -120,6 +120,16 @@ RecordList listRecords(
             list.problem = "The file is missing.";
             return list;
         }
+        if (entry.role == FileRole::Swap) { // bare elements: one line stands for all of them
+            ZipRecord whole;
+            whole.name = entry.path.filename().string();
+            whole.bytes = entry.identity.bytes;
+            whole.crcPresent = false;
+            list.mostBytes = whole.bytes;
+            list.lines.push_back({std::move(whole), {}, kNoUnit, kNoParam});
+            markUnits(checkpoint, file, list.lines);
+            return list;
+        }
         JobContext job(token);
         auto opened = TorchFile::open(files, entry.path, ReadMode::Tolerant, job);
         if (!opened) {

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/reading.h"
+#include "core/checkpoint/swap_names.h"
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shardscope {
+
+/// NVMe offload keeps the optimizer's flat tensors of large ZeRO-3 sub-groups in swap files: raw
+/// little-endian elements, no header, one file per sub-group, state and rank
+/// (runtime/swap_tensor/partitioned_optimizer_swapper.py). engine.py's save_checkpoint copies a rank's files
+/// into TAG/offloaded_tensors/rankNN (0.18.0 on) or TAG/offloaded_tensors (0.13.0 to 0.17.6).
+
+/// The folder inside a tag that holds them.
+inline constexpr std::string_view kOffloadedTensors = "offloaded_tensors";
+
+/// Adds the files of `folder`, an offloaded_tensors folder. `ranks`: those whose optimizer files lie beside
+/// it, ascending. A folder without rank levels is the only rank's, or nobody's.
+void addOffloadedTensors(Reading& reading, const io::Path& folder, const std::vector<uint32_t>& ranks);
+/// Whether `folder` is what a run swaps into: NVME_PATH, its zero_stage_3, or that one's optimizer folder.
+bool isSwapFolder(const Reading& reading, const io::Path& folder);
+/// Adds the files of those roots that are swap folders; whether there are any.
+bool addNamedSwapFolders(Reading& reading);
+/// Adds the files of a swap folder beside the checkpoint's tag.
+void addSwapFolderBeside(Reading& reading);
+
+/// What ds_config says that decides where state lies; nothing where it is a path or says nothing.
+struct SwapConfig {
+    bool known = false;
+    bool nvme = false; ///< offload_optimizer.device
+    bool pipelined = false;
+    uint64_t leastBytes = uint64_t{1}
+        << 20; ///< of a sub-group's partition that is swapped (MIN_AIO_BYTES, aio.block_size)
+    DType masterType = DType::Float32;
+};
+SwapConfig readSwapConfig(const Reading& reading);
+
+/// Which sub-groups' states lie in swap files, and where. Filled once before the states are read.
+class SwapMap
+{
+public:
+    /// States that lie in swap files, of one rank's part of a sub-group; absent runs where the file is.
+    /// Null where nothing of it is swapped.
+    using States = std::vector<SwappedState>;
+    [[nodiscard]] const States* find(uint32_t subgroup, uint32_t rank) const;
+    void put(uint32_t subgroup, uint32_t rank, States states);
+    [[nodiscard]] bool isEmpty() const { return m_states.empty(); }
+    [[nodiscard]] const std::map<std::pair<uint32_t, uint32_t>, States>& all() const { return m_states; }
+
+private:
+    std::map<std::pair<uint32_t, uint32_t>, States> m_states; ///< by sub-group and rank
+};
+
+/// What one rank's optimizer file says of one sub-group.
+struct SwapSubject {
+    uint32_t subgroup = 0;
+    uint32_t rank = 0;
+    const FlatUnit* unit = nullptr;
+    FileId file = kNoFile;
+    NodeId master = kNoNode;
+    NodeId state = kNoNode;
+    bool empty = false; ///< its masters have no elements: they are elsewhere
+    std::string id; ///< `ds_id` of its masters, where torch kept it (2.0 on)
+    /// Whether the states carry one, which only swapped ones get; unset without states or ids.
+    std::optional<bool> marked;
+};
+
+/// A folder's files by state and id.
+using SwapIndex = std::map<std::pair<std::string_view, std::string_view>, FileId>;
+SwapIndex indexSwapFolder(const Reading& reading, const SwapFolder& folder);
+
+/// Gives every subject without an id the one that sizes, counts and order speak for; a finding where they do
+/// not decide. `index`: of the subjects' rank. Subjects are one rank's, in order.
+void matchSwapIds(
+    const Reading& reading, std::vector<SwapSubject*>& subjects, const SwapIndex& index, DType dtype);
+
+/// Maps swap files to the checkpoint's sub-groups. Findings: files missing, too short, of no sub-group,
+/// tensors in optimizer files that are not used.
+SwapMap mapSwapFiles(Reading& reading);
+
+/// Looks into the files at some places, where opening is to be complete: what contradicts the mapping, and
+/// what the optimizer files hold in its place.
+void checkSwapContents(const Reading& reading, const SwapMap& map, const std::vector<SwapSubject>& subjects);
+/// A live swap folder against the checkpoint that it is used with.
+void checkLiveSwap(const Reading& reading, const SwapMap& map, const std::vector<SwapSubject>& subjects);
+/// Masters of a live swap folder against the model's weights beside them, where the run swapped those as
+/// well.
+void checkSwappedWeights(
+    const Reading& reading, const SwapMap& map, const std::vector<SwapSubject>& subjects);
+
+} // namespace shardscope
