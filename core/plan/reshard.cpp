@@ -9,6 +9,8 @@
 #include "core/plan/reshard_advice.h"
 #include "core/plan/reshard_context.h"
 #include "core/plan/reshard_options.h"
+#include "core/plan/scaler_forms.h"
+#include "core/plan/stage0_form.h"
 #include "core/plan/target_files.h"
 #include "core/torchfile/zip_layout.h"
 
@@ -47,7 +49,7 @@ public:
         const Checkpoint& source = *m_context->source;
         m_specs = targetFiles(*m_context);
         SHARDSCOPE_CHECK(measureFiles(job));
-        if (!isUniversal())
+        if (!isUniversal() && !isStage0(targetKind())) // they merge shards
             SHARDSCOPE_CHECK(readScripts(files));
         for (const PlanTensor& tensor : m_context->tensors)
             m_readsBytes += tensor.elements * itemSize(tensor.dtype);
@@ -106,7 +108,11 @@ public:
             if (m_context->planOfTable[i] != Segment::kNoTensor)
                 ofSource[i] = digests[m_context->planOfTable[i]];
         }
-        return fingerprintOf(m_context->source, ofSource).text();
+        const Checkpoint& source = *m_context->source;
+        const bool readable = source.isReadable(source.rank0Optim);
+        return fingerprintOf(m_context->source, ofSource,
+            readable ? targetScalerTexts(source, targetKind()) : ScalerTexts())
+            .text();
     }
 
     [[nodiscard]] std::string describeJson() const override
@@ -217,8 +223,10 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     const uint32_t ranks = kind == CheckpointKind::Universal ? 1 : options.worldSize;
     SHARDSCOPE_TRY(ReshardTarget target, layOutTarget(*source, kind, ranks, subGroupSize));
     const bool fresh = kind != source->kind || kind == CheckpointKind::Universal;
-    if (fresh)
+    if (fresh) {
+        SHARDSCOPE_CHECK(requireStage0Facts(*source, kind));
         SHARDSCOPE_CHECK(requireModelFacts(*source, kind));
+    }
     SHARDSCOPE_TRY(auto context,
         makeReshardContext(files, std::move(source), std::move(target), subGroupSize, fresh, job));
     auto plan = std::make_shared<ReshardPlanImpl>(std::move(context), options);

@@ -2,9 +2,9 @@
 #include "core/plan/target_files.h"
 
 #include "core/checkpoint/file_names.h"
-#include "core/plan/reshard_options.h"
+#include "core/plan/stage0_form.h"
+#include "core/plan/stage0_optimizer.h"
 #include "core/plan/universal_names.h"
-#include "core/torchfile/pickle_values.h"
 
 namespace shardscope {
 
@@ -25,17 +25,6 @@ void addParameterFolders(const ReshardContext& context, std::vector<TargetFile>&
     }
 }
 
-/// The prefix says that the engine ran in bf16, which a model in bfloat16 does not. A universal folder has
-/// lost it; its configuration has not.
-bool hasBf16Prefix(const Checkpoint& source)
-{
-    if (source.kind != CheckpointKind::Universal)
-        return source.file(source.rank0Optim).name.starts_with("bf16_");
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
-    const NodeId enabled = configNode(source, {"bf16", "enabled"});
-    return enabled == kNoNode ? source.precision == "bf16" : asBool(graph, enabled).value_or(false);
-}
-
 } // namespace
 
 std::vector<TargetFile> targetFiles(const ReshardContext& context)
@@ -46,6 +35,8 @@ std::vector<TargetFile> targetFiles(const ReshardContext& context)
         addParameterFolders(context, out);
         return out;
     }
+    if (isStage0(context.target.kind))
+        return {{Kind::Model}};
     const uint32_t models = context.target.kind == CheckpointKind::Zero3 ? context.target.ranks : 1;
     for (uint32_t rank = 0; rank < models; ++rank)
         out.push_back({Kind::Model, rank});
@@ -65,7 +56,7 @@ std::string nameOf(const ReshardContext& context, const TargetFile& file)
     case Kind::SlimModel:
         return zero3ModelFileName(0, 0);
     case Kind::Optim:
-        return universal ? universalOptimName() : optimFileName(file.rank, 0, hasBf16Prefix(source));
+        return universal ? universalOptimName() : optimFileName(file.rank, 0, ranInBf16(source));
     case Kind::State:
     case Kind::Step:
         break;
@@ -84,6 +75,8 @@ Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context,
     case Kind::Model:
         if (universal)
             return composeUniversalModel(context, false, name);
+        if (isStage0(context->target.kind))
+            return context->fresh ? composeStage0Model(context, name) : composeSameStage0(context, name);
         if (context->fresh)
             return composeFreshModel(context, file.rank, name);
         return zero3 ? composeZero3Model(context, file.rank, name) : composeZero12Model(context, name);

@@ -84,7 +84,8 @@ def main():
         sys.exit("no case matches")
     if not arguments.shardscope or not arguments.shardscope.is_file():
         sys.exit("--shardscope must name the built program")
-    ops = {"CPUAdamBuilder"} if any("cpuadam" in case.name for case in cases) else set()
+    ops = {op for part, op in (("cpuadam", "CPUAdamBuilder"), ("fusedadam", "FusedAdamBuilder"))
+           if any(part in case.name for case in cases)}
     environment.import_judges(sorted(ops))
     if arguments.keep:
         arguments.keep.mkdir(parents=True, exist_ok=True)

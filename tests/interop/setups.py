@@ -98,7 +98,7 @@ def optimizer_groups(setup, matrices, embeddings, small):
         "lion": [{"betas": (0.9, 0.99)}, {"betas": (0.85, 0.98)}, {"betas": (0.8, 0.97)}],
         "adagrad": [{"eps": 1e-8}, {"eps": 1e-7}, {"lr_decay": 0.01}],
     }
-    key = "adamw" if setup.optimizer == "cpuadam" else "lion" if setup.optimizer == "cpulion" else setup.optimizer
+    key = "adamw" if setup.optimizer in ("cpuadam", "fusedadam") else "lion" if setup.optimizer == "cpulion" else setup.optimizer
     for group, options in zip(groups, extra[key]):
         group.update(options)
     return [group for group in groups if group["params"]]
