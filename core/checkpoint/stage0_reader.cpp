@@ -68,6 +68,8 @@ public:
     }
 
 private:
+    static constexpr uint64_t kMostTries = 50'000'000;
+
     [[nodiscard]] bool isFlat() const { return m_out.kind == CheckpointKind::Fp16; }
 
     void damaged(std::string what) const
@@ -237,6 +239,8 @@ private:
         };
         GroupSplit split = splitIntoGroups(search);
         if (split.outcome == GroupSplit::Outcome::None && m_out.kind != CheckpointKind::Torch) {
+            if (splitByValues(candidates))
+                return;
             values = false;
             split = splitIntoGroups(search);
             if (split.outcome == GroupSplit::Outcome::One)
@@ -261,6 +265,53 @@ private:
         m_out.evidence.emplace_back(m_out.kind == CheckpointKind::Torch
                 ? "names of the optimizer's parameters follow from the shapes of its states"
                 : "names of the optimizer's parameters follow from its masters, which are the weights before rounding");
+    }
+
+    /// Groups that stand in another order than the module: what comes next shows in the masters alone. Where
+    /// several tensors would do, in the module's order.
+    bool splitByValues(const std::vector<uint32_t>& candidates)
+    {
+        std::vector<bool> used(m_tensors.size());
+        std::vector<std::vector<uint32_t>> members(m_groups.size());
+        std::string_view unsureName;
+        uint64_t tries = 0;
+        for (size_t g = 0; g < m_groups.size(); ++g) {
+            const uint64_t end = isFlat() ? m_groups[g].flatRun.elements : m_groups[g].shapes.size();
+            size_t next = 0; // candidates are met in the module's order, again and again
+            for (uint64_t at = 0; at < end;) {
+                const auto weight = [&](uint32_t tensor) { return isFlat() ? m_tensors[tensor].elements : 1; };
+                size_t found = candidates.size();
+                for (size_t i = 0; i < candidates.size(); ++i) {
+                    if (++tries > kMostTries)
+                        return false;
+                    const size_t place = (next + i) % candidates.size();
+                    const uint32_t tensor = candidates[place];
+                    if (used[tensor] || weight(tensor) > end - at || !fits(tensor, m_groups[g], at, true))
+                        continue;
+                    if (found == candidates.size()) {
+                        found = place;
+                        continue;
+                    }
+                    unsureName = m_tensors[tensor].name;
+                    break;
+                }
+                if (found == candidates.size())
+                    return false;
+                used[candidates[found]] = true;
+                members[g].push_back(candidates[found]);
+                at += weight(candidates[found]);
+                next = found + 1;
+            }
+        }
+        m_members = std::move(members);
+        m_out.evidence.emplace_back(
+            "names of the optimizer's parameters follow from its masters, whose order is not the module's");
+        if (!unsureName.empty())
+            m_reading.add(code::kParamOrder, Severity::Warning,
+                "the values of some parameters do not tell their places in the optimizer's param groups; they are "
+                "taken in the order of the module",
+                percentEncode(unsureName) + "#fp32", {"its first values are those of another one"});
+        return true;
     }
 
     bool fits(uint32_t tensor, const Stage0Group& group, uint64_t position, bool values)

@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/fused_adam.h"
+#include "core/checkpoint/group_search.h"
 #include "core/plan/scaler_forms.h"
 #include "core/plan/segment_cursors.h"
 
@@ -94,6 +95,46 @@ Result<CheckpointKind> stage0KindOf(const Checkpoint& source, const ReshardOptio
     return fused == Fused::Yes ? CheckpointKind::Fp16 : CheckpointKind::Fp16Unfused;
 }
 
+Status requireTellableGroups(const Checkpoint& source)
+{
+    std::vector<const Parameter*> candidates;
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const auto items = mappingItems(graph, lookup(graph, graph.root(), "module"));
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto name = asString(graph, items[i]);
+        const auto id = name ? source.findParam(*name) : std::nullopt;
+        const Parameter* param = id ? &source.params[index(*id)] : nullptr;
+        if (param != nullptr && param->role != ParamRole::Buffer && param->sharedWith == kNoParam)
+            candidates.push_back(param);
+    }
+    std::vector<std::vector<const Parameter*>> slots;
+    GroupSearch search;
+    search.weights.assign(candidates.size(), 1);
+    bool shapes = true;
+    for (const ParamGroup& group : source.groups) {
+        auto& list = slots.emplace_back();
+        for (const UnitId unit : group.units) {
+            shapes = shapes && source.units[index(unit)].states.size() > 1;
+            for (const ParamId param : source.units[index(unit)].params)
+                list.push_back(&source.params[index(param)]);
+        }
+        search.sizes.push_back(list.size());
+    }
+    search.fits = [&](uint32_t candidate, uint32_t group, uint64_t position) {
+        return !shapes || slots[group][position]->shape == candidates[candidate]->shape;
+    };
+    const GroupSplit split = splitIntoGroups(search);
+    bool same = split.outcome == GroupSplit::Outcome::One;
+    for (size_t i = 0; same && i < candidates.size(); ++i)
+        same = split.groupOf[i] == candidates[i]->group;
+    if (same)
+        return {};
+    return fail(ErrorCode::Refused,
+        "in fp32 a run without ZeRO keeps no names of the optimizer's parameters, and their shapes in the order of the "
+        "module do not tell the param groups of this one: what would be written could not be read again",
+        source.tagFolder.string(), "write stage 1, which every number of ranks loads");
+}
+
 Status requireStage0Facts(const Checkpoint& source, CheckpointKind target)
 {
     const auto refuse = [&](std::string what, std::string hint = {}) {
@@ -120,7 +161,7 @@ Status requireStage0Facts(const Checkpoint& source, CheckpointKind target)
     if (const Parameter* empty = emptyParameter(source); empty != nullptr && !isStage0(source.kind))
         return refuse("parameter `" + toValidUtf8(empty->name)
             + "` has no elements: a bare torch optimizer lists it, and the source does not tell where");
-    return {};
+    return requireTellableGroups(source);
 }
 
 void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vector<Finding>& out)

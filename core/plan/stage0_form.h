@@ -15,6 +15,9 @@ namespace shardscope {
 Result<CheckpointKind> stage0KindOf(const Checkpoint& source, const ReshardOptions& options);
 /// Whether the engine that saved it ran in bf16: optimizer files carry it in their names.
 bool ranInBf16(const Checkpoint& source);
+/// Whether the param groups of a bare torch optimizer, which records no names, can be told apart again by the
+/// shapes of its states. Refused, because what is written must be readable.
+Status requireTellableGroups(const Checkpoint& source);
 /// Refused where states of the source cannot be those of a run without ZeRO, or the other way round.
 Status requireStage0Facts(const Checkpoint& source, CheckpointKind target);
 /// What the user of the result should know.

@@ -58,7 +58,10 @@ TEST_CASE("options of reshard do what they say")
         "--sub-group-size", "100000", "--jobs", "4"});
     CHECK(contentOf(folder / "a") == contentOf(folder / "b")); // whatever the jobs and the checking
 
-    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0"}, 4, "unsupported");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--stage0-form", "torch"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "1", "--stage0-form", "fp16"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--stage0-form", "zero"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--sub-group-size", "10"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "4"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "2", "--sub-group-size", "10"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--tp", "2"}, 4, "unsupported");

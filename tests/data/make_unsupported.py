@@ -18,8 +18,6 @@ import ranks  # noqa: E402
 KINDS = {
     # name: (stage, precision, entries of zero_optimization)
     "elastic": (1, "fp32", {"elastic_checkpoint": True}),
-    "stage0-fp32": (0, "fp32", {}),
-    "stage0-fp16": (0, "fp16", {}),
 }
 
 

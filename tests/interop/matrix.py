@@ -3,6 +3,7 @@
 
 import itertools
 
+import cases_stage0
 import matrix_stages
 from cases import Folder, Judge, Reshard, RoundTrip, Sample
 from golden import SAMPLES
@@ -112,6 +113,7 @@ def short_run():
         Judge(SETUPS[0], 4, 2),
         *[case for case in _samples(3) if case.sample in ("ds0144-zero2-w2", "ds0144-zero3-w3")],
         *matrix_stages.short_run(),
+        *cases_stage0.short_run(),
     ]
     return cases
 
@@ -127,7 +129,7 @@ def full_run():
     cases += _orders()
     cases += _samples(1) + _samples(4)
     cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
-    return cases + matrix_stages.full_run()
+    return cases + matrix_stages.full_run() + cases_stage0.full_run()
 
 
 RUNS = {"ci": short_run, "full": full_run}

@@ -2,6 +2,7 @@
 #include "ui/models/reshard_preview.h"
 
 #include "core/checkpoint/file_names.h"
+#include "core/checkpoint/stage0.h"
 #include "core/engine/preflight.h"
 #include "ui/models/text.h"
 #include "ui/models/whole_groups.h"
@@ -36,8 +37,8 @@ void addPlannedFiles(Checkpoint& target, const ReshardPlan& plan)
         }
         target.files.push_back(std::move(file));
     }
-    // Of a universal folder's many files the first stands for all.
-    if (plan.targetKind() == CheckpointKind::Universal && !target.files.empty())
+    // Of a universal folder's many files the first stands for all; without ZeRO there is one.
+    if ((plan.targetKind() == CheckpointKind::Universal || isStage0(plan.targetKind())) && !target.files.empty())
         target.optimFiles.assign(1, FileId{0});
 }
 
@@ -61,8 +62,9 @@ void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
         if (unit.kind == UnitKind::Frozen)
             continue;
         for (UnitState& state : unit.states) {
-            state.perRank.assign(plan.worldSize(), {});
-            for (uint32_t rank = 0; rank < plan.worldSize(); ++rank)
+            const uint32_t ranks = unit.partition.ranks(); // one where nothing is partitioned
+            state.perRank.assign(ranks, {});
+            for (uint32_t rank = 0; rank < ranks; ++rank)
                 state.perRank[rank] = {target.optimFiles[rank], StoredRun::kNoRecord, 0,
                     state.lean ? unit.partition.leanElementsOn(rank) : unit.partition.partitionElements()};
         }
