@@ -185,6 +185,11 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
         add(out, code::kStockLoaderTrap, Severity::Info,
             "without ZeRO the loss scaler has no hysteresis: scale, iteration and last overflow go along, and the "
             "least scale is that of the new run's configuration");
+    if (isStage0(target) != isStage0(source.kind) && source.precision == "fp16"
+        && target != CheckpointKind::Universal)
+        add(out, code::kStockLoaderTrap, Severity::Warning,
+            "stock DeepSpeed 0.19.8 in fp16 without ZeRO divides gradients by the loss scale and does not multiply the "
+            "loss by it, so that its moments are smaller by that scale than with ZeRO; they are carried as they are");
     if (!isStage0(target) && isStage0(source.kind) && !tellsScaling(source))
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "the source does not record its fp16 configuration: the loss scaler gets DeepSpeed's presets for least "

@@ -149,6 +149,28 @@ TEST_CASE("a saved plan runs to the same bytes, and only on the source it was ma
     CHECK(!fs::exists(folder / "late"));
 }
 
+TEST_CASE("a plan for stage 0 names the form and runs to it")
+{
+    const TemporaryFolder folder;
+    const fs::path file = folder / "plan.json";
+    const Json planned = answerOf({"plan", "reshard", samplePath("zero1-w2"), folder / "out", "-w", "3", "--stage",
+        "0", "--stage0-form", "fp16", "-o", file});
+    CHECK(planned.at("plan").at("files").size() == 1);
+    CHECK(planned.at("plan").at("must_stay_equal").at("zero_optimization.stage") == "0");
+    CHECK(planned.dump().find("FP16_Optimizer") != std::string::npos);
+    Json saved = Json::parse(slurp(file));
+    CHECK(schemaErrors(readSchema("saved-plan"), saved, true).empty());
+    CHECK(saved.at("options").at("stage0_form") == "fp16");
+    answerOf({"run", file});
+    const Json told = answerOf({"inspect", folder / "out"});
+    CHECK(told.at("kind") == "fp16");
+    CHECK(told.at("zero_stage") == 0);
+    CHECK(told.at("parallel").at("dp") == 3);
+    saved["options"]["stage0_form"] = "fused";
+    spill(file, saved.dump());
+    errorOf({"run", file, folder / "late"}, 2, "usage");
+}
+
 TEST_CASE("what is no plan is not run")
 {
     const TemporaryFolder folder;

@@ -78,10 +78,12 @@ class Stage0:
     after: int
     options: tuple = ()
     through_universal: bool = False
+    through: Setup = None  # a stage on the way
 
     @property
     def name(self):
         by = " through universal" if self.through_universal else ""
+        by += f" through {self.through.name}" if self.through else ""
         return f"stage 0 {self.setup.name} {self.before}->{self.engine.name} {self.after}{by}"
 
     def run(self, context):
@@ -91,6 +93,9 @@ class Stage0:
         if self.through_universal:
             folder = context.target(f"{self.name} on the way")
             context.tool.convert(source.folder, folder)
+        if self.through:
+            folder = context.target(f"{self.name} on the way")
+            context.tool.reshard(source.folder, folder, 4, *stage_options(self.through))
         context.tool.reshard(folder, target, self.after, *stage_options(self.engine), *self.options)
         told = context.tool.call("inspect", target)
         # The configuration that goes along is the source's, with another size of sub-groups or none.
@@ -106,7 +111,12 @@ class Stage0:
         if not _clipping(state, self.engine):
             raise checks.Failure(f"gradient clipping is {state['scalar clip_grad']}")
         checks.same_client_state(client)
-        deviation = checks.losses_track(source.losses, losses, checks.TOLERANCE[self.engine.precision])
+        # DeepSpeed 0.19.8 without ZeRO divides fp16 gradients by the loss scale and does not multiply the loss by it:
+        # its moments are of other gradients than those of the run that goes on, and one loss is all that can agree.
+        alike = 1 if self.setup.precision == "fp16" and bool(self.setup.stage) != bool(self.engine.stage) else None
+        deviation = checks.losses_track(source.losses[:alike], losses[:alike], checks.TOLERANCE[self.engine.precision])
+        if not losses[-1] < losses[0]:
+            raise checks.Failure(f"training on gives losses {losses}")
         return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
 
 
@@ -172,6 +182,11 @@ def full_run():
         cases.append(Stage0(setup, 2, _in_stage(setup, 3), 3, through_universal=True))
         cases.append(Stage0(_in_stage(setup, 2), 3, setup, 2, through_universal=True))
         cases.append(Stage0(setup, 2, setup, 3, through_universal=True, options=("--stage", 0)))
+    for optimizer in ("adamw", "fusedadam"):
+        for stage, between in ((0, 1), (0, 3), (1, 0), (3, 0)):
+            setup = Setup(0, "fp16", optimizer)
+            cases.append(Stage0(_in_stage(setup, stage), 2, _in_stage(setup, stage), 3,
+                                through=_in_stage(setup, between)))
     cases.append(Stage0(Setup(1, "bf16", bf16_optimizer=True), 2, Setup(0, "bf16"), 3))
     for more in ({"round_robin": True}, {"aligned": True}, {"round_robin": True, "aligned": True}):
         cases.append(Stage0(Setup(2, "bf16", **more), 3, Setup(0, "bf16"), 2))
