@@ -113,6 +113,7 @@ struct StateSource {
     FileId file = kNoFile;
     NodeId master = kNoNode; ///< tensor node
     NodeId state = kNoNode; ///< mapping node, kNoNode when there is none
+    bool lean = false; ///< its tensors are cut as the masters are (elastic_checkpoint)
 };
 /// Whether the masters of at least one rank have the length that the shapes give. Else the shapes are not
 /// those of these files: noModel() says so. True when no rank's masters can be looked at.

@@ -223,7 +223,9 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     const uint32_t ranks = kind == CheckpointKind::Universal ? 1 : options.worldSize;
     SHARDSCOPE_TRY(ReshardTarget target, layOutTarget(*source, kind, ranks, subGroupSize));
     const bool fresh = kind != source->kind || kind == CheckpointKind::Universal;
-    if (fresh) {
+    const bool tellsOptions = std::none_of(source->groups.begin(), source->groups.end(),
+        [](const ParamGroup& group) { return group.options == kNoNode; });
+    if (fresh || !tellsOptions) {
         SHARDSCOPE_CHECK(requireStage0Facts(*source, kind));
         SHARDSCOPE_CHECK(requireModelFacts(*source, kind));
     }

@@ -17,6 +17,7 @@ class Setup:
     sub_group_size: int = 0  # ZeRO-3; 0 leaves DeepSpeed's default, which keeps each group whole
     round_robin: bool = False
     aligned: bool = False  # parameter_alignment: every parameter on a 16-byte boundary of the flat buffer
+    elastic: bool = False  # elastic_checkpoint: lean states in a list, without options
     shape: tuple = ()  # of (name, value), for TinyLanguageModel
     groups: int = 3
     scheduler: str = "cosine"
@@ -30,6 +31,7 @@ class Setup:
         parts += ["offload"] if self.offload else []
         parts += ["roundrobin"] if self.round_robin else []
         parts += ["aligned"] if self.aligned else []
+        parts += ["elastic"] if self.elastic else []
         parts += [f"sub{self.sub_group_size}"] if self.sub_group_size else []
         return "-".join(parts)
 
@@ -50,6 +52,8 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
     }
     if setup.aligned:  # an unknown key to older versions
         zero["parameter_alignment"] = True
+    if setup.elastic:
+        zero["elastic_checkpoint"] = True
     if setup.offload:
         zero["offload_optimizer"] = {"device": "cpu"}
     if setup.stage == 3:
