@@ -3,6 +3,7 @@
 
 #include "app/cli/exit.h"
 #include "app/cli/suggest.h"
+#include "core/checkpoint/stage0.h"
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
 #include "core/engine/execute.h"
@@ -92,6 +93,8 @@ Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
             return fail(ErrorCode::Usage, "--stage must be 0, 1, 2 or 3");
         out.stage = static_cast<int>(stage);
     }
+    if (arguments.has("--stage0-form"))
+        out.stage0Form = stage0FormOf(arguments.text("--stage0-form"));
     out.subGroupSize = arguments.count("--sub-group-size");
     if (out.subGroupSize && *out.subGroupSize == 0)
         return fail(ErrorCode::Usage, "--sub-group-size must be at least 1");

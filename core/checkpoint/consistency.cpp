@@ -72,6 +72,10 @@ RankFacts factsOf(const Reading& reading, FileId id)
         if (step != kNoNode)
             facts.steps += stepText(reading, file, step) + " ";
     }
+    for (const NodeId entry : sequenceItems(graph, torchState)) { // elastic_checkpoint
+        if (const NodeId step = lookup(graph, entry, "step"); step != kNoNode)
+            facts.steps += stepText(reading, file, step) + " ";
+    }
     for (const GroupEntry& group : readParamGroups(graph, torchState))
         facts.options += scalarText(graph, group.options) + "\n";
     const NodeId scaler = lookup(graph, wrapperOf(graph), "loss_scaler");

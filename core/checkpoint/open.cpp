@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/reading.h"
+#include "core/checkpoint/stage0.h"
 
 #include <algorithm>
 #include <functional>
@@ -73,7 +74,7 @@ private:
     Status readModelRank(bool zero3)
     {
         if (m_out.kind == CheckpointKind::Torch)
-            return readStage0();
+            return readWhole();
         SHARDSCOPE_CHECK(readRanks(zero3));
         describeEvidence(zero3);
         return {};
@@ -267,7 +268,8 @@ private:
             m_out.kind = m_out.zeroStage == 1 ? CheckpointKind::Zero1 : CheckpointKind::Zero2;
     }
 
-    Status readStage0()
+    /// The model file holds all that there is, whatever the number of ranks.
+    Status readWhole()
     {
         readModelHeader(m_reading);
         const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
@@ -276,8 +278,17 @@ private:
             m_out.kind = CheckpointKind::Fp16;
         else if (lookup(graph, optimizer, "fp32_groups") != kNoNode)
             m_out.kind = CheckpointKind::Fp16Unfused;
+        m_out.modelFiles = {m_out.rank0Model};
+        const auto world = asInteger(graph, lookup(graph, m_reading.modelRoot, "dp_world_size"));
+        if (world && *world > 0 && *world <= 1'000'000)
+            m_out.parallel.dp = static_cast<uint32_t>(*world);
+        m_reading.worldSize = 1;
+        m_out.evidence.emplace_back("no optimizer files, so it was saved without ZeRO (stage 0)");
+        markRenamed(m_reading, m_out.rank0Model);
         refuseUnsupported(m_reading);
-        m_reading.refuse("it was saved without ZeRO (stage 0), so nothing in it is partitioned");
+        if (!m_out.modelError)
+            SHARDSCOPE_CHECK(readStage0(m_reading));
+        describeOptimizer();
         return {};
     }
 
@@ -385,6 +396,8 @@ private:
         const PickleGraph& graph = optim->pickle();
         if (const auto scaler = asObject(graph, lookup(graph, m_out.optimWrapper, "loss_scaler")))
             m_out.lossScale = asNumber(graph, lookup(graph, scaler->attributes, "cur_scale"));
+        else if (isStage0(m_out.kind))
+            m_out.lossScale = asNumber(graph, lookup(graph, m_out.optimWrapper, "cur_scale"));
     }
 
     void describeEvidence(bool zero3)

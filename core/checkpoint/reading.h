@@ -144,6 +144,7 @@ struct StateSource {
     NodeId master = kNoNode; ///< tensor node
     NodeId state = kNoNode; ///< mapping node, kNoNode when there is none
     const std::vector<SwappedState>* swapped = nullptr; ///< what lies in swap files, null for nothing
+    bool lean = false; ///< its tensors are cut as the masters are (elastic_checkpoint)
 
     [[nodiscard]] const SwappedState* findSwapped(std::string_view name) const
     {
@@ -188,6 +189,8 @@ std::optional<int> zeroStageOf(const PickleGraph& graph, NodeId wrapper);
 /// The readers. They fill params, units, groups; a problem becomes a finding or refuse()/noModel().
 Status readZero12(Reading& reading);
 Status readZero3(Reading& reading);
+/// A checkpoint without ZeRO: one model file. Names of the optimizer's parameters are inferred, or it refuses.
+Status readStage0(Reading& reading);
 /// A folder that ds_to_universal made; finds its files too.
 Status readUniversal(Reading& reading);
 /// Reasons to refuse that any kind can have: parallelism, experts, offload folders, legacy releases.

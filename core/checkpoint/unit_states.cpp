@@ -134,7 +134,8 @@ bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::v
         const auto tensor = asTensor(graph, lookup(graph, source.state, name));
         if (!tensor)
             continue;
-        if (tensor->sizes == Shape{unit.partition.partitionElements()})
+        const auto rank = static_cast<uint32_t>(&source - perRank.data());
+        if (tensor->sizes.size() == 1 && lengthFits(unit, rank, tensor->sizes[0], source.lean))
             return true;
         seen = true;
     }
@@ -282,7 +283,7 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<St
             continue;
         }
         unit.states.push_back(
-            collector.collect(std::string(*name), false, perRank, [&](const StateSource& source) {
+            collector.collect(std::string(*name), guide->lean, perRank, [&](const StateSource& source) {
                 return source.state == kNoNode
                     ? kNoNode
                     : lookup(reading.content(source.file)->pickle(), source.state, *name);

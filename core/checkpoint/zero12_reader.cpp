@@ -58,6 +58,14 @@ private:
         return lookup(graph, graph.root(), "optimizer_state_dict");
     }
 
+    /// A list of one mapping per group in place of torch's dict (stage_1_and_2.py, _get_base_optimizer_state).
+    [[nodiscard]] bool isElastic(FileId file) const
+    {
+        const PickleGraph& graph = m_reading.content(file)->pickle();
+        const NodeId base = lookup(graph, wrapper(file), "base_optimizer_state");
+        return base != kNoNode && graph.kind(base) == NodeKind::List;
+    }
+
     bool findGuide()
     {
         for (const FileId file : m_out.optimFiles) {
@@ -74,13 +82,13 @@ private:
         const PickleGraph& graph = m_reading.content(m_guide)->pickle();
         const NodeId node = wrapper(m_guide);
         m_base = lookup(graph, node, "base_optimizer_state");
-        if (m_base != kNoNode && graph.kind(m_base) == NodeKind::List) {
-            m_reading.refuse(
-                "its optimizer state has the elastic form (elastic_checkpoint), without group options");
-            return true;
-        }
+        m_elastic = isElastic(m_guide);
         const auto masters = sequenceItems(graph, lookup(graph, node, "single_partition_of_fp32_groups"));
-        m_groups = readParamGroups(graph, m_base);
+        m_groups = m_elastic ? std::vector<GroupEntry>(sequenceItems(graph, m_base).size())
+                             : readParamGroups(graph, m_base);
+        if (m_elastic)
+            m_out.evidence.emplace_back(
+                "`base_optimizer_state` is a list (elastic_checkpoint): it holds no options of the param groups");
         if (masters.size() != shapes.size() || m_groups.size() != shapes.size()) {
             m_reading.noModel({ErrorCode::Damaged,
                 "model file and optimizer files disagree about the number of param groups",
@@ -178,6 +186,9 @@ private:
         if (g < masters.size())
             source.master = masters[g];
         const NodeId base = lookup(graph, node, "base_optimizer_state");
+        source.lean = isElastic(file);
+        if (const auto entries = sequenceItems(graph, base); source.lean && g < entries.size())
+            source.state = isMapping(graph, entries[g]) ? entries[g] : kNoNode;
         const auto groups = readParamGroups(graph, base);
         if (g < groups.size() && groups[g].stateKeys.size() == 1)
             source.state = lookup(graph, lookup(graph, base, "state"), groups[g].stateKeys.front());
@@ -188,6 +199,7 @@ private:
     Checkpoint& m_out;
     FileId m_guide = kNoFile;
     NodeId m_base = kNoNode;
+    bool m_elastic = false;
     std::vector<GroupEntry> m_groups;
 };
 

@@ -39,24 +39,6 @@ void addGroupScalars(const Checkpoint& checkpoint, const ParamGroup& group, Dige
     }
 }
 
-void addScaler(const Checkpoint& checkpoint, Digest& sum)
-{
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
-    const NodeId scaler = lookup(graph, checkpoint.optimWrapper, "loss_scaler");
-    const auto object = scaler == kNoNode ? std::nullopt : asObject(graph, scaler);
-    if (!object || object->attributes == kNoNode)
-        return;
-    // A static scale of 1 is what some wrappers keep and others leave out.
-    if (object->className == "LossScaler"
-        && asNumber(graph, lookup(graph, object->attributes, "cur_scale")) == 1.0)
-        return;
-    const auto items = mappingItems(graph, object->attributes);
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        if (const auto key = asString(graph, items[i]))
-            sum += digestText("scaler", *key, scalarText(graph, items[i + 1]));
-    }
-}
-
 } // namespace
 
 Result<CheckpointScan> scanCheckpoint(
@@ -91,6 +73,13 @@ Result<CheckpointScan> scanCheckpoint(
 
 Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors)
 {
+    return fingerprintOf(checkpoint, tensors,
+        checkpoint->isReadable(checkpoint->rank0Optim) ? scalerTexts(*checkpoint) : ScalerTexts());
+}
+
+Digest fingerprintOf(
+    const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors, const ScalerTexts& scaler)
+{
     const TensorTable table(checkpoint);
     Digest sum;
     for (uint32_t i = 0; i < table.size() && i < tensors.size(); ++i) {
@@ -101,7 +90,8 @@ Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>&
         return sum;
     for (const ParamGroup& group : checkpoint->groups)
         addGroupScalars(*checkpoint, group, sum);
-    addScaler(*checkpoint, sum);
+    for (const auto& [attribute, value] : scaler)
+        sum += digestText("scaler", attribute, value);
     if (checkpoint->isReadable(checkpoint->rank0Model)) {
         const PickleGraph& graph = checkpoint->file(checkpoint->rank0Model).content->pickle();
         const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");

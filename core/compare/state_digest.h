@@ -3,6 +3,7 @@
 
 #include "core/base/job_context.h"
 #include "core/compare/fingerprint.h"
+#include "core/compare/scaler_texts.h"
 #include "core/compare/tensor_table.h"
 
 #include <optional>
@@ -39,5 +40,8 @@ Result<CheckpointScan> scanCheckpoint(
 ///   scalarText()'s spelling; digestText("scaler", NAME, V) for every attribute of the loss scaler, unless it
 ///   is a static one (LossScaler) of 1; digestText("lr_scheduler", "", V).
 Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors);
+/// The same with another form of the loss scaler: what one kind of checkpoint keeps, another may not.
+Digest fingerprintOf(
+    const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors, const ScalerTexts& scaler);
 
 } // namespace shardscope

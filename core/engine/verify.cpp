@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/open.h"
+#include "core/checkpoint/stage0.h"
 #include "core/checkpoint/wrapper_files.h"
 #include "core/compare/state_digest.h"
 #include "core/engine/manifest_reader.h"
@@ -120,6 +121,20 @@ void compareStates(const DigestsByName& here, const DigestsByName& there, Verify
     }
 }
 
+/// Fingerprints of both with what both kinds keep of the loss scaler.
+std::pair<std::string, std::string> comparable(const CheckpointPtr& checkpoint, const CheckpointScan& scan,
+    const CheckpointPtr& against, const CheckpointScan& other)
+{
+    const bool across = isStage0(checkpoint->kind) != isStage0(against->kind);
+    const auto print = [&](const CheckpointPtr& of, const CheckpointScan& tensors) {
+        const bool restricted = across && of->isReadable(of->rank0Optim);
+        return restricted
+            ? fingerprintOf(of, tensors.tensors, scalerTextsWithoutZero(scalerTexts(*of))).text()
+            : fingerprintOf(of, tensors.tensors).text();
+    };
+    return {print(checkpoint, scan), print(against, other)};
+}
+
 } // namespace
 
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
@@ -154,11 +169,11 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
     if (against) {
         SHARDSCOPE_TRY(const CheckpointScan other, scanCheckpoint(files, against, jobs, false, job));
         compareStates(byName(checkpoint, scan), byName(against, other), report);
-        const std::string theirs = fingerprintOf(against, other.tensors).text();
-        if (report.fingerprint != theirs)
+        const auto [here, theirs] = comparable(checkpoint, scan, against, other);
+        if (here != theirs)
             addProblem(report, code::kRankForeign,
                 "the training states differ (steps, options and scaler included)", {},
-                {"here " + report.fingerprint, "source " + theirs});
+                {"here " + here, "source " + theirs});
     }
     report.ok = report.problems.empty();
     return report;

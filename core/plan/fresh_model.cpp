@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/model_module.h"
+#include "core/plan/stage0_optimizer.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <map>
@@ -49,7 +50,33 @@ private:
     std::map<std::string, NodeId> m_new;
 };
 
+/// A source without ZeRO keeps its optimizer in the model file, and records no ties.
+void setOptimizerFree(ModelFile& file, const ReshardContext& context)
+{
+    if (!isStage0(context.source->kind))
+        return;
+    file.set("optimizer", file.composer().builder().none());
+    file.set("shared_params", file.parts().sharedParams());
+}
+
 } // namespace
+
+Result<OutputFile> composeStage0Model(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name)
+{
+    ModelFile file(context);
+    const bool masters = context->target.kind == CheckpointKind::Torch;
+    SHARDSCOPE_TRY(const NodeId module,
+        file.parts().module({.trainable = true, .frozen = true, .masters = masters}));
+    file.set("module", module);
+    file.set("optimizer", stage0Optimizer(file.composer(), context));
+    file.set("dp_world_size", file.composer().builder().integer(context->target.ranks));
+    // engine.py, _common_checkpoint_state: without ZeRO there is none of them.
+    for (const char* key : {"param_shapes", "frozen_param_shapes", "shared_params", "frozen_param_fragments"})
+        file.set(key, file.composer().builder().none());
+    markWholeTensors(file.composer(), context);
+    return file.finish(name);
+}
 
 Result<OutputFile> composeFreshModel(
     const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
@@ -64,6 +91,7 @@ Result<OutputFile> composeFreshModel(
     // engine.py, _save_checkpoint: below stage 2 frozen parameters are in `module` alone.
     file.set("frozen_param_shapes", stage < 2 ? builder.none() : file.parts().frozenShapes());
     file.set("frozen_param_fragments", stage < 2 ? builder.none() : file.parts().frozenFragments(rank));
+    setOptimizerFree(file, *context);
     if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
         file.set("shared_params", builder.dict());
     else
@@ -81,6 +109,7 @@ Result<OutputFile> composeUniversalModel(
     file.set("param_shapes", file.parts().paramShapes());
     file.set("frozen_param_shapes", file.parts().frozenShapes());
     file.set("frozen_param_fragments", builder.none()); // whole, in the module
+    setOptimizerFree(file, *context);
     if (!slim)
         markWholeTensors(file.composer(), context, context->source->rank0Model);
     return file.finish(name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/optimizer_entries.h"
+#include "core/plan/scaler_forms.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -36,7 +37,11 @@ public:
     {
         const NodeId root = m_builder.dict();
         set(root, "optimizer_state_dict", wrapper());
-        if (m_source.kind == CheckpointKind::Universal) {
+        if (isStage0(m_source.kind)) {
+            const NodeId config = lookup(m_graph, m_graph.root(), "ds_config");
+            set(root, "ds_config", config == kNoNode ? m_builder.none() : m_composer.import(config));
+        }
+        if (m_source.kind == CheckpointKind::Universal || isStage0(m_source.kind)) {
             set(root, "ds_version", m_builder.string(m_source.deepspeedVersion));
         } else {
             const auto items = mappingItems(m_graph, m_graph.root());
@@ -102,6 +107,15 @@ private:
         if (lookup(m_graph, m_source.optimWrapper, "loss_scaler") != kNoNode) {
             for (const std::string_view key : kScalerKeys)
                 carry(wrapper, key);
+            return;
+        }
+        if (isStage0(m_source.kind)) {
+            const NodeId scaler = scalerObject(m_composer, m_source);
+            set(wrapper, "loss_scaler", scaler);
+            const NodeId dynamic = lookup(m_graph, m_source.optimWrapper, "dynamic_loss_scale");
+            set(wrapper, "dynamic_loss_scale",
+                dynamic == kNoNode ? m_builder.boolean(false) : m_composer.import(dynamic));
+            set(wrapper, "overflow", m_builder.boolean(false));
             return;
         }
         // What an engine without loss scaling writes (runtime/fp16/loss_scaler.py, LossScaler).
@@ -179,7 +193,7 @@ private:
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto key = asString(m_graph, items[i]);
             const bool known = key
-                && (describesShards(*key)
+                && (describesShards(*key) || isStage0(m_source.kind)
                     || std::find(kTargetKeys.begin(), kTargetKeys.end(), *key) != kTargetKeys.end()
                     || std::find(kScalerKeys.begin(), kScalerKeys.end(), *key) != kScalerKeys.end()
                     || *key == "clip_grad");

@@ -62,7 +62,7 @@ NodeId ModelParts::placeholder(DType dtype)
     return m_placeholders.back().second;
 }
 
-Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dtype)
+Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dtype, bool fromMaster)
 {
     const ParamId owner = ownerOf(m_source, param);
     const auto made = m_made.find(index(owner));
@@ -71,7 +71,7 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
     NodeId node = kNoNode;
     if (m_source.params[index(owner)].elements == 0) {
         node = m_composer.smallTensor(dtype, m_source.params[index(owner)].shape, {});
-    } else if (m_source.wholeOf(owner) != nullptr || m_source.wholeOf(param) != nullptr) {
+    } else if (!fromMaster && (m_source.wholeOf(owner) != nullptr || m_source.wholeOf(param) != nullptr)) {
         node = m_composer.import(inModule);
     } else {
         const bool frozen = m_source.params[index(owner)].role != ParamRole::Trainable;
@@ -82,7 +82,7 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
                 "no file holds the weight of `" + toValidUtf8(m_source.params[index(param)].name) + "`",
                 m_source.tagFolder.string());
         node = wholeTensor(m_composer, m_context, owner, state, frozen ? *from : dtype,
-            weightTensor(*m_context, owner), false);
+            fromMaster ? m_context->tensorOf(owner, 0) : weightTensor(*m_context, owner), false);
     }
     m_made.emplace(index(owner), node);
     return node;
@@ -107,7 +107,8 @@ Result<NodeId> ModelParts::module(ModuleContent content)
                                                 : role == ParamRole::Frozen && !content.frozen) {
             value = placeholder((*tensor)->dtype);
         } else if (param) {
-            SHARDSCOPE_TRY(value, wholeWeight(*param, items[i + 1], (*tensor)->dtype));
+            SHARDSCOPE_TRY(value, wholeWeight(*param, items[i + 1], (*tensor)->dtype,
+                role == ParamRole::Trainable && content.masters));
         } else if (content.trainable && (*tensor)->elements() == 0) {
             return fail(ErrorCode::Refused,
                 "the module lists `" + toValidUtf8(*name)
@@ -136,6 +137,17 @@ NodeId ModelParts::paramShapes()
         m_builder.append(list, shapes);
     }
     return list;
+}
+
+NodeId ModelParts::sharedParams()
+{
+    const NodeId shared = m_builder.dict();
+    for (const Parameter& param : m_source.params) {
+        if (param.sharedWith != kNoParam)
+            m_builder.setItem(shared, m_builder.string(param.name),
+                m_builder.string(m_source.params[index(param.sharedWith)].name));
+    }
+    return shared;
 }
 
 std::vector<ParamId> ModelParts::frozen() const

@@ -14,6 +14,7 @@ namespace shardscope {
 struct ModuleContent {
     bool trainable = false;
     bool frozen = false;
+    bool masters = false; ///< trainable ones are made from their masters even where there are copies
 };
 
 /// Builds the parts of a model-states file that follow from stage and ranks, on a composer that stands on the
@@ -28,6 +29,8 @@ public:
     Result<NodeId> module(ModuleContent content);
     /// `param_shapes`: one mapping per flat unit of the target.
     NodeId paramShapes();
+    /// `shared_params`: second name → the first, of tied parameters.
+    NodeId sharedParams();
     /// `frozen_param_shapes`, for all frozen parameters in the order of the model.
     NodeId frozenShapes();
     /// `frozen_param_fragments`: the part of one rank under ZeRO-3, whole tensors (those of module()) else.
@@ -36,7 +39,7 @@ public:
 private:
     NodeId shape(ParamId param);
     NodeId placeholder(DType dtype);
-    Result<NodeId> wholeWeight(ParamId param, NodeId inModule, DType dtype);
+    Result<NodeId> wholeWeight(ParamId param, NodeId inModule, DType dtype, bool fromMaster);
     [[nodiscard]] std::vector<ParamId> frozen() const;
 
     ArchiveComposer& m_composer;

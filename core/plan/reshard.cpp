@@ -10,6 +10,8 @@
 #include "core/plan/reshard_context.h"
 #include "core/plan/reshard_options.h"
 #include "core/plan/reshard_parts.h"
+#include "core/plan/scaler_forms.h"
+#include "core/plan/stage0_form.h"
 #include "core/plan/target_files.h"
 #include "core/torchfile/zip_layout.h"
 
@@ -55,7 +57,7 @@ public:
                 m_specs.push_back({part, spec});
         }
         SHARDSCOPE_CHECK(measureFiles(job));
-        if (!isUniversal())
+        if (!isUniversal() && !isStage0(targetKind())) // they merge shards
             SHARDSCOPE_CHECK(readScripts(files));
         for (const PlanTensor& tensor : tensors())
             m_readsBytes += tensor.elements * itemSize(tensor.dtype);
@@ -112,7 +114,10 @@ public:
 
     [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override
     {
-        return fingerprintOf(m_source, m_parts.inOrderOfSource(digests)).text();
+        const bool readable = m_source->isReadable(m_source->rank0Optim);
+        return fingerprintOf(m_source, m_parts.inOrderOfSource(digests),
+            readable ? targetScalerTexts(*m_source, targetKind()) : ScalerTexts())
+            .text();
     }
 
     [[nodiscard]] std::string describeJson() const override
@@ -244,8 +249,12 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {
         SHARDSCOPE_TRY(ReshardTarget target, layOutTarget(*part, kind, ranks, subGroupSize));
-        if (fresh)
+        const bool tellsOptions = std::none_of(part->groups.begin(), part->groups.end(),
+            [](const ParamGroup& group) { return group.options == kNoNode; });
+        if (fresh || !tellsOptions) {
+            SHARDSCOPE_CHECK(requireStage0Facts(*part, kind));
             SHARDSCOPE_CHECK(requireModelFacts(*part, kind));
+        }
         const Checkpoint* carriesFrom = contexts.empty() ? source.get() : nullptr;
         SHARDSCOPE_TRY(auto context,
             makeReshardContext(files, part, std::move(target), subGroupSize, fresh, carriesFrom, job));

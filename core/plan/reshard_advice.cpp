@@ -3,7 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/plan/reshard_options.h"
+#include "core/plan/stage0_form.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -91,6 +91,10 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
         out.emplace_back("zero_optimization.sub_group_size", std::to_string(subGroupSize));
         return out;
     }
+    if (isStage0(target)) {
+        out.emplace_back("zero_optimization.stage", "0");
+        return out;
+    }
     out.emplace_back("zero_optimization.stage", "1 or 2");
     out.emplace_back("zero_optimization.round_robin_gradients",
         targetRoundRobin(source, target)
@@ -117,6 +121,7 @@ std::vector<Finding> reshardWarnings(
                       "to every rank");
     }
     addUniversalWarnings(source, target, out);
+    addStage0Warnings(source, target, out);
     const bool heedsRoundRobin = target == CheckpointKind::Zero1 || target == CheckpointKind::Zero2;
     if (heedsRoundRobin && !targetRoundRobin(source, target)
         && configNode(source, {"zero_optimization"}) == kNoNode)

@@ -123,12 +123,19 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
     return {};
 }
 
+/// Whether the model's weights lie beside the masters.
+bool keepsCopies(CheckpointKind target)
+{
+    return target != CheckpointKind::Zero3 && target != CheckpointKind::Universal
+        && target != CheckpointKind::Torch;
+}
+
 /// Whether the target has a tensor of the source: all but 16-bit copies beside masters where it keeps none.
 bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, CheckpointKind target)
 {
     const bool copy
         = entry.state == "weight" && source.params[index(entry.param)].role == ParamRole::Trainable;
-    return !copy || (target != CheckpointKind::Zero3 && target != CheckpointKind::Universal);
+    return !copy || keepsCopies(target);
 }
 
 /// The dtype of the model's copy of a parameter, where the module holds no copy but a placeholder.
@@ -181,9 +188,7 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
         out.planOfTable.push_back(static_cast<uint32_t>(out.tensors.size()));
         out.tensors.push_back({param.name, std::string(entry.state), entry.dtype, param.elements});
     }
-    const bool keepsCopies
-        = out.target.kind != CheckpointKind::Zero3 && out.target.kind != CheckpointKind::Universal;
-    return out.fresh && keepsCopies ? addNewWeights(*source, out) : Status();
+    return out.fresh && keepsCopies(out.target.kind) ? addNewWeights(*source, out) : Status();
 }
 
 /// Layer files of this part, and experts of its model-parallel rank.
@@ -241,7 +246,8 @@ FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t ra
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
     ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job)
 {
-    SHARDSCOPE_CHECK(checkRunsPresent(*source));
+    if (fresh || !isStage0(source->kind)) // else the file is carried with what it lacks
+        SHARDSCOPE_CHECK(checkRunsPresent(*source));
     auto out = std::make_shared<ReshardContext>();
     out->source = std::move(source);
     out->target = std::move(target);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/checkpoint/stage0.h"
 #include "core/compare/tensor_table.h"
 #include "core/plan/archive_composer.h"
 #include "core/plan/reshard.h"
@@ -44,7 +45,10 @@ struct ReshardContext {
     [[nodiscard]] uint32_t sourceIndex(FileId file) const { return (*sourceOfFile)[index(file)]; }
     [[nodiscard]] int stage() const
     {
-        return target.kind == CheckpointKind::Zero3 ? 3 : target.kind == CheckpointKind::Zero2 ? 2 : 1;
+        return target.kind == CheckpointKind::Zero3 ? 3
+            : target.kind == CheckpointKind::Zero2  ? 2
+            : isStage0(target.kind)                 ? 0
+                                                    : 1;
     }
     /// Index into tensors of a state that lies in a unit of the source.
     [[nodiscard]] uint32_t tensorOf(ParamId param, uint32_t state) const
@@ -78,6 +82,9 @@ Result<OutputFile> composeFreshOptim(
     const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
 Result<OutputFile> composeFreshModel(
     const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+/// The one file of a target without ZeRO.
+Result<OutputFile> composeStage0Model(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name);
 
 /// The files of a universal folder (deepspeed/checkpoint/ds_to_universal.py), in the form that all stages
 /// load.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_options.h"
 
+#include "core/plan/stage0_form.h"
 #include "core/plan/universal_names.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -30,6 +31,13 @@ std::optional<uint64_t> configuredSubGroupSize(const Checkpoint& source)
     return static_cast<uint64_t>(*size);
 }
 
+bool isElastic(const Checkpoint& source)
+{
+    const NodeId option = configNode(source, {"zero_optimization", "elastic_checkpoint"});
+    return option != kNoNode
+        && asBool(source.file(source.rank0Model).content->pickle(), option).value_or(false);
+}
+
 } // namespace
 
 NodeId configNode(const Checkpoint& source, std::initializer_list<std::string_view> path)
@@ -49,7 +57,7 @@ Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
     if (!universal && (options.worldSize == 0 || options.worldSize > kMaxRanks))
         return fail(
             ErrorCode::Usage, "the target world size must be between 1 and " + std::to_string(kMaxRanks));
-    if (universal && (options.worldSize != 0 || options.stage || options.subGroupSize))
+    if (universal && (options.worldSize != 0 || options.stage || options.subGroupSize || options.stage0Form))
         return fail(ErrorCode::Usage,
             "a universal checkpoint has no world size, stage or sub-groups: any run loads it");
     if (options.stage && (*options.stage < 0 || *options.stage > 3))
@@ -76,7 +84,7 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
     if (!options.stage && source.kind == CheckpointKind::Universal && source.zeroStage == 0)
         return fail(ErrorCode::Usage,
             "the universal checkpoint does not tell the ZeRO stage it was made from",
-            source.tagFolder.string(), "name the stage of the new run with --stage 1, 2 or 3");
+            source.tagFolder.string(), "name the stage of the new run with --stage 0, 1, 2 or 3");
     const int stage = options.stage.value_or(source.zeroStage);
     const bool sameStage = source.kind != CheckpointKind::Universal && stage == source.zeroStage;
     CheckpointKind kind = source.kind;
@@ -84,9 +92,12 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
         kind = stage == 3 ? CheckpointKind::Zero3
             : stage == 2  ? CheckpointKind::Zero2
                           : CheckpointKind::Zero1;
-    if (stage == 0)
-        return fail(ErrorCode::Unsupported, "this build does not write stage 0", source.tagFolder.string(),
-            "stage 1 holds the same states and loads with any number of ranks");
+    if (stage == 0) {
+        SHARDSCOPE_TRY(kind, stage0KindOf(source, options));
+    } else if (options.stage0Form) {
+        return fail(ErrorCode::Usage, "a form of stage 0 is named, and the target has stage "
+                + std::to_string(stage));
+    }
     if (kind != CheckpointKind::Zero3 && options.subGroupSize)
         return fail(ErrorCode::Usage,
             "sub-groups exist under ZeRO-3 only; the target is " + std::string(kindName(kind)));
@@ -166,7 +177,10 @@ Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
     for (const ParamGroup& group : source.groups) {
         if (group.options == kNoNode)
             return refuse(
-                "the options of param group " + std::to_string(group.index) + " are not in the source");
+                "the options of param group " + std::to_string(group.index)
+                    + " (learning rate and the like) are not in the source, and a run that loads the result takes "
+                      "them from it",
+                isElastic(source) ? "elastic_checkpoint saves none: save once with it off" : "");
     }
     if (source.groups.empty())
         return refuse("the source tells no param groups");

@@ -15,8 +15,8 @@ NodeId configNode(const Checkpoint& source, std::initializer_list<std::string_vi
 /// Usage for values that are no world size, stage, tag or sub-group size.
 Status checkOptions(const Checkpoint& source, const ReshardOptions& options);
 /// The kind of the target. A source's own stage keeps its own kind (BF16_Optimizer stays); a universal
-/// source's is the one it was made from. Usage when it does not tell and none is named; Unsupported for stage
-/// 0.
+/// source's is the one it was made from. Usage when it does not tell and none is named. Of stage 0: see
+/// stage0KindOf().
 Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptions& options);
 /// Whether the target keeps what tensor, pipeline and expert parallel ranks need: Usage where the ranks do not
 /// divide, Unsupported for forms that would have to join or split them.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_target.h"
 
+#include "core/checkpoint/stage0.h"
 #include "core/partition/round_robin.h"
 #include "core/plan/reshard_options.h"
 #include "core/plan/segment_cursors.h"
@@ -132,11 +133,12 @@ Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget
     if (targetRoundRobin(source, out.kind))
         params = dealt(params, 1, out.ranks);
     const std::vector<uint64_t> elements = elementsOf(source, params);
-    const bool whole = out.kind == CheckpointKind::Universal;
+    const bool unpartitioned = out.kind == CheckpointKind::Universal || isStage0(out.kind);
+    const bool whole = unpartitioned && out.kind != CheckpointKind::Fp16;
     FlatUnit unit = targetUnit(from, whole ? UnitKind::Whole : UnitKind::Group, std::move(params),
-        !whole && out.kind != CheckpointKind::Bf16);
+        !unpartitioned && out.kind != CheckpointKind::Bf16);
     SHARDSCOPE_TRY(unit.partition,
-        whole ? FlatPartition::contiguous(elements, 1, 1)
+        unpartitioned ? FlatPartition::contiguous(elements, 1, 1)
               : FlatPartition::contiguous(elements, out.ranks, 2, from.partition.parameterAlignment()));
     out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
     return {};

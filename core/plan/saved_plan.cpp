@@ -2,6 +2,7 @@
 #include "core/plan/saved_plan.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/stage0.h"
 
 #include <nlohmann/json.hpp>
 
@@ -48,6 +49,8 @@ Json optionsJson(const ReshardOptions& options)
         out["form"] = "universal";
     if (options.stage)
         out["stage"] = *options.stage;
+    if (options.stage0Form)
+        out["stage0_form"] = kindName(*options.stage0Form);
     out["sub_group_size"] = options.subGroupSize ? Json(*options.subGroupSize) : Json(nullptr);
     if (!options.tagOut.empty())
         putText(out, "tag_out", options.tagOut);
@@ -64,6 +67,11 @@ ReshardOptions readOptions(const Json& object)
         out.form = TargetForm::Universal;
     if (object.contains("stage"))
         out.stage = object.at("stage").get<int>();
+    if (object.contains("stage0_form")) {
+        out.stage0Form = stage0FormOf(object.at("stage0_form").get<std::string>());
+        if (!out.stage0Form) // a name that is none: fails as a missing key does
+            object.at("stage0_form").at("known");
+    }
     if (const Json& size = object.at("sub_group_size"); !size.is_null())
         out.subGroupSize = size.get<uint64_t>();
     if (object.contains("tag_out"))

@@ -2,9 +2,9 @@
 #include "core/plan/target_files.h"
 
 #include "core/checkpoint/file_names.h"
-#include "core/plan/reshard_options.h"
+#include "core/plan/stage0_form.h"
+#include "core/plan/stage0_optimizer.h"
 #include "core/plan/universal_names.h"
-#include "core/torchfile/pickle_values.h"
 
 namespace shardscope {
 
@@ -31,17 +31,6 @@ void addCarried(const ReshardContext& context, std::vector<TargetFile>& out)
         out.push_back({.kind = Kind::Carried, .carried = i});
 }
 
-/// The prefix says that the engine ran in bf16, which a model in bfloat16 does not. A universal folder has
-/// lost it; its configuration has not.
-bool hasBf16Prefix(const Checkpoint& source)
-{
-    if (source.kind != CheckpointKind::Universal)
-        return source.file(source.rank0Optim).name.starts_with("bf16_");
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
-    const NodeId enabled = configNode(source, {"bf16", "enabled"});
-    return enabled == kNoNode ? source.precision == "bf16" : asBool(graph, enabled).value_or(false);
-}
-
 } // namespace
 
 std::vector<TargetFile> targetFiles(const ReshardContext& context)
@@ -50,6 +39,11 @@ std::vector<TargetFile> targetFiles(const ReshardContext& context)
     if (context.target.kind == CheckpointKind::Universal) {
         out = {{Kind::Model}, {Kind::SlimModel}, {Kind::Optim}};
         addParameterFolders(context, out);
+        addCarried(context, out);
+        return out;
+    }
+    if (isStage0(context.target.kind)) {
+        out = {{Kind::Model}};
         addCarried(context, out);
         return out;
     }
@@ -75,7 +69,7 @@ std::string nameOf(const ReshardContext& context, const TargetFile& file)
     case Kind::SlimModel:
         return zero3ModelFileName(0, 0);
     case Kind::Optim:
-        return universal ? universalOptimName() : optimFileName(file.rank, source.modelRank, hasBf16Prefix(source));
+        return universal ? universalOptimName() : optimFileName(file.rank, source.modelRank, ranInBf16(source));
     case Kind::Copied:
         return source.file(context.copied[file.unit].file).name;
     case Kind::Carried:
@@ -98,6 +92,8 @@ Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context,
     case Kind::Model:
         if (universal)
             return composeUniversalModel(context, false, name);
+        if (isStage0(context->target.kind))
+            return context->fresh ? composeStage0Model(context, name) : composeSameStage0(context, name);
         if (context->fresh)
             return composeFreshModel(context, file.rank, name);
         return zero3 ? composeZero3Model(context, file.rank, name) : composeZero12Model(context, name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/optimizer_entries.h"
+#include "core/plan/scaler_forms.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <array>
@@ -25,8 +26,10 @@ public:
     Result<OutputFile> compose(const std::string& name)
     {
         const NodeId root = m_builder.dict();
+        if (isStage0(m_source.kind))
+            addScaler(root);
         const auto items = mappingItems(m_graph, m_source.optimWrapper);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        for (size_t i = 0; i + 1 < items.size() && !isStage0(m_source.kind); i += 2) {
             const auto key = asString(m_graph, items[i]);
             const bool known
                 = key && (*key == "param_groups" || *key == "ds_version" || describesShards(*key));
@@ -47,6 +50,18 @@ private:
     void set(NodeId mapping, std::string_view key, NodeId value)
     {
         m_builder.setItem(mapping, m_builder.string(key), value);
+    }
+
+    /// As ZeRO keeps them: every loader looks for the object.
+    void addScaler(NodeId root)
+    {
+        const NodeId dynamic = lookup(m_graph, m_source.optimWrapper, "dynamic_loss_scale");
+        set(root, "loss_scaler", scalerObject(m_composer, m_source));
+        set(root, "dynamic_loss_scale",
+            dynamic == kNoNode ? m_builder.boolean(false) : m_composer.import(dynamic));
+        set(root, "overflow", m_builder.boolean(false));
+        if (const NodeId clip = lookup(m_graph, m_source.optimWrapper, "clip_grad"); clip != kNoNode)
+            set(root, "clip_grad", m_composer.import(clip));
     }
 
     NodeId paramGroups()

@@ -58,7 +58,10 @@ TEST_CASE("options of reshard do what they say")
         "--sub-group-size", "100000", "--jobs", "4"});
     CHECK(contentOf(folder / "a") == contentOf(folder / "b")); // whatever the jobs and the checking
 
-    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0"}, 4, "unsupported");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--stage0-form", "torch"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "1", "--stage0-form", "fp16"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--stage0-form", "zero"}, 2, "usage");
+    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--sub-group-size", "10"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "4"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "2", "--sub-group-size", "10"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--tp", "2"}, 4, "unsupported");
@@ -144,6 +147,28 @@ TEST_CASE("a saved plan runs to the same bytes, and only on the source it was ma
     const Json error = errorOf({"run", file, folder / "late"}, 6, "source-changed");
     CHECK(error.at("message").get<std::string>().find("bf16_zero_pp_rank_1") != std::string::npos);
     CHECK(!fs::exists(folder / "late"));
+}
+
+TEST_CASE("a plan for stage 0 names the form and runs to it")
+{
+    const TemporaryFolder folder;
+    const fs::path file = folder / "plan.json";
+    const Json planned = answerOf({"plan", "reshard", samplePath("zero1-w2"), folder / "out", "-w", "3", "--stage",
+        "0", "--stage0-form", "fp16", "-o", file});
+    CHECK(planned.at("plan").at("files").size() == 1);
+    CHECK(planned.at("plan").at("must_stay_equal").at("zero_optimization.stage") == "0");
+    CHECK(planned.dump().find("FP16_Optimizer") != std::string::npos);
+    Json saved = Json::parse(slurp(file));
+    CHECK(schemaErrors(readSchema("saved-plan"), saved, true).empty());
+    CHECK(saved.at("options").at("stage0_form") == "fp16");
+    answerOf({"run", file});
+    const Json told = answerOf({"inspect", folder / "out"});
+    CHECK(told.at("kind") == "fp16");
+    CHECK(told.at("zero_stage") == 0);
+    CHECK(told.at("parallel").at("dp") == 3);
+    saved["options"]["stage0_form"] = "fused";
+    spill(file, saved.dump());
+    errorOf({"run", file, folder / "late"}, 2, "usage");
 }
 
 TEST_CASE("what is no plan is not run")

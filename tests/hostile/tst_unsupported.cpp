@@ -49,18 +49,6 @@ NodeId dictOf(PickleBuilder& builder, const char* key, NodeId value)
 
 } // namespace
 
-TEST_CASE("checkpoints that stock DeepSpeed wrote in a form of a later issue")
-{
-    for (const auto& [name, reason] : std::vector<std::pair<std::string, std::string>>{
-             {"elastic", "elastic"}, {"stage0-fp32", "stage 0"}, {"stage0-fp16", "stage 0"}}) {
-        CAPTURE(name);
-        const TemporaryFolder folder;
-        fs::copy(fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/unsupported" / name, folder / name,
-            fs::copy_options::recursive);
-        checkUnsupported(folder / name, reason, folder);
-    }
-}
-
 TEST_CASE("samples changed into forms of later issues")
 {
     const Case cases[] = {

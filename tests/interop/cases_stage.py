@@ -56,7 +56,7 @@ class LikeStock:
         stock = context.sources.get(self.engine, self.after)
         target = context.target(self.name)
         context.tool.reshard(source.folder, target, self.after, *stage_options(self.engine))
-        ignored = structure.UNKNOWN_TO_ZERO3 if self.setup.stage == 3 else ()
+        ignored = structure.UNKNOWN_TO_ZERO3 if self.setup.stage in (0, 3) else ()
         alike = structure.compare(stock.folder, target, ignored)
         return f"{alike} values and tensors like those of a run in that stage"
 
@@ -81,6 +81,6 @@ class StageRoundTrip:
         context.tool.reshard(source.folder, again, self.world, *stage_options(self.between), "--jobs", 1)
         files = checks.same_files(there, again, ignore=())
         context.tool.reshard(there, back, self.before, *stage_options(self.setup))
-        lost = structure.UNKNOWN_TO_ZERO3 if self.between.stage == 3 else ()
+        lost = structure.UNKNOWN_TO_ZERO3 if self.between.stage in (0, 3) else ()
         tensors = checks.same_payload(source.folder, back, without=lost)
         return f"{files} files byte-equal, {tensors} tensors equal to the source's"

@@ -23,6 +23,10 @@ SAMPLES = {
         "zero3-universal-w3": (3, Setup(3, "bf16", shape=SMALL, sub_group_size=150), [3]),
         "roundrobin-w3": (3, Setup(2, "bf16", round_robin=True), [4]),
         "aligned-w2": (2, Setup(1, "bf16", round_robin=True, aligned=True), [4]),
+        "elastic-w3": (3, Setup(2, "bf16", elastic=True, shape=SMALL), [4]),
+        "stage0-fp32": (2, Setup(0, "fp32", shape=SMALL), [4]),
+        "stage0-bf16": (2, Setup(0, "bf16", shape=SMALL), [4]),
+        "stage0-fp16": (2, Setup(0, "fp16", "fusedadam", shape=SMALL, scheduler="steps"), [7]),
     },
     "0.14.4": {
         "ds0144-zero3-w3": (3, Setup(3, "fp16", sub_group_size=300), [7]),

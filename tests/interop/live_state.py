@@ -43,9 +43,31 @@ def _share(optimizer, index, rank):
     return comm.get_rank(group=groups[index]) if groups else rank
 
 
+def _stage_0_groups(engine):
+    """Yields (param group, tensor that the optimizer steps, fragments): every rank holds all of it."""
+    names, optimizer = engine.param_names, engine.optimizer
+    if hasattr(optimizer, "fp32_groups_flat"):
+        for index, flat in enumerate(optimizer.fp32_groups_flat):
+            fragments, offset = [], 0
+            for parameter in optimizer.fp16_groups[index]:
+                fragments.append((names[parameter], parameter.numel(), 0, offset, parameter.numel()))
+                offset += parameter.numel()
+            yield index, flat, fragments
+        return
+    inner = getattr(optimizer, "optimizer", optimizer)
+    copies = getattr(optimizer, "fp16_groups", [group["params"] for group in inner.param_groups])
+    masters = getattr(optimizer, "fp32_groups", copies)
+    for index, group in enumerate(masters):
+        for copy, master in zip(copies[index], group, strict=True):
+            yield index, master, [(names[copy], master.numel(), 0, 0, master.numel())]
+
+
 def _flat_groups(engine, rank, rename):
     """Yields (param group, flat partition, fragments); a fragment is (name, numel, start in parameter, start in
     partition, elements)."""
+    if engine.zero_optimization_stage() == 0 and not hasattr(engine.optimizer, "bf16_groups"):
+        yield from _stage_0_groups(engine)
+        return
     optimizer = engine.optimizer
     # Not every version's optimizer keeps them.
     names = {parameter: rename(name, parameter) for parameter, name in engine.param_names.items()}
@@ -103,10 +125,13 @@ def _module_weights(engine, rename):
 def _scalars(engine):
     optimizer = engine.optimizer
     scaler = getattr(optimizer, "loss_scaler", None)
+    config = getattr(optimizer, "loss_scale_config", None)  # of the wrappers without ZeRO
+    inner = getattr(optimizer, "optimizer", optimizer)
     schedule = engine.lr_scheduler.state_dict() if engine.lr_scheduler else None
     return {
         "loss_scaler": None if scaler is None else (type(scaler).__name__, plain(vars(scaler))),
         "dynamic_loss_scale": plain(getattr(optimizer, "dynamic_loss_scale", None)),
+        **({"loss_scale_config": plain(vars(config))} if config else {}),
         "overflow": plain(getattr(optimizer, "overflow", None)),
         "clip_grad": plain(getattr(optimizer, "clip_grad", None)),
         "lr_scheduler": plain(schedule),
@@ -114,7 +139,7 @@ def _scalars(engine):
         "global_samples": plain(engine.global_samples),
         "skipped_steps": plain(engine.skipped_steps),
         **{f"group {index} {key}": plain(value)
-           for index, group in enumerate(optimizer.optimizer.param_groups)
+           for index, group in enumerate(inner.param_groups)
            for key, value in group.items() if key != "params"},
     }
 
@@ -124,9 +149,12 @@ def local_state(engine, rank, rename=_same_name):
     tells parameters apart that have one name and are not the same on all ranks."""
     fragments, scalars = [], _scalars(engine)
     for group, partition, cuts in _flat_groups(engine, rank, rename):
+        if engine.zero_optimization_stage() == 0 and rank > 0:
+            break  # rank 0 has everything; join() would find it twice
         states = {"fp32": partition}
-        for key, value in engine.optimizer.optimizer.state.get(partition, {}).items():
-            if torch.is_tensor(value) and value.dim() == 1 and value.numel() == partition.numel():
+        inner = getattr(engine.optimizer, "optimizer", engine.optimizer)
+        for key, value in inner.state.get(partition, {}).items():
+            if torch.is_tensor(value) and value.dim() > 0 and value.shape == partition.shape:
                 states[key] = value
             else:
                 # One flat tensor has one step; every parameter in it shares the value.
@@ -134,7 +162,7 @@ def local_state(engine, rank, rename=_same_name):
                     scalars[f"{name} {key}"] = plain(value)
         for name, numel, start, offset, count in cuts:
             for key, tensor in states.items():
-                fragments.append((name, key, numel, start, group, _raw(tensor.narrow(0, offset, count))
+                fragments.append((name, key, numel, start, group, _raw(tensor.reshape(-1).narrow(0, offset, count))
                                   if count else (str(tensor.dtype), (0,), b"")))
     return {"fragments": fragments, "scalars": scalars, "weights": _module_weights(engine, rename)}
 

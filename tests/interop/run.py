@@ -86,7 +86,8 @@ def main():
         sys.exit("--shardscope must name the built program")
     if any(getattr(case, "frameworks", False) for case in cases):
         environment.use_frameworks()
-    ops = {"CPUAdamBuilder"} if any("cpuadam" in case.name for case in cases) else set()
+    ops = {op for part, op in (("cpuadam", "CPUAdamBuilder"), ("fusedadam", "FusedAdamBuilder"))
+           if any(part in case.name for case in cases)}
     if any(case.name.startswith("nvme") for case in cases):
         ops.add("AsyncIOBuilder")  # takes minutes, once
     environment.import_judges(sorted(ops))

@@ -17,6 +17,7 @@ class Setup:
     sub_group_size: int = 0  # ZeRO-3; 0 leaves DeepSpeed's default, which keeps each group whole
     round_robin: bool = False
     aligned: bool = False  # parameter_alignment: every parameter on a 16-byte boundary of the flat buffer
+    elastic: bool = False  # elastic_checkpoint: lean states in a list, without options
     shape: tuple = ()  # of (name, value), for TinyLanguageModel
     groups: int = 3
     scheduler: str = "cosine"
@@ -32,6 +33,7 @@ class Setup:
         parts += ["offload"] if self.offload else []
         parts += ["roundrobin"] if self.round_robin else []
         parts += ["aligned"] if self.aligned else []
+        parts += ["elastic"] if self.elastic else []
         parts += [f"sub{self.sub_group_size}"] if self.sub_group_size else []
         parts += ["legacy"] if self.legacy else []
         return "-".join(parts)
@@ -53,6 +55,8 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
     }
     if setup.aligned:  # an unknown key to older versions
         zero["parameter_alignment"] = True
+    if setup.elastic:
+        zero["elastic_checkpoint"] = True
     if setup.offload:
         zero["offload_optimizer"] = {"device": "cpu"}
     if setup.stage == 3:
@@ -103,7 +107,7 @@ def optimizer_groups(setup, matrices, embeddings, small):
         "lion": [{"betas": (0.9, 0.99)}, {"betas": (0.85, 0.98)}, {"betas": (0.8, 0.97)}],
         "adagrad": [{"eps": 1e-8}, {"eps": 1e-7}, {"lr_decay": 0.01}],
     }
-    key = "adamw" if setup.optimizer == "cpuadam" else "lion" if setup.optimizer == "cpulion" else setup.optimizer
+    key = "adamw" if setup.optimizer in ("cpuadam", "fusedadam") else "lion" if setup.optimizer == "cpulion" else setup.optimizer
     for group, options in zip(groups, extra[key]):
         group.update(options)
     return [group for group in groups if group["params"]]

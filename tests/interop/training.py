@@ -35,6 +35,9 @@ def _build_optimizer(kind, groups):
     if kind == "cpuadam":
         from deepspeed.ops.adam import DeepSpeedCPUAdam
         return DeepSpeedCPUAdam(groups)
+    if kind == "fusedadam":
+        from deepspeed.ops.adam import FusedAdam
+        return FusedAdam(groups)
     if kind == "cpulion":
         from deepspeed.ops.lion import DeepSpeedCPULion
         return DeepSpeedCPULion(groups)

@@ -101,11 +101,13 @@ private Q_SLOTS:
     void stageAndFormAreChosen_data()
     {
         QTest::addColumn<QString>("sample");
-        QTest::addColumn<int>("stage"); // 0: universal
+        QTest::addColumn<int>("stage"); // -1: universal
         QTest::addColumn<QString>("says");
         QTest::newRow("zero2 to stage 3") << u"zero2-w2"_s << 3 << u"--stage 3"_s;
         QTest::newRow("zero3 to stage 1") << u"zero3-w4"_s << 1 << u"--stage 1"_s;
-        QTest::newRow("zero3 to universal") << u"zero3-w4"_s << 0 << u"shardscope convert"_s;
+        QTest::newRow("zero3 to universal") << u"zero3-w4"_s << -1 << u"shardscope convert"_s;
+        QTest::newRow("zero3 to stage 0") << u"zero3-w4"_s << 0 << u"--stage 0"_s;
+        QTest::newRow("stage 0 to stage 2") << u"stage0-fp16"_s << 2 << u"--stage 2"_s;
         QTest::newRow("universal to stage 3")
             << u"zero2-universal-w2/global_step5_universal"_s << 3 << u"--stage 3"_s;
     }
@@ -121,7 +123,7 @@ private Q_SLOTS:
         QVERIFY(dialog != nullptr);
         auto* form = dialog->findChild<QComboBox*>(u"reshardKind"_s);
         form->setCurrentIndex(form->findData(stage));
-        QCOMPARE(dialog->findChild<QSpinBox*>(u"reshardRanks"_s)->isEnabled(), stage != 0);
+        QCOMPARE(dialog->findChild<QSpinBox*>(u"reshardRanks"_s)->isEnabled(), stage >= 0);
         QCOMPARE(dialog->findChild<QLineEdit*>(u"reshardSubGroup"_s)->isVisible(), stage == 3);
         dialog->form()->setDestination(ui.folder(u"out"_s));
         QVERIFY(waitForPlan(dialog));
@@ -135,7 +137,7 @@ private Q_SLOTS:
         ui.window().findChild<JobCard*>()->findChild<QPushButton*>(u"jobOpen"_s)->click();
         QVERIFY(ui.settle());
         QVERIFY(ui.checkpoint()->complete);
-        if (stage == 0)
+        if (stage < 0)
             QCOMPARE(ui.checkpoint()->kind, CheckpointKind::Universal);
         else
             QCOMPARE(ui.checkpoint()->zeroStage, stage);

@@ -22,7 +22,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kMostRanks = 65536;
-constexpr int kUniversal = 0; ///< data of its entry; the others' is their stage
+constexpr int kUniversal = -1; ///< data of its entry; the others' is their stage
 
 } // namespace
 
@@ -117,18 +117,18 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
 
 void ReshardForm::fillForms()
 {
-    for (const int stage : {1, 2, 3}) {
-        QString text = tr("ZeRO-%1").arg(stage);
+    const bool hasStage = m_source->kind != CheckpointKind::Universal || m_source->zeroStage > 0;
+    for (const int stage : {0, 1, 2, 3}) {
+        QString text = stage == 0 ? tr("Without ZeRO (stage 0)") : tr("ZeRO-%1").arg(stage);
         if (stage == m_source->zeroStage && m_source->kind == CheckpointKind::Bf16)
             text = tr("BF16_Optimizer");
-        if (stage == m_source->zeroStage)
+        if (stage == m_source->zeroStage && hasStage)
             text += m_source->kind == CheckpointKind::Universal ? tr(" (it was made from this)")
                                                                 : tr(" (as now)");
         m_form->addItem(text, stage);
     }
     m_form->addItem(tr("Universal folder, for any stage and GPU count"), kUniversal);
-    m_form->setCurrentIndex(
-        std::max(0, m_form->findData(m_source->zeroStage == 0 ? 1 : m_source->zeroStage)));
+    m_form->setCurrentIndex(std::max(0, m_form->findData(hasStage ? m_source->zeroStage : 1)));
 }
 
 int ReshardForm::stage() const
@@ -167,7 +167,9 @@ QString ReshardForm::suggestedTarget() const
         run.filename().empty() ? std::string("checkpoint") : run.filename().native());
     if (stage() == kUniversal)
         return m_parentFolder % u'/' % name % u"-universal"_s;
-    const QString change = changesStage() ? u"-zero"_s % QString::number(stage()) : QString();
+    const QString change = !changesStage() ? QString()
+        : stage() == 0                     ? u"-stage0"_s
+                                           : QString(u"-zero"_s % QString::number(stage()));
     return m_parentFolder % u'/' % name % change % u"-dp"_s % QString::number(m_ranks->value());
 }
 

@@ -37,7 +37,7 @@ private:
     void fillForms();
     void onFormChosen();
     void suggestTag();
-    /// The stage that is chosen; 0 for a universal folder.
+    /// The stage that is chosen; -1 for a universal folder.
     [[nodiscard]] int stage() const;
     [[nodiscard]] bool changesStage() const;
     [[nodiscard]] bool readSubGroupSize(std::optional<uint64_t>& size) const;

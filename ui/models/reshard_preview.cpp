@@ -2,6 +2,7 @@
 #include "ui/models/reshard_preview.h"
 
 #include "core/checkpoint/file_names.h"
+#include "core/checkpoint/stage0.h"
 #include "core/engine/preflight.h"
 #include "ui/models/text.h"
 #include "ui/models/whole_groups.h"
@@ -53,8 +54,8 @@ void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const Reshard
         target.parts.push_back(std::move(part));
     }
     target.optimFiles = optimFilesOf(target, 0);
-    // Of a universal folder's many files the first stands for all.
-    if (plan.targetKind() == CheckpointKind::Universal && !target.files.empty())
+    // Of a universal folder's many files the first stands for all; without ZeRO there is one.
+    if ((plan.targetKind() == CheckpointKind::Universal || isStage0(plan.targetKind())) && !target.files.empty())
         target.optimFiles.assign(1, FileId{0});
 }
 

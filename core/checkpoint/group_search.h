@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace shardscope {
+
+/// Deals candidates, in their order, into groups that are filled one after another from their beginnings, or
+/// leaves them out. For checkpoints that name no parameter of an optimizer's groups.
+struct GroupSearch {
+    std::vector<uint64_t> weights; ///< per candidate: how far it fills a group; at least 1
+    std::vector<uint64_t> sizes; ///< per group: must be filled exactly
+    /// Whether a candidate may stand at a position of a group; asked only where it does not reach beyond the
+    /// group's end, several times in any order.
+    std::function<bool(uint32_t candidate, uint32_t group, uint64_t position)> fits;
+};
+
+struct GroupSplit {
+    enum class Outcome {
+        None, ///< no way to deal them
+        One,
+        Several, ///< `groupOf` is one of them
+        TooMany ///< given up: too many ways were open at once
+    };
+    Outcome outcome = Outcome::None;
+    std::vector<int32_t> groupOf; ///< per candidate; -1: left out
+};
+
+/// Time and memory grow with candidates × groups × the ways that are open at once, which are bounded.
+GroupSplit splitIntoGroups(const GroupSearch& search);
+
+} // namespace shardscope

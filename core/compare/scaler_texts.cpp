@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/scaler_texts.h"
+
+#include "core/checkpoint/scalar_text.h"
+#include "core/checkpoint/stage0.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope {
+
+namespace {
+
+constexpr std::array<std::string_view, 6> kWithoutZero{
+    "cur_scale", "dynamic", "cur_iter", "last_overflow_iter", "scale_factor", "scale_window"};
+
+ScalerTexts fromKeys(const PickleGraph& graph, NodeId wrapper)
+{
+    const bool dynamic = asBool(graph, lookup(graph, wrapper, "dynamic_loss_scale")).value_or(false);
+    const NodeId scale = lookup(graph, wrapper, "cur_scale");
+    if (scale == kNoNode || (!dynamic && asNumber(graph, scale) == 1.0))
+        return {};
+    ScalerTexts out;
+    for (const std::string_view key : kWithoutZero) {
+        if (key == "dynamic")
+            out.emplace_back(key, dynamic ? "true" : "false");
+        else if (dynamic || key == "cur_scale")
+            out.emplace_back(key, scalarText(graph, lookup(graph, wrapper, key)));
+    }
+    return out;
+}
+
+} // namespace
+
+ScalerTexts scalerTexts(const Checkpoint& checkpoint)
+{
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    if (isStage0(checkpoint.kind))
+        return fromKeys(graph, checkpoint.optimWrapper);
+    const NodeId scaler = lookup(graph, checkpoint.optimWrapper, "loss_scaler");
+    const auto object = scaler == kNoNode ? std::nullopt : asObject(graph, scaler);
+    if (!object || object->attributes == kNoNode)
+        return {};
+    if (object->className == "LossScaler"
+        && asNumber(graph, lookup(graph, object->attributes, "cur_scale")) == 1.0)
+        return {};
+    ScalerTexts out;
+    const auto items = mappingItems(graph, object->attributes);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        if (const auto key = asString(graph, items[i]))
+            out.emplace_back(*key, scalarText(graph, items[i + 1]));
+    }
+    return out;
+}
+
+ScalerTexts scalerTextsWithoutZero(ScalerTexts texts)
+{
+    std::erase_if(texts, [](const auto& text) {
+        return std::find(kWithoutZero.begin(), kWithoutZero.end(), text.first) == kWithoutZero.end();
+    });
+    return texts;
+}
+
+} // namespace shardscope
