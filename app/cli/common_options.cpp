@@ -103,7 +103,8 @@ std::vector<Option> reshardOptions()
             {.name = "--tp",
                 .kind = ValueKind::Count,
                 .valueName = "T",
-                .help = "Tensor-parallel degree of the result. This build keeps the source's."},
+                .help = "Tensor-parallel degree of the result: the source's, or 1 to join its slices as the run recorded "
+                    "that they belong together."},
             {.name = "--pp",
                 .kind = ValueKind::Count,
                 .valueName = "P",

@@ -43,7 +43,7 @@ Status checkDestination(
     return options.force ? Status() : checkBeside(files, plan, options.destination, {}, job);
 }
 
-/// Degrees that this build keeps as they are.
+/// Degrees that this build keeps as they are; tensor slices it can join.
 Status checkTarget(const Arguments& arguments, const Checkpoint& source)
 {
     const ParallelDegrees& degrees = source.parallel;
@@ -51,12 +51,10 @@ Status checkTarget(const Arguments& arguments, const Checkpoint& source)
         const char* option;
         uint32_t now;
     };
-    for (const auto& [option, now] :
-        {Degree{"--tp", degrees.tp}, Degree{"--pp", degrees.pp}, Degree{"--ep", degrees.ep}}) {
+    for (const auto& [option, now] : {Degree{"--pp", degrees.pp}, Degree{"--ep", degrees.ep}}) {
         if (arguments.count(option).value_or(now) != now)
             return fail(ErrorCode::Unsupported,
-                std::string(option) + " " + arguments.text(option)
-                    + ": this build changes the number of data-parallel ranks only",
+                std::string(option) + " " + arguments.text(option) + ": this build keeps the source's degree",
                 checkpointFolder(source), "leave it out, or give " + std::to_string(now));
     }
     return {};
@@ -95,6 +93,11 @@ Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
     }
     if (arguments.has("--stage0-form"))
         out.stage0Form = stage0FormOf(arguments.text("--stage0-form"));
+    if (const auto tp = arguments.count("--tp")) {
+        if (*tp == 0 || *tp > std::numeric_limits<uint32_t>::max())
+            return fail(ErrorCode::Usage, "--tp must be at least 1 and fit 32 bits");
+        out.tp = static_cast<uint32_t>(*tp);
+    }
     out.subGroupSize = arguments.count("--sub-group-size");
     if (out.subGroupSize && *out.subGroupSize == 0)
         return fail(ErrorCode::Usage, "--sub-group-size must be at least 1");

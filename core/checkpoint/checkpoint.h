@@ -192,6 +192,8 @@ struct StepCounters {
     std::optional<int64_t> skippedSteps;
 };
 
+struct JoinedSlices;
+
 /// Everything known about one tag of a run, immutable. Views, verbs and planners share snapshots of it, not
 /// locks.
 ///
@@ -204,6 +206,7 @@ struct StepCounters {
 /// colon ("norm.weight:tp1"). FileIds mean the same file in all of them.
 struct Checkpoint {
     std::vector<std::shared_ptr<const Checkpoint>> parts; ///< empty where one model-parallel rank is all
+    std::shared_ptr<const JoinedSlices> joined; ///< set by joinSlices(): what parameters consist of
     uint32_t modelRank = 0; ///< of a part: MM in the names of its files
     RankCoordinate place; ///< of a part: its tp and pp
     io::Path runFolder; ///< holds `latest` and the tags; equals tagFolder's parent

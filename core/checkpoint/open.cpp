@@ -422,40 +422,6 @@ private:
     FileId m_guideOptim = kNoFile;
 };
 
-/// A file that belongs to no checkpoint: records of a torch file can be listed, of kinds that are recognised
-/// and not read the name is told, nothing more.
-Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& job, Checkpoint& out)
-{
-    CheckpointFile file;
-    file.path = found.tagFolder / found.selectedFile;
-    file.name = found.selectedFile;
-    out.tag = {};
-    out.kind = found.foreignKind;
-    out.fullyRead = true;
-    std::string hint;
-    if (out.kind == CheckpointKind::Unknown) {
-        auto opened = TorchFile::open(files, file.path, ReadMode::Tolerant, job);
-        if (opened) {
-            file.content = std::move(*opened);
-            file.recordCount = file.content->zip().records().size();
-            out.findings = file.content->findings();
-            out.kind = CheckpointKind::Weights;
-        } else if (opened.error().code == ErrorCode::Unsupported) {
-            out.whyNot = opened.error().message;
-            hint = opened.error().hint;
-        } else {
-            return forward(std::move(opened).error());
-        }
-    }
-    SHARDSCOPE_TRY(const io::FileInfo info, files.stat(file.path));
-    file.identity = file.content ? file.content->identity() : info.identity;
-    if (out.whyNot.empty())
-        out.whyNot = "the file belongs to no DeepSpeed checkpoint; its records can be listed";
-    out.modelError = Error{ErrorCode::Unsupported, out.whyNot, file.path.string(), std::move(hint)};
-    out.files.push_back(std::move(file));
-    return {};
-}
-
 } // namespace
 
 Result<OpenedCheckpoint> openCheckpoint(

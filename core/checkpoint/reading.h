@@ -183,6 +183,10 @@ ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks
 /// Fills what the whole checkpoint says from its parts, and compares them.
 void mergeParts(Reading& reading);
 
+/// A file that belongs to no checkpoint: records of a torch file can be listed, of kinds that are recognised
+/// and not read the name is told, nothing more.
+Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& job, Checkpoint& out);
+
 /// The number behind `zero_stage` of an optimizer's mapping, which is an int or an enum; nothing when absent.
 std::optional<int> zeroStageOf(const PickleGraph& graph, NodeId wrapper);
 

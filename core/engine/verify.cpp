@@ -142,6 +142,11 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
 {
     if (against)
         SHARDSCOPE_CHECK(requireModel(*against));
+    if (against && against->parallel.tp != checkpoint->parallel.tp)
+        return fail(ErrorCode::Unsupported,
+            "checkpoints with " + std::to_string(checkpoint->parallel.tp) + " and "
+                + std::to_string(against->parallel.tp) + " tensor slices are not compared yet",
+            checkpoint->tagFolder.string(), "without --against the files are held against their manifest");
     VerifyReport report;
     for (const Finding& finding : checkpoint->findings) {
         if (finding.severity == Severity::Error)

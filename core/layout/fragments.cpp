@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/fragments.h"
 
+#include "core/checkpoint/joined_slices.h"
 #include "core/layout/strided_runs.h"
 
 #include <fmt/format.h>
@@ -98,6 +99,29 @@ void forEachWholeFragment(const Checkpoint& checkpoint, const StateSource& sourc
         });
 }
 
+/// The fragments of a parameter's slices, under its own elements.
+void forEachJoinedFragment(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
+    uint64_t end, const std::function<bool(const Fragment&)>& visit)
+{
+    const Checkpoint& of = *checkpoint.joined->of;
+    const std::string& state = checkpoint.units[index(source.unit)].states[source.stateIndex].name;
+    bool goOn = true;
+    forEachSliceRun(checkpoint.joined->pieces[index(source.param)], begin, end, [&](const SliceRun& run) {
+        const auto slice = findState(of, run.slice, state);
+        if (!slice)
+            return false; // its states are those of the first slice
+        forEachFragmentOf(of, *slice, run.sliceElement, run.sliceElement + run.elements,
+            [&](const Fragment& fragment) {
+                Fragment joined = fragment;
+                joined.param = source.param;
+                joined.paramOffset = run.element + (fragment.paramOffset - run.sliceElement);
+                joined.unit = source.unit;
+                return goOn = visit(joined);
+            });
+        return goOn;
+    });
+}
+
 } // namespace
 
 Result<StateSource> findState(const Checkpoint& checkpoint, ParamId param, std::string_view state)
@@ -139,6 +163,10 @@ void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, 
         return;
     if (source.whole != nullptr) {
         forEachWholeFragment(checkpoint, source, begin, end, visit);
+        return;
+    }
+    if (checkpoint.joined && !checkpoint.joined->pieces[index(source.param)].empty()) {
+        forEachJoinedFragment(checkpoint, source, begin, end, visit);
         return;
     }
     const FlatUnit& unit = checkpoint.units[index(source.unit)];

@@ -4,6 +4,7 @@
 #include "core/torchfile/pickle_values.h"
 
 #include <map>
+#include <set>
 
 namespace shardscope {
 
@@ -23,6 +24,7 @@ public:
     ArchiveComposer& composer() { return m_composer; }
     ModelParts& parts() { return m_parts; }
     void set(std::string key, NodeId value) { m_new.emplace(std::move(key), value); }
+    void leaveOut(std::string key) { m_left.insert(std::move(key)); }
 
     Result<OutputFile> finish(const std::string& name)
     {
@@ -32,6 +34,8 @@ public:
         const auto items = mappingItems(graph, graph.root());
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto key = asString(graph, items[i]);
+            if (key && m_left.contains(std::string(*key)))
+                continue;
             auto made = key ? m_new.find(std::string(*key)) : m_new.end();
             builder.setItem(root, m_composer.import(items[i]),
                 made == m_new.end() ? m_composer.import(items[i + 1]) : made->second);
@@ -48,6 +52,7 @@ private:
     ArchiveComposer m_composer;
     ModelParts m_parts;
     std::map<std::string, NodeId> m_new;
+    std::set<std::string> m_left;
 };
 
 /// A source without ZeRO keeps its optimizer in the model file, and records no ties.
@@ -57,6 +62,23 @@ void setOptimizerFree(ModelFile& file, const ReshardContext& context)
         return;
     file.set("optimizer", file.composer().builder().none());
     file.set("shared_params", file.parts().sharedParams());
+}
+
+/// Of tensor slices that were joined nothing is said any more.
+void setOneSlice(ModelFile& file, const ReshardContext& context)
+{
+    if (!context.source->joined)
+        return;
+    PickleBuilder& builder = file.composer().builder();
+    const PickleGraph& graph = file.composer().graph();
+    file.set("mp_world_size", builder.integer(1));
+    file.leaveOut("universal_checkpoint_info");
+    if (lookup(graph, graph.root(), "checkpoint_parallel_dimensions") == kNoNode)
+        return;
+    const NodeId degrees = builder.dict();
+    for (const char* key : {"pp_degree", "tp_degree"})
+        builder.setItem(degrees, builder.string(key), builder.integer(1));
+    file.set("checkpoint_parallel_dimensions", degrees);
 }
 
 } // namespace
@@ -74,7 +96,7 @@ Result<OutputFile> composeStage0Model(
     // engine.py, _common_checkpoint_state: without ZeRO there is none of them.
     for (const char* key : {"param_shapes", "frozen_param_shapes", "shared_params", "frozen_param_fragments"})
         file.set(key, file.composer().builder().none());
-    markWholeTensors(file.composer(), context);
+    markWholeTensors(file.composer(), context, context->source->rank0Model);
     return file.finish(name);
 }
 
@@ -92,6 +114,7 @@ Result<OutputFile> composeFreshModel(
     file.set("frozen_param_shapes", stage < 2 ? builder.none() : file.parts().frozenShapes());
     file.set("frozen_param_fragments", stage < 2 ? builder.none() : file.parts().frozenFragments(rank));
     setOptimizerFree(file, *context);
+    setOneSlice(file, *context);
     if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
         file.set("shared_params", builder.dict());
     else
@@ -110,6 +133,7 @@ Result<OutputFile> composeUniversalModel(
     file.set("frozen_param_shapes", file.parts().frozenShapes());
     file.set("frozen_param_fragments", builder.none()); // whole, in the module
     setOptimizerFree(file, *context);
+    setOneSlice(file, *context);
     if (!slim)
         markWholeTensors(file.composer(), context, context->source->rank0Model);
     return file.finish(name);

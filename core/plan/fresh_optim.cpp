@@ -196,7 +196,7 @@ private:
                 && (describesShards(*key) || isStage0(m_source.kind)
                     || std::find(kTargetKeys.begin(), kTargetKeys.end(), *key) != kTargetKeys.end()
                     || std::find(kScalerKeys.begin(), kScalerKeys.end(), *key) != kScalerKeys.end()
-                    || *key == "clip_grad");
+                    || *key == "clip_grad" || (m_source.joined && *key == "universal_checkpoint_info"));
             if (!known)
                 m_builder.setItem(wrapper, m_composer.import(items[i]), m_composer.import(items[i + 1]));
         }

@@ -3,6 +3,7 @@
 
 #include "core/base/build_info.h"
 #include "core/checkpoint/file_names.h"
+#include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/open.h"
 #include "core/compare/state_digest.h"
 #include "core/io/sha256.h"
@@ -238,6 +239,12 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
 {
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
+    const CheckpointPtr whole = source;
+    const bool joins = options.form == TargetForm::Universal || options.tp == 1u;
+    if (joins && source->parallel.tp > 1) {
+        SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
+        SHARDSCOPE_TRY(source, joinSlices(source));
+    }
     SHARDSCOPE_CHECK(checkOptions(*source, options));
     SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
     SHARDSCOPE_TRY(const CheckpointKind kind, targetKindOf(*source, options));
@@ -245,7 +252,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     SHARDSCOPE_CHECK(checkParallel(*source, kind, options));
     const uint32_t ranks
         = kind == CheckpointKind::Universal ? 1 : options.worldSize / (source->parallel.tp * source->parallel.pp);
-    const bool fresh = kind != source->kind || kind == CheckpointKind::Universal;
+    const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined;
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {
         SHARDSCOPE_TRY(ReshardTarget target, layOutTarget(*part, kind, ranks, subGroupSize));
@@ -255,7 +262,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
             SHARDSCOPE_CHECK(requireStage0Facts(*part, kind));
             SHARDSCOPE_CHECK(requireModelFacts(*part, kind));
         }
-        const Checkpoint* carriesFrom = contexts.empty() ? source.get() : nullptr;
+        const Checkpoint* carriesFrom = contexts.empty() ? whole.get() : nullptr;
         SHARDSCOPE_TRY(auto context,
             makeReshardContext(files, part, std::move(target), subGroupSize, fresh, carriesFrom, job));
         contexts.push_back(std::move(context));

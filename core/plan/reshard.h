@@ -20,6 +20,7 @@ struct ReshardOptions {
     std::optional<int> stage = {}; ///< ZeRO stage of a native target, 0 to 3; default the source's (universal: that it was made from)
     /// Stage 0: Torch, Fp16 or Fp16Unfused, which depends on the new run's optimizer; default as the source tells.
     std::optional<CheckpointKind> stage0Form = {};
+    std::optional<uint32_t> tp = {}; ///< tensor slices of a native target: the source's, or 1 to join them
     std::optional<uint64_t> subGroupSize
         = {}; ///< ZeRO-3 targets, elements per rank; default the source's, else 1e9
     std::string tagOut = {}; ///< empty: the source's tag

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/checkpoint/file_names.h"
+#include "core/checkpoint/joined_slices.h"
 #include "core/tensor/convert.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -100,6 +101,12 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
     SourceList list(files, source, out, job);
     for (const FileId id : source.optimFiles)
         SHARDSCOPE_CHECK(list.add(id));
+    if (source.joined) {
+        for (const auto& part : source.joined->of->parts) {
+            for (const FileId id : part->optimFiles)
+                SHARDSCOPE_CHECK(list.add(id));
+        }
+    }
     bool frozen = false;
     for (const FlatUnit& unit : source.units)
         frozen = frozen || unit.kind == UnitKind::Frozen;

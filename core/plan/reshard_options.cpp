@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_options.h"
 
+#include "core/checkpoint/stage0.h"
 #include "core/plan/stage0_form.h"
 #include "core/plan/universal_names.h"
 #include "core/torchfile/pickle_values.h"
@@ -111,9 +112,17 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
     const bool pipeline = std::any_of(source.files.begin(), source.files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
     const bool changes = target != source.kind;
+    if (options.tp && *options.tp != degrees.tp)
+        return fail(ErrorCode::Unsupported,
+            "this build joins tensor slices, and does not cut tensors into " + std::to_string(*options.tp)
+                + " slices",
+            source.tagFolder.string(), "leave --tp out, or give 1");
+    if (isStage0(target) && modelRanks > 1)
+        return fail(ErrorCode::Unsupported, "this build does not write tensor slices without ZeRO",
+            source.tagFolder.string(), "join them with --tp 1");
     if (target == CheckpointKind::Universal && (modelRanks > 1 || pipeline || degrees.ep > 1))
         return fail(ErrorCode::Unsupported,
-            "tensor slices, pipeline stages and experts are not joined into a universal folder by this build",
+            "pipeline stages and experts are not joined into a universal folder by this build",
             source.tagFolder.string(), "`reshard` rewrites each of them for another number of ranks");
     if (changes && (pipeline || degrees.ep > 1))
         return fail(ErrorCode::Unsupported,

@@ -51,6 +51,8 @@ Json optionsJson(const ReshardOptions& options)
         out["stage"] = *options.stage;
     if (options.stage0Form)
         out["stage0_form"] = kindName(*options.stage0Form);
+    if (options.tp)
+        out["tp"] = *options.tp;
     out["sub_group_size"] = options.subGroupSize ? Json(*options.subGroupSize) : Json(nullptr);
     if (!options.tagOut.empty())
         putText(out, "tag_out", options.tagOut);
@@ -72,6 +74,8 @@ ReshardOptions readOptions(const Json& object)
         if (!out.stage0Form) // a name that is none: fails as a missing key does
             object.at("stage0_form").at("known");
     }
+    if (object.contains("tp"))
+        out.tp = object.at("tp").get<uint32_t>();
     if (const Json& size = object.at("sub_group_size"); !size.is_null())
         out.subGroupSize = size.get<uint64_t>();
     if (object.contains("tag_out"))

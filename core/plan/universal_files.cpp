@@ -32,7 +32,8 @@ public:
         for (size_t i = 0; i + 1 < items.size() && !isStage0(m_source.kind); i += 2) {
             const auto key = asString(m_graph, items[i]);
             const bool known
-                = key && (*key == "param_groups" || *key == "ds_version" || describesShards(*key));
+                = key && (*key == "param_groups" || *key == "ds_version" || describesShards(*key)
+                    || (m_source.joined && *key == "universal_checkpoint_info"));
             if (!known)
                 m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));
         }

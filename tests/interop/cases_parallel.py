@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipeline stages, experts and tensor slices, rewritten for another number of data-parallel ranks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import checks
 import live_state
@@ -87,3 +87,74 @@ class ParallelRoundTrip:
         files = checks.same_files(rewrite, back)
         tensors = checks.same_payload(source.folder, rewrite)
         return f"{files} files byte-equal, {tensors} tensors equal to the source's"
+
+
+def _joined(state):
+    """What one engine without tensor slices holds: rows and columns as AutoTP cut them, the rest once."""
+    def bytes_of(name, slices):
+        if "up_proj" in name:
+            return b"".join(slices)
+        if name.endswith("down_proj.weight"):
+            import parallel_models
+            rows, run = parallel_models.WIDTH, len(slices[0]) // parallel_models.WIDTH
+            return b"".join(part[row * run:(row + 1) * run] for row in range(rows) for part in slices)
+        if any(part != slices[0] for part in slices):
+            raise checks.Failure(f"{name} is not the same on all slices")
+        return slices[0]
+
+    out = {}
+    for label, value in state.items():
+        if ":tp" not in label:
+            out[label] = value
+            continue
+        if ":tp0" not in label:
+            continue
+        name = label.replace(":tp0", "")
+        slices = [value]
+        while (other := label.replace(":tp0", f":tp{len(slices)}")) in state:
+            slices.append(state[other])
+        whole = name.split("#")[0].removeprefix("weight ").removeprefix("elements of ")
+        if isinstance(value, bytes):
+            out[name] = bytes_of(whole, slices)
+        elif label.startswith("weight "):
+            dtype, shape, _ = value
+            data = bytes_of(whole, [part[2] for part in slices])
+            axis = 1 if whole.endswith("down_proj.weight") else 0
+            grown = len(data) // len(value[2])
+            shape = tuple(size * grown if index == axis else size for index, size in enumerate(shape))
+            out[name] = (dtype, shape, data)
+        elif label.startswith("elements of "):
+            cut = "up_proj" in whole or whole.endswith("down_proj.weight")
+            out[name] = sum(slices) if cut else value
+        else:
+            out[name] = value
+    return out
+
+
+@dataclass(frozen=True)
+class JoinSlices:
+    """Trained in tensor slices, loaded by an engine without: through a native or a universal checkpoint."""
+    setup: object
+    before: int
+    after: int
+    stage: int
+    universal: bool = False
+
+    @property
+    def name(self):
+        form = "universal" if self.universal else "native"
+        return f"parallel {self.setup.name} {self.before}->{form} one slice zero{self.stage} {self.after}"
+
+    def run(self, context):
+        source = _source(context, self.setup, self.before)
+        target = context.target(self.name)
+        if self.universal:
+            context.tool.convert(source.folder, target)
+        else:
+            context.tool.reshard(source.folder, target, self.after, "--tp", 1, "--stage", self.stage)
+        whole = replace(self.setup, degree=1, stage=self.stage, universal=self.universal)
+        states, losses = zip(*ranks.run_ranks(self.after, load_and_train, whole, str(target),
+                                              log_path=context.sources.log))
+        tensors = checks.same_state(_joined(source.state), live_state.join(states))
+        deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[self.setup.precision])
+        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of models whose ranks do not all hold the same parameters."""
 
-from cases_parallel import ParallelReshard, ParallelRoundTrip
+from cases_parallel import JoinSlices, ParallelReshard, ParallelRoundTrip
 from parallel_setups import ParallelSetup
 
 EXPERTS = ParallelSetup("experts", 2, "bf16")
@@ -14,6 +14,7 @@ def short_run():
         ParallelReshard(EXPERTS, 4, 2),
         ParallelReshard(PIPELINE, 4, 2),
         ParallelReshard(SLICES, 4, 2),
+        JoinSlices(SLICES, 4, 3, 2),
     ]
 
 
@@ -35,4 +36,8 @@ def full_run():
               for before, after in ((4, 2), (2, 4), (4, 6))]
     cases += [ParallelRoundTrip(EXPERTS, 4, 2), ParallelRoundTrip(PIPELINE, 4, 2), ParallelRoundTrip(SLICES, 4, 6),
               ParallelRoundTrip(ParallelSetup("slices", 3, "bf16"), 4, 2)]
+    cases += [JoinSlices(setup, 4, after, stage) for setup in (SLICES, ParallelSetup("slices", 2, "fp32"))
+              for after, stage in ((1, 1), (3, 2), (2, 3))]
+    cases += [JoinSlices(ParallelSetup("slices", 3, "fp32"), 4, 2, 3)]
+    cases += [JoinSlices(ParallelSetup("slices", 1, "fp32"), 4, 2, stage, universal=True) for stage in (1, 2, 3)]
     return cases

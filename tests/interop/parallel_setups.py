@@ -15,12 +15,14 @@ class ParallelSetup:
     degree: int = 2  # pipeline stages, expert-parallel ranks or tensor slices
     data_first: bool = False  # experts: use_data_before_expert_parallelism
     round_robin: bool = False
+    universal: bool = False  # the engine loads universal checkpoints, and no native ones
 
     @property
     def name(self):
         parts = [f"{self.kind}{self.degree}", f"zero{self.stage}", self.precision]
         parts += ["data-first"] if self.data_first else []
         parts += ["roundrobin"] if self.round_robin else []
+        parts += ["universal"] if self.universal else []
         return "-".join(parts)
 
     def data_ranks(self, world):

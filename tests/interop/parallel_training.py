@@ -32,8 +32,10 @@ def _config(setup, world):
         config["fp16"] = {"enabled": True, "initial_scale_power": 8}
     if setup.data_first:
         config["use_data_before_expert_parallelism"] = True
-    if setup.kind == "slices":
+    if setup.kind == "slices" and setup.degree > 1:
         config["tensor_parallel"] = {"autotp_size": setup.degree}
+    if setup.universal:
+        config["checkpoint"] = {"load_universal": True}
     return config
 
 
@@ -118,7 +120,7 @@ def local_state(engine, setup, rank, world):
             offset = groups._get_expert_parallel_rank(parameter.group_name) * local_experts[match[1]]
             name = f"{match[1]}{int(match[2]) + offset}{match[3]}"
         if setup.kind == "slices":
-            return f"{name}:tp{part}"
+            return f"{name}:tp{part}" if setup.degree > 1 else name
         # A module that several stages share is trained on each of them.
         return f"{name}:pp{part}" if name.startswith("tied_modules.") else name
 

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/joined_slices.h"
+
+#include "core/base/checked.h"
+#include "core/base/text.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+constexpr size_t kMostPieces = 1024; ///< of one parameter
+
+/// "^layers\.0\.up_proj\.weight$" → "layers.0.up_proj.weight": AutoTP writes names as patterns, each matching one
+/// name. Nothing for a pattern that says more than a name.
+std::optional<std::string> nameOfPattern(std::string_view pattern)
+{
+    if (!pattern.starts_with('^') || !pattern.ends_with('$') || pattern.size() < 2)
+        return std::nullopt;
+    pattern = pattern.substr(1, pattern.size() - 2);
+    std::string out;
+    for (size_t i = 0; i < pattern.size(); ++i) {
+        if (pattern[i] == '\\' && ++i == pattern.size())
+            return std::nullopt;
+        const bool escaped = i > 0 && pattern[i - 1] == '\\';
+        if (!escaped && std::string_view(".^$*+?{}[]|()").find(pattern[i]) != std::string_view::npos)
+            return std::nullopt;
+        out += pattern[i];
+    }
+    return out;
+}
+
+std::optional<std::vector<uint64_t>> numbersOf(const PickleGraph& graph, NodeId node)
+{
+    std::vector<uint64_t> out;
+    for (const NodeId item : sequenceItems(graph, node)) {
+        const auto number = asInteger(graph, item);
+        if (!number || *number < 0)
+            return std::nullopt;
+        out.push_back(static_cast<uint64_t>(*number));
+    }
+    return out;
+}
+
+/// An offset and one stride per dimension: [12, [48, 1]].
+struct Affine {
+    uint64_t offset = 0;
+    std::vector<uint64_t> strides;
+};
+
+std::optional<Affine> affineOf(const PickleGraph& graph, NodeId node)
+{
+    const auto items = sequenceItems(graph, node);
+    const auto offset = items.size() == 2 ? asInteger(graph, items[0]) : std::nullopt;
+    auto strides = offset && *offset >= 0 ? numbersOf(graph, items[1]) : std::nullopt;
+    if (!strides)
+        return std::nullopt;
+    return Affine{static_cast<uint64_t>(*offset), std::move(*strides)};
+}
+
+/// One recorded piece as runs: the last dimensions that are contiguous on both sides are one run, the one before
+/// them counts the runs, and those before that are spelled out.
+bool addRuns(ParamId slice, const std::vector<uint64_t>& shape, const Affine& whole, const Affine& part,
+    std::vector<SlicePiece>& out)
+{
+    if (whole.strides.size() != shape.size() || part.strides.size() != shape.size())
+        return false;
+    size_t outer = shape.size();
+    uint64_t run = 1;
+    while (outer > 0 && whole.strides[outer - 1] == run && part.strides[outer - 1] == run) {
+        const auto longer = checkedMultiply(run, shape[outer - 1]);
+        if (!longer)
+            return false;
+        run = *longer;
+        --outer;
+    }
+    SlicePiece piece{slice, whole.offset, run, part.offset, run, run, 1};
+    if (outer > 0) {
+        --outer;
+        piece.count = shape[outer];
+        piece.stride = whole.strides[outer];
+        piece.sliceStride = part.strides[outer];
+    }
+    if (run == 0 || piece.count == 0)
+        return true;
+    std::vector<uint64_t> at(outer, 0);
+    for (;;) {
+        SlicePiece next = piece;
+        for (size_t i = 0; i < outer; ++i) {
+            next.first += at[i] * whole.strides[i];
+            next.sliceFirst += at[i] * part.strides[i];
+        }
+        if (out.size() >= kMostPieces)
+            return false;
+        out.push_back(next);
+        size_t dimension = outer;
+        while (dimension > 0 && ++at[dimension - 1] == shape[dimension - 1])
+            at[--dimension] = 0;
+        if (dimension == 0)
+            return true;
+    }
+}
+
+/// Joins the slices of one checkpoint.
+class Join
+{
+public:
+    explicit Join(const CheckpointPtr& of)
+        : m_of(of)
+        , m_graph(of->file(of->rank0Model).content->pickle())
+    {
+    }
+
+    Result<CheckpointPtr> run()
+    {
+        readMap();
+        auto out = std::make_shared<Checkpoint>(*m_of);
+        auto joined = std::make_shared<JoinedSlices>();
+        joined->of = m_of;
+        m_joined = joined.get();
+        m_out = out.get();
+        out->parts.clear();
+        out->params.clear();
+        out->paramByName.clear();
+        out->units.clear();
+        out->whole.clear();
+        out->groups.clear();
+        out->parallel = {m_of->parallel.dp, 1, 1, 1};
+        SHARDSCOPE_CHECK(addParams());
+        SHARDSCOPE_CHECK(addUnits());
+        out->joined = std::move(joined);
+        return CheckpointPtr(std::move(out));
+    }
+
+private:
+    [[nodiscard]] const Checkpoint& first() const { return *m_of->parts.front(); }
+    [[nodiscard]] ParamId inWhole(size_t part, ParamId param) const
+    {
+        uint32_t before = 0;
+        for (size_t i = 0; i < part; ++i)
+            before += static_cast<uint32_t>(m_of->parts[i]->params.size());
+        return ParamId{before + index(param)};
+    }
+
+    void readMap()
+    {
+        const NodeId info = lookup(m_graph, m_graph.root(), "universal_checkpoint_info");
+        const auto items = mappingItems(m_graph, lookup(m_graph, lookup(m_graph, info, "affine_map"), "params"));
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto pattern = asString(m_graph, items[i]);
+            if (auto name = pattern ? nameOfPattern(*pattern) : std::nullopt)
+                m_map.emplace(std::move(*name), items[i + 1]);
+        }
+    }
+
+    Status addParams()
+    {
+        for (uint32_t i = 0; i < first().params.size(); ++i) {
+            Parameter param = first().params[i];
+            param.unit = kNoUnit;
+            const ParamId id{i};
+            m_joined->pieces.emplace_back();
+            if (param.role == ParamRole::Trainable && param.sharedWith == kNoParam)
+                SHARDSCOPE_CHECK(join(param, m_joined->pieces.back()));
+            else if (param.role == ParamRole::Frozen && param.sharedWith == kNoParam)
+                return fail(ErrorCode::Unsupported,
+                    "`" + toValidUtf8(param.name) + "` is frozen, and slices of frozen parameters are not joined yet",
+                    m_of->tagFolder.string());
+            if (const WholeTensor* whole = first().wholeOf(id); whole != nullptr && param.role == ParamRole::Buffer)
+                m_out->whole.push_back(*whole);
+            m_out->paramByName.emplace(param.name, id);
+            m_out->params.push_back(std::move(param));
+        }
+        for (Parameter& alias : m_out->params) { // an alias has its owner's shape
+            if (alias.sharedWith != kNoParam) {
+                alias.shape = m_out->params[index(alias.sharedWith)].shape;
+                alias.elements = m_out->params[index(alias.sharedWith)].elements;
+            }
+        }
+        return {};
+    }
+
+    Status join(Parameter& param, std::vector<SlicePiece>& pieces)
+    {
+        const std::string shown = "`" + toValidUtf8(param.name) + "`";
+        const auto entry = m_map.find(param.name);
+        if (entry == m_map.end())
+            return fail(ErrorCode::Unsupported,
+                "the checkpoint does not record how the slices of " + shown + " join", m_of->tagFolder.string(),
+                "runs with AutoTP record it from DeepSpeed 0.18.9 on");
+        const auto damaged = [&](const std::string& what) {
+            return fail(ErrorCode::Damaged, "what is recorded of the slices of " + shown + " " + what,
+                m_of->file(m_of->rank0Model).path.string());
+        };
+        auto shape = numbersOf(m_graph, lookup(m_graph, entry->second, "logical_shape"));
+        const auto elements = shape ? elementCount(*shape) : std::nullopt;
+        if (!elements)
+            return damaged("has no shape");
+        std::set<std::pair<uint64_t, uint64_t>> seen; // replicated pieces are the same on every rank
+        const NodeId ranks = lookup(m_graph, entry->second, "ranks");
+        for (size_t tp = 0; tp < m_of->parts.size(); ++tp) {
+            const auto slice = m_of->parts[tp]->findParam(param.name);
+            const NodeId rank = lookup(m_graph, ranks, static_cast<int64_t>(tp));
+            if (!slice || numbersOf(m_graph, lookup(m_graph, rank, "shard_shape"))
+                    != m_of->parts[tp]->params[index(*slice)].shape)
+                return damaged("does not fit the shape of slice " + std::to_string(tp));
+            for (const NodeId piece : sequenceItems(m_graph, lookup(m_graph, rank, "pieces"))) {
+                const auto sizes = numbersOf(m_graph, lookup(m_graph, piece, "shape"));
+                const auto whole = affineOf(m_graph, lookup(m_graph, piece, "source"));
+                const auto part = affineOf(m_graph, lookup(m_graph, piece, "dest"));
+                if (!sizes || !whole || !part)
+                    return damaged("has a piece that does not say where it lies");
+                std::vector<SlicePiece> made;
+                if (!addRuns(inWhole(tp, *slice), *sizes, *whole, *part, made))
+                    return damaged("has a piece that cannot be followed");
+                for (const SlicePiece& next : made) {
+                    if (seen.insert({next.first, next.run}).second)
+                        pieces.push_back(next);
+                }
+            }
+        }
+        if (!covers(pieces, *elements))
+            return damaged("leaves elements out, or has some twice");
+        param.shape = std::move(*shape);
+        param.elements = *elements;
+        return {};
+    }
+
+    /// Whether all runs of a piece lie below `end`.
+    static bool reaches(uint64_t first, uint64_t stride, const SlicePiece& piece, uint64_t end)
+    {
+        const auto last = checkedMultiply(piece.count - 1, stride);
+        const auto begin = last ? checkedAdd(first, *last) : std::nullopt;
+        const auto reached = begin ? checkedAdd(*begin, piece.run) : std::nullopt;
+        return reached && *reached <= end;
+    }
+
+    /// Whether the pieces have every element once, inside their slices.
+    [[nodiscard]] bool covers(const std::vector<SlicePiece>& pieces, uint64_t elements) const
+    {
+        uint64_t total = 0;
+        for (const SlicePiece& piece : pieces) {
+            const auto runs = checkedMultiply(piece.run, piece.count);
+            const auto sum = runs ? checkedAdd(total, *runs) : std::nullopt;
+            if (!sum || (piece.count > 1 && piece.stride < piece.run)
+                || !reaches(piece.first, piece.stride, piece, elements)
+                || !reaches(piece.sliceFirst, piece.sliceStride, piece,
+                    m_of->params[index(piece.slice)].elements))
+                return false;
+            total = *sum;
+        }
+        if (total != elements)
+            return false;
+        uint64_t met = 0;
+        uint64_t expected = 0;
+        bool inOrder = true;
+        forEachSliceRun(pieces, 0, elements, [&](const SliceRun& run) {
+            inOrder = inOrder && run.element == expected;
+            expected = run.element + run.elements;
+            met += run.elements;
+            return inOrder;
+        });
+        return inOrder && met == elements;
+    }
+
+    /// One state entry stands for all slices of a group.
+    Status checkAlike(uint32_t group, const FlatUnit& guide) const
+    {
+        for (const FlatUnit& unit : m_of->units) {
+            if (unit.group != static_cast<int32_t>(group))
+                continue;
+            bool same = unit.step == guide.step && unit.states.size() == guide.states.size();
+            for (size_t i = 0; same && i < unit.states.size(); ++i)
+                same = unit.states[i].name == guide.states[i].name && unit.states[i].dtype == guide.states[i].dtype;
+            if (!same)
+                return fail(ErrorCode::Refused,
+                    "the slices of param group " + std::to_string(group) + " differ in step or states",
+                    m_of->tagFolder.string());
+        }
+        return {};
+    }
+
+    Status addUnits()
+    {
+        for (const ParamGroup& from : first().groups) {
+            if (from.units.empty())
+                continue;
+            SHARDSCOPE_CHECK(checkAlike(from.index, first().units[index(from.units.front())]));
+            ParamGroup group = from;
+            const FlatUnit& guide = first().units[index(from.units.front())];
+            FlatUnit unit;
+            unit.kind = UnitKind::Whole;
+            unit.group = static_cast<int32_t>(from.index);
+            unit.step = guide.step;
+            unit.stepForm = guide.stepForm;
+            unit.stepType = guide.stepType;
+            unit.stateNode = guide.stateNode;
+            std::vector<uint64_t> elements;
+            for (const UnitId id : from.units) {
+                for (const ParamId param : first().units[index(id)].params) {
+                    Parameter& of = m_out->params[index(param)];
+                    of.unit = UnitId{static_cast<uint32_t>(m_out->units.size())};
+                    of.indexInUnit = static_cast<uint32_t>(unit.params.size());
+                    unit.params.push_back(param);
+                    elements.push_back(of.elements);
+                }
+            }
+            for (const UnitState& state : guide.states) {
+                UnitState joined;
+                joined.name = state.name;
+                joined.dtype = state.dtype;
+                joined.perRank = {StoredRun{m_of->rank0Optim, StoredRun::kNoRecord, 0, 0}};
+                unit.states.push_back(std::move(joined));
+            }
+            SHARDSCOPE_TRY(unit.partition, FlatPartition::contiguous(elements, 1, 1));
+            group.units = {UnitId{static_cast<uint32_t>(m_out->units.size())}};
+            group.elements = unit.partition.payloadElements();
+            group.parameters = unit.params.size();
+            m_out->groups.push_back(std::move(group));
+            m_out->units.push_back(std::move(unit));
+        }
+        return {};
+    }
+
+    CheckpointPtr m_of;
+    const PickleGraph& m_graph;
+    std::map<std::string, NodeId, std::less<>> m_map; ///< name → what is recorded of its slices
+    JoinedSlices* m_joined = nullptr;
+    Checkpoint* m_out = nullptr;
+};
+
+} // namespace
+
+Result<CheckpointPtr> joinSlices(const CheckpointPtr& of)
+{
+    if (of->parts.empty() || of->parallel.pp > 1)
+        return fail(ErrorCode::Unsupported, "pipeline stages are not joined by this build", of->tagFolder.string());
+    SHARDSCOPE_TRY(CheckpointPtr joined, Join(of).run());
+    return joined;
+}
+
+} // namespace shardscope

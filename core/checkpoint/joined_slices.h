@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// Where a tensor slice's elements stand in the whole parameter: `count` runs of `run` elements, `stride` apart in
+/// the whole and `sliceStride` apart in the slice.
+struct SlicePiece {
+    ParamId slice = kNoParam; ///< parameter of JoinedSlices::of
+    uint64_t first = 0; ///< element of the whole
+    uint64_t stride = 0;
+    uint64_t sliceFirst = 0; ///< element of the slice
+    uint64_t sliceStride = 0;
+    uint64_t run = 0;
+    uint64_t count = 0;
+};
+
+/// What the parameters of a joined checkpoint consist of.
+struct JoinedSlices {
+    CheckpointPtr of; ///< the checkpoint whose parts are the slices
+    std::vector<std::vector<SlicePiece>> pieces; ///< by parameter of the joined one; empty: not joined
+};
+
+/// Visits elements [begin, end) of a joined parameter as runs of its slices, in order; stops when `visit` returns
+/// false. Elements that no slice has are left out.
+struct SliceRun {
+    ParamId slice = kNoParam;
+    uint64_t element = 0; ///< of the whole
+    uint64_t sliceElement = 0;
+    uint64_t elements = 0;
+};
+void forEachSliceRun(const std::vector<SlicePiece>& pieces, uint64_t begin, uint64_t end,
+    const std::function<bool(const SliceRun&)>& visit);
+
+/// The tensor slices of a checkpoint as one: parameters in their full shapes, stored whole, in pieces. How slices
+/// join is what the run recorded in `universal_checkpoint_info` (AutoTP, 0.18.9 and later). Unsupported, naming the
+/// parameter, where it recorded nothing that says so; Damaged where the record does not fit the shapes.
+Result<CheckpointPtr> joinSlices(const CheckpointPtr& of);
+
+} // namespace shardscope
