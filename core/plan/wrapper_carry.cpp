@@ -29,17 +29,32 @@ std::vector<FileId> filesBeside(const Checkpoint& source)
     return out;
 }
 
+/// Processes that saved the source; of a universal folder only their random states tell. 0 where nothing
+/// does.
+uint32_t processesOf(const Checkpoint& source)
+{
+    if (source.kind != CheckpointKind::Universal)
+        return source.parallel.dp * source.parallel.tp * source.parallel.pp;
+    uint32_t processes = 0;
+    for (const FileId id : filesBeside(source)) {
+        if (const auto rank = randomStatesRank(source.wrapper, baseName(source.file(id))))
+            processes = std::max(processes, *rank + 1);
+    }
+    return processes;
+}
+
 /// Random states by process. A run of one process and one of many leave different names; what another run
 /// left in the folder counts only where the source's own is not there.
 std::map<uint32_t, FileId> randomStates(const Checkpoint& source, const std::vector<FileId>& files)
 {
+    const uint32_t processes = processesOf(source);
     std::map<uint32_t, FileId> out;
     for (const FileId id : files) {
         const std::string name = baseName(source.file(id));
         const auto rank = randomStatesRank(source.wrapper, name);
         if (!rank)
             continue;
-        const bool own = name == randomStatesName(source.wrapper, *rank, source.parallel.dp);
+        const bool own = name == randomStatesName(source.wrapper, *rank, processes);
         if (const auto [at, fresh] = out.try_emplace(*rank, id); !fresh && own)
             at->second = id;
     }
@@ -89,7 +104,8 @@ void warnOfRandomStates(const Checkpoint& source, uint32_t ranks, std::vector<Fi
 
 void warnOfScheduler(const Checkpoint& source, uint32_t ranks, std::vector<Finding>& out)
 {
-    if (ranks == source.parallel.dp)
+    const uint32_t before = processesOf(source);
+    if (ranks == before || before == 0)
         return;
     const bool scheduler = std::any_of(source.files.begin(), source.files.end(),
         [](const auto& file) { return liesBesideTag(file.name) && baseName(file).starts_with("scheduler"); });
@@ -97,8 +113,8 @@ void warnOfScheduler(const Checkpoint& source, uint32_t ranks, std::vector<Findi
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "accelerate moves a scheduler on once per process in every step, unless split_batches is on: it "
             "stands where "
-                + std::to_string(source.parallel.dp) + " processes left it and goes on by "
-                + std::to_string(ranks) + " per step",
+                + std::to_string(before) + " processes left it and goes on by " + std::to_string(ranks)
+                + " per step",
             "../scheduler.bin");
 }
 

@@ -24,13 +24,15 @@ class Resume:
     wrapped: Wrapped
     after: int
     stage: int = 0  # of the new run; 0: the same
+    universal: bool = False  # through a universal folder
     frameworks = True  # needs requirements-wrappers.txt
 
     @property
     def name(self):
         stage = f" to zero{self.stage}" if self.stage else ""
         before = self.wrapped
-        return f"{self.framework} zero{before.stage}-{before.precision} {before.world}->{self.after}{stage}"
+        way = " through universal" if self.universal else ""
+        return f"{self.framework} zero{before.stage}-{before.precision} {before.world}->{self.after}{stage}{way}"
 
     def run(self, context):
         wrappers.import_frameworks()
@@ -41,7 +43,7 @@ class Resume:
         self._check_files(checkpoint, target, plan)
         if not context.tool.call("verify", target, "--against", checkpoint)["ok"]:
             raise checks.Failure("verify does not accept what reshard wrote")
-        engine = Wrapped(self.stage or self.wrapped.stage, self.wrapped.precision, self.after)
+        engine = Wrapped(self.stage or self.wrapped.stage, self.wrapped.precision, self.after, self.universal)
         resumed = self._run(context, engine, context.target(f"{self.name} resumed"), str(target))
         tensors = checks.same_state(before.state, resumed.state)
         if resumed.facts != before.facts:
@@ -72,6 +74,8 @@ class Resume:
             if told["tag"] != f"global_step{wrappers.STEPS}" or f"checkpoint-{SAVED_AT}" not in told["tags"]:
                 raise checks.Failure(f"the output folder is taken for {told['tag']} of {told['tags']}")
             options += ["--tag", f"checkpoint-{SAVED_AT}"]
+        if self.universal:
+            return context.tool.convert(folder, target, *options)
         return context.tool.reshard(folder, target, self.after, *options)
 
     def _kept(self):
@@ -79,12 +83,17 @@ class Resume:
 
     def _check_files(self, checkpoint, target, plan):
         """Every plain file is there unchanged, random states of the processes that both runs have."""
-        framework, old, new = self.framework, self.wrapped.world, self.after
+        framework, old = self.framework, self.wrapped.world
+        new = old if self.universal else self.after  # a universal folder has all that there are
         random_states = {_random_name(framework, rank, old) for rank in range(old)}
         expected = {path.name: path for path in checkpoint.iterdir() if path.is_file()}
         expected = {name: path for name, path in expected.items() if name not in random_states}
         expected.update((_random_name(framework, rank, new), checkpoint / _random_name(framework, rank, old))
-                        for rank in self._kept())
+                        for rank in range(min(old, new)))
+        if self.universal:
+            expected = {name: path for name, path in expected.items() if not name.endswith(".py")}
+            expected["latest_universal"] = target / "latest_universal"
+            expected.pop("latest")
         found = {path.name for path in target.iterdir() if path.is_file()}
         if found != expected.keys():
             raise checks.Failure(f"files beside the tag differ: {sorted(found ^ expected.keys())}")
@@ -111,6 +120,7 @@ def short_run():
 
 def full_run():
     trainer = [Resume("transformers", Wrapped(stage, "bf16", 2), after) for stage in (2, 3) for after in (1, 3)]
-    trainer += [Resume("transformers", Wrapped(1, "fp32", 1), 2), Resume("transformers", Wrapped(2, "bf16", 2), 3, 3)]
+    trainer += [Resume("transformers", Wrapped(1, "fp32", 1), 2), Resume("transformers", Wrapped(2, "bf16", 2), 3, 3),
+                Resume("transformers", Wrapped(2, "bf16", 2), 3, universal=True)]
     accelerate = [Resume("accelerate", Wrapped(2, "bf16", 2), 3), Resume("accelerate", Wrapped(3, "fp32", 3), 1)]
     return trainer + accelerate

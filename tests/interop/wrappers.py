@@ -32,6 +32,7 @@ class Wrapped:
     stage: int
     precision: str
     world: int
+    universal: bool = False  # loads universal checkpoints
 
     def config(self):
         zero = {"stage": self.stage, "reduce_bucket_size": 100000}
@@ -45,6 +46,8 @@ class Wrapped:
                   "zero_force_ds_cpu_optimizer": False, "zero_optimization": zero, "steps_per_print": 1000000}
         if self.precision == "bf16":
             config["bf16"] = {"enabled": True}
+        if self.universal:
+            config["checkpoint"] = {"load_universal": True}
         return config
 
 

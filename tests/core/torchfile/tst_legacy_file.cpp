@@ -188,8 +188,14 @@ TEST_CASE("what a legacy file can hold and no reader should guess is refused by 
     std::string other = whole;
     other[list] = '1';
     refused(other, ErrorCode::Damaged, "list of storages");
-    const std::string entry = whole.substr(list - 5, 5 + 14);
-    refused(with(whole, "]q", "](" + entry + "e]q"), ErrorCode::Damaged, "list");
+    // … or one twice.
+    refused(with(whole,
+                "q\x01"
+                "a.",
+                "q\x01"
+                "ah\x01"
+                "a."),
+        ErrorCode::Damaged, "list of storages");
 }
 
 TEST_CASE("counts that do not fit, and bytes that follow, are told")
