@@ -71,7 +71,7 @@ struct SwapSubject {
 };
 
 /// A folder's files by state and id.
-using SwapIndex = std::map<std::pair<std::string_view, std::string_view>, FileId>;
+using SwapIndex = std::map<std::pair<std::string, std::string>, FileId>;
 SwapIndex indexSwapFolder(const Reading& reading, const SwapFolder& folder);
 
 /// Gives every subject without an id the one that sizes, counts and order speak for; a finding where they do

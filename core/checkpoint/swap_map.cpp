@@ -107,6 +107,8 @@ private:
                 subject.state = lookup(graph, states, static_cast<int64_t>(*unit.subgroup));
                 subject.empty = isEmptyTensor(graph, subject.master);
                 subject.id = idOf(graph, subject.master);
+                if (swapIdNumbers(subject.id).empty())
+                    subject.id.clear(); // DeepSpeed gives no such id
                 if (!subject.id.empty())
                     subject.marked = areMarked(graph, subject.state);
                 m_subjects.push_back(std::move(subject));
@@ -291,9 +293,9 @@ private:
         const std::string& what) const
     {
         m_reading.add(code::kSwapMissing, Severity::Error,
-            what + ": state `" + state + "` of sub-group " + std::to_string(subject.subgroup) + " on rank "
-                + std::to_string(subject.rank),
-            placeOf(subject, state), {file});
+            what + ": state `" + toValidUtf8(state) + "` of sub-group " + std::to_string(subject.subgroup)
+                + " on rank " + std::to_string(subject.rank),
+            placeOf(subject, toValidUtf8(state)), {toValidUtf8(file)});
     }
 
     /// Files of the chosen folders that nothing was mapped to, of ranks whose optimizer file was read.
@@ -372,7 +374,7 @@ SwapIndex indexSwapFolder(const Reading& reading, const SwapFolder& folder)
         const std::string& name = reading.out.file(id).name;
         const auto parsed = parseSwapFileName(std::string_view(name).substr(folder.name.size() + 1));
         if (parsed && !parsed->gradient)
-            out.emplace(std::pair(parsed->state, parsed->id), id);
+            out.emplace(std::pair(std::string(parsed->state), std::string(parsed->id)), id);
     }
     return out;
 }

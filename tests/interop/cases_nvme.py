@@ -202,7 +202,8 @@ class StockLosesMoments:
             raise checks.Failure("stock DeepSpeed restores the moments of NVMe offload now")
         # Nor does it read an ordinary checkpoint where it offloads to NVMe, which reshard warns of.
         target = context.target(f"{self.name} completed")
-        warnings = [finding["message"] for finding in context.tool.reshard(source.folder, target, self.world)["warnings"]]
+        plan = context.tool.reshard(source.folder, target, self.world)["plan"]
+        warnings = [finding["message"] for finding in plan["warnings"]]
         if not any("must not offload its optimizer to NVMe" in message for message in warnings):
             raise checks.Failure(f"reshard warns of {warnings}")
         must_fail("offloaded_tensors", ranks.run_ranks, self.world, nvme.load, self.offload, str(target),
