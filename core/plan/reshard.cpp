@@ -110,8 +110,8 @@ public:
         }
         const Checkpoint& source = *m_context->source;
         const bool readable = source.isReadable(source.rank0Optim);
-        return fingerprintOf(m_context->source, ofSource,
-            readable ? targetScalerTexts(source, targetKind()) : ScalerTexts())
+        return fingerprintOf(
+            m_context->source, ofSource, readable ? targetScalerTexts(source, targetKind()) : ScalerTexts())
             .text();
     }
 

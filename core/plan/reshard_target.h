@@ -18,9 +18,9 @@ struct ReshardTarget {
     std::vector<std::vector<uint32_t>> subGroupsOfGroup;
 };
 
-/// Lays the source's parameters out for a target of that kind (a ZeRO kind, Universal or one without ZeRO) on `ranks`. ZeRO-3
-/// splits every param group anew for `subGroupSize`. Refused when parts of a param group that must share a
-/// unit disagree about their states or step.
+/// Lays the source's parameters out for a target of that kind (a ZeRO kind, Universal or one without ZeRO) on
+/// `ranks`. ZeRO-3 splits every param group anew for `subGroupSize`. Refused when parts of a param group that
+/// must share a unit disagree about their states or step.
 Result<ReshardTarget> layOutTarget(
     const Checkpoint& source, CheckpointKind kind, uint32_t ranks, uint64_t subGroupSize);
 

@@ -38,7 +38,8 @@ void addPlannedFiles(Checkpoint& target, const ReshardPlan& plan)
         target.files.push_back(std::move(file));
     }
     // Of a universal folder's many files the first stands for all; without ZeRO there is one.
-    if ((plan.targetKind() == CheckpointKind::Universal || isStage0(plan.targetKind())) && !target.files.empty())
+    if ((plan.targetKind() == CheckpointKind::Universal || isStage0(plan.targetKind()))
+        && !target.files.empty())
         target.optimFiles.assign(1, FileId{0});
 }
 
