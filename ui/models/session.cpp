@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/session.h"
 
+#include "core/checkpoint/stage0.h"
 #include "ui/models/text.h"
 
 namespace shardscope::ui {
@@ -28,7 +29,8 @@ SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, con
 {
     SelectedThing result;
     result.state = thing.state;
-    if (thing.rank && *thing.rank < to.parallel.dp)
+    const uint32_t rows = isStage0(to.kind) ? 1 : to.parallel.dp; // without ZeRO all ranks hold the same
+    if (thing.rank && *thing.rank < rows)
         result.rank = thing.rank;
     if (thing.param != kNoParam && index(thing.param) < from.params.size())
         result.param = to.findParam(from.params[index(thing.param)].name).value_or(kNoParam);
