@@ -107,6 +107,11 @@ private:
             ? m_optimizer
             : lookup(m_graph, m_optimizer, "optimizer_state_dict");
         m_state = lookup(m_graph, torchState, "state");
+        const auto states = mappingItems(m_graph, m_state);
+        for (size_t i = 0; i + 1 < states.size(); i += 2) {
+            if (const auto number = asInteger(m_graph, states[i]))
+                m_stateOf[*number] = states[i + 1];
+        }
         const auto entries = readParamGroups(m_graph, torchState);
         const auto masters = sequenceItems(
             m_graph, lookup(m_graph, m_optimizer, isFlat() ? "fp32_groups_flat" : "fp32_groups"));
@@ -144,7 +149,8 @@ private:
         group.shapes.resize(count);
         group.masterBytes.resize(count);
         for (size_t i = 0; i < count; ++i) {
-            group.states.push_back(lookup(m_graph, m_state, group.entry.stateKeys[i]));
+            const auto state = m_stateOf.find(group.entry.stateKeys[i]);
+            group.states.push_back(state == m_stateOf.end() ? kNoNode : state->second);
             if (masters == kNoNode) {
                 group.shapes[i] = shapeOfStates(group.states.back());
                 continue;
@@ -412,6 +418,7 @@ private:
     const PickleGraph& m_graph;
     NodeId m_optimizer;
     NodeId m_state = kNoNode;
+    std::unordered_map<int64_t, NodeId> m_stateOf; ///< by number: one entry per parameter of the model
     std::vector<ModuleTensor> m_tensors;
     CopyEvidence m_evidence;
     std::vector<Stage0Group> m_groups;
