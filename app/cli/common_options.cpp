@@ -91,14 +91,17 @@ std::vector<Option> reshardOptions()
             {.name = "--stage",
                 .kind = ValueKind::Count,
                 .valueName = "S",
-                .help = "The ZeRO stage of the result: 0 (no ZeRO), 1, 2 or 3. Without it the stage of the source, or "
-                    "the one that a universal source was made from."},
+                .help = "The ZeRO stage of the result: 0 (no ZeRO), 1, 2 or 3. Without it the stage of the "
+                        "source, or "
+                        "the one that a universal source was made from."},
             {.name = "--stage0-form",
                 .kind = ValueKind::Choice,
                 .valueName = "FORM",
-                .help = "Stage 0: how the result keeps its optimizer: torch (a run in fp32), fp16 (16 bits with "
-                        "FusedAdam) or fp16-unfused (16 bits with any other optimizer). Without it as precision and "
-                        "options of the source tell.",
+                .help
+                = "Stage 0: how the result keeps its optimizer: torch (a run in fp32), fp16 (16 bits with "
+                  "FusedAdam) or fp16-unfused (16 bits with any other optimizer). Without it as precision "
+                  "and "
+                  "options of the source tell.",
                 .choices = {"torch", "fp16", "fp16-unfused"}},
             {.name = "--tp",
                 .kind = ValueKind::Count,

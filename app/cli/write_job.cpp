@@ -3,9 +3,9 @@
 
 #include "app/cli/exit.h"
 #include "app/cli/suggest.h"
-#include "core/checkpoint/stage0.h"
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
+#include "core/checkpoint/stage0.h"
 #include "core/engine/execute.h"
 #include "core/engine/preflight.h"
 #include "core/report/plan_report.h"

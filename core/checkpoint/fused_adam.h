@@ -16,7 +16,8 @@ inline bool isFusedAdam(const PickleGraph& graph, NodeId options)
     const auto has = [&](std::string_view key) { return lookup(graph, options, key) != kNoNode; };
     constexpr std::array kKeys{"lr", "bias_correction", "betas", "eps", "weight_decay"};
     constexpr std::array kOfOthers{"amsgrad", "max_coeff", "max_grad_norm"}; // DeepSpeedCPUAdam, FusedLamb
-    return std::all_of(kKeys.begin(), kKeys.end(), has) && std::none_of(kOfOthers.begin(), kOfOthers.end(), has);
+    return std::all_of(kKeys.begin(), kKeys.end(), has)
+        && std::none_of(kOfOthers.begin(), kOfOthers.end(), has);
 }
 
 } // namespace shardscope

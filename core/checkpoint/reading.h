@@ -193,7 +193,8 @@ std::optional<int> zeroStageOf(const PickleGraph& graph, NodeId wrapper);
 /// The readers. They fill params, units, groups; a problem becomes a finding or refuse()/noModel().
 Status readZero12(Reading& reading);
 Status readZero3(Reading& reading);
-/// A checkpoint without ZeRO: one model file. Names of the optimizer's parameters are inferred, or it refuses.
+/// A checkpoint without ZeRO: one model file. Names of the optimizer's parameters are inferred, or it
+/// refuses.
 Status readStage0(Reading& reading);
 /// A folder that ds_to_universal made; finds its files too.
 Status readUniversal(Reading& reading);

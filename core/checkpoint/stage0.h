@@ -15,7 +15,8 @@ constexpr bool isStage0(CheckpointKind kind)
 /// By name: "torch", "fp16" or "fp16-unfused".
 inline std::optional<CheckpointKind> stage0FormOf(std::string_view name)
 {
-    for (const CheckpointKind kind : {CheckpointKind::Torch, CheckpointKind::Fp16, CheckpointKind::Fp16Unfused}) {
+    for (const CheckpointKind kind :
+        {CheckpointKind::Torch, CheckpointKind::Fp16, CheckpointKind::Fp16Unfused}) {
         if (name == kindName(kind))
             return kind;
     }

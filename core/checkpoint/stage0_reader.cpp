@@ -74,7 +74,8 @@ private:
 
     void damaged(std::string what) const
     {
-        m_reading.noModel({ErrorCode::Damaged, std::move(what), m_out.file(m_out.rank0Model).path.string(), {}});
+        m_reading.noModel(
+            {ErrorCode::Damaged, std::move(what), m_out.file(m_out.rank0Model).path.string(), {}});
     }
 
     /// Weights are all there is. DeepSpeed 0.17.6 to 0.18.4 takes bf16 for ZeRO when it saves
@@ -93,17 +94,24 @@ private:
         const bool lost = m_out.precision == "bf16"
             && (m_out.deepspeedVersion.starts_with("0.17.") || m_out.deepspeedVersion.starts_with("0.18."));
         m_reading.add(code::kStateMissing, lost ? Severity::Error : Severity::Warning,
-            lost ? "the file holds no optimizer state: DeepSpeed 0.17.6 to 0.18.4 does not save it in bf16 at "
-                   "stage 0, and nothing brings masters and moments back"
-                 : "the file holds no optimizer state, only weights",
+            lost
+                ? "the file holds no optimizer state: DeepSpeed 0.17.6 to 0.18.4 does not save it in bf16 at "
+                  "stage 0, and nothing brings masters and moments back"
+                : "the file holds no optimizer state, only weights",
             m_out.file(m_out.rank0Model).name);
     }
 
     void readGroups()
     {
-        const NodeId torchState
-            = m_out.kind == CheckpointKind::Torch ? m_optimizer : lookup(m_graph, m_optimizer, "optimizer_state_dict");
+        const NodeId torchState = m_out.kind == CheckpointKind::Torch
+            ? m_optimizer
+            : lookup(m_graph, m_optimizer, "optimizer_state_dict");
         m_state = lookup(m_graph, torchState, "state");
+        const auto states = mappingItems(m_graph, m_state);
+        for (size_t i = 0; i + 1 < states.size(); i += 2) {
+            if (const auto number = asInteger(m_graph, states[i]))
+                m_stateOf[*number] = states[i + 1];
+        }
         const auto entries = readParamGroups(m_graph, torchState);
         const auto masters = sequenceItems(
             m_graph, lookup(m_graph, m_optimizer, isFlat() ? "fp32_groups_flat" : "fp32_groups"));
@@ -141,7 +149,8 @@ private:
         group.shapes.resize(count);
         group.masterBytes.resize(count);
         for (size_t i = 0; i < count; ++i) {
-            group.states.push_back(lookup(m_graph, m_state, group.entry.stateKeys[i]));
+            const auto state = m_stateOf.find(group.entry.stateKeys[i]);
+            group.states.push_back(state == m_stateOf.end() ? kNoNode : state->second);
             if (masters == kNoNode) {
                 group.shapes[i] = shapeOfStates(group.states.back());
                 continue;
@@ -192,7 +201,8 @@ private:
         for (const Stage0Group& group : m_groups) {
             auto& list = members.emplace_back();
             uint64_t elements = 0;
-            for (const NodeId item : sequenceItems(m_graph, lookup(m_graph, group.entry.options, "param_names"))) {
+            for (const NodeId item :
+                sequenceItems(m_graph, lookup(m_graph, group.entry.options, "param_names"))) {
                 const auto name = asString(m_graph, item);
                 const auto known = name ? byName.find(*name) : byName.end();
                 if (known == byName.end() || used[known->second])
@@ -203,7 +213,8 @@ private:
                 elements += m_tensors[known->second].elements;
                 list.push_back(known->second);
             }
-            const bool fits = isFlat() ? elements == group.flatRun.elements : list.size() == group.shapes.size();
+            const bool fits
+                = isFlat() ? elements == group.flatRun.elements : list.size() == group.shapes.size();
             if (list.empty() || !fits || !haveShapes(group, list))
                 return false;
         }
@@ -250,13 +261,15 @@ private:
                     m_out.file(m_out.rank0Model).name);
         }
         if (split.outcome == GroupSplit::Outcome::None)
-            return damaged("no choice of the module's tensors, in their order, makes up the optimizer's param "
-                           "groups");
+            return damaged(
+                "no choice of the module's tensors, in their order, makes up the optimizer's param "
+                "groups");
         if (split.outcome != GroupSplit::Outcome::One)
-            return m_reading.refuse(
-                "nothing in it tells which of its parameters belong to which param group: the file records no names "
-                "of the optimizer's parameters, and by shapes"
-                + std::string(m_out.kind == CheckpointKind::Torch ? "" : " and values") + " several choices fit");
+            return m_reading.refuse("nothing in it tells which of its parameters belong to which param "
+                                    "group: the file records no names "
+                                    "of the optimizer's parameters, and by shapes"
+                + std::string(m_out.kind == CheckpointKind::Torch ? "" : " and values")
+                + " several choices fit");
         m_members.resize(m_groups.size());
         for (uint32_t i = 0; i < candidates.size(); ++i) {
             if (split.groupOf[i] >= 0)
@@ -264,7 +277,8 @@ private:
         }
         m_out.evidence.emplace_back(m_out.kind == CheckpointKind::Torch
                 ? "names of the optimizer's parameters follow from the shapes of its states"
-                : "names of the optimizer's parameters follow from its masters, which are the weights before rounding");
+                : "names of the optimizer's parameters follow from its masters, which are the weights before "
+                  "rounding");
     }
 
     /// Groups that stand in another order than the module: what comes next shows in the masters alone. Where
@@ -279,7 +293,8 @@ private:
             const uint64_t end = isFlat() ? m_groups[g].flatRun.elements : m_groups[g].shapes.size();
             size_t next = 0; // candidates are met in the module's order, again and again
             for (uint64_t at = 0; at < end;) {
-                const auto weight = [&](uint32_t tensor) { return isFlat() ? m_tensors[tensor].elements : 1; };
+                const auto weight
+                    = [&](uint32_t tensor) { return isFlat() ? m_tensors[tensor].elements : 1; };
                 size_t found = candidates.size();
                 for (size_t i = 0; i < candidates.size(); ++i) {
                     if (++tries > kMostTries)
@@ -308,7 +323,8 @@ private:
             "names of the optimizer's parameters follow from its masters, whose order is not the module's");
         if (!unsureName.empty())
             m_reading.add(code::kParamOrder, Severity::Warning,
-                "the values of some parameters do not tell their places in the optimizer's param groups; they are "
+                "the values of some parameters do not tell their places in the optimizer's param groups; "
+                "they are "
                 "taken in the order of the module",
                 percentEncode(unsureName) + "#fp32", {"its first values are those of another one"});
         return true;
@@ -388,8 +404,8 @@ private:
                 if (tensor.dtype != sources.masterType)
                     return m_reading.refuse("parameters of one param group have different dtypes");
             } else {
-                const auto extent = m_reading.content(m_out.rank0Model)
-                                        ->extentOf(*asTensor(m_graph, group.masters[i]));
+                const auto extent
+                    = m_reading.content(m_out.rank0Model)->extentOf(*asTensor(m_graph, group.masters[i]));
                 run = {m_out.rank0Model, extent->record, extent->byteOffset, tensor.elements};
             }
             sources.masters.push_back(run);
@@ -402,6 +418,7 @@ private:
     const PickleGraph& m_graph;
     NodeId m_optimizer;
     NodeId m_state = kNoNode;
+    std::unordered_map<int64_t, NodeId> m_stateOf; ///< by number: one entry per parameter of the model
     std::vector<ModuleTensor> m_tensors;
     CopyEvidence m_evidence;
     std::vector<Stage0Group> m_groups;

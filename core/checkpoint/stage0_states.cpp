@@ -106,8 +106,9 @@ private:
                 m_reading.add(code, Severity::Error, what, percentEncode(param(at).name) + "#" + name,
                     std::move(evidence));
             };
-            const auto tensor = node == kNoNode ? Result<TensorView>(fail(ErrorCode::NotFound, "it is missing"))
-                                                : asTensor(m_graph, node);
+            const auto tensor = node == kNoNode
+                ? Result<TensorView>(fail(ErrorCode::NotFound, "it is missing"))
+                : asTensor(m_graph, node);
             const auto extent = tensor ? m_file.extentOf(*tensor) : forward(tensor.error());
             if (!tensor || !extent) {
                 complain(node == kNoNode ? code::kStateMissing : code::kTensorInvalid,
@@ -134,7 +135,8 @@ private:
     /// Factored and quantised states have tensors of other shapes, whose elements belong to no single one.
     void requireNoTensor(std::string_view name, NodeId value) const
     {
-        const auto tensor = looksLikeTensor(m_graph, value) ? std::optional(asTensor(m_graph, value)) : std::nullopt;
+        const auto tensor
+            = looksLikeTensor(m_graph, value) ? std::optional(asTensor(m_graph, value)) : std::nullopt;
         if (tensor && (!*tensor || (*tensor)->elements() != 1))
             m_reading.refuse("optimizer state `" + std::string(name)
                 + "` has not the shape of its parameter (8-bit and factored states have not)");
@@ -154,8 +156,9 @@ private:
                 setStepForm(m_graph, value, m_unit);
             } else if (*m_unit.step != *step) {
                 m_reading.add(code::kStepMismatch, Severity::Warning,
-                    "the parameters of " + group + " are at different steps, because some had no gradient in some "
-                    "steps",
+                    "the parameters of " + group
+                        + " are at different steps, because some had no gradient in some "
+                          "steps",
                     percentEncode(param(at).name) + "#fp32",
                     {"here: " + std::to_string(*step), "first: " + std::to_string(*m_unit.step)});
                 return;

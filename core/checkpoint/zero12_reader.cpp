@@ -58,7 +58,8 @@ private:
         return lookup(graph, graph.root(), "optimizer_state_dict");
     }
 
-    /// A list of one mapping per group in place of torch's dict (stage_1_and_2.py, _get_base_optimizer_state).
+    /// A list of one mapping per group in place of torch's dict (stage_1_and_2.py,
+    /// _get_base_optimizer_state).
     [[nodiscard]] bool isElastic(FileId file) const
     {
         const PickleGraph& graph = m_reading.content(file)->pickle();
@@ -87,8 +88,8 @@ private:
         m_groups = m_elastic ? std::vector<GroupEntry>(sequenceItems(graph, m_base).size())
                              : readParamGroups(graph, m_base);
         if (m_elastic)
-            m_out.evidence.emplace_back(
-                "`base_optimizer_state` is a list (elastic_checkpoint): it holds no options of the param groups");
+            m_out.evidence.emplace_back("`base_optimizer_state` is a list (elastic_checkpoint): it holds no "
+                                        "options of the param groups");
         if (masters.size() != shapes.size() || m_groups.size() != shapes.size()) {
             m_reading.noModel({ErrorCode::Damaged,
                 "model file and optimizer files disagree about the number of param groups",

@@ -88,8 +88,8 @@ Result<OutputFile> composeStage0Model(
 {
     ModelFile file(context);
     const bool masters = context->target.kind == CheckpointKind::Torch;
-    SHARDSCOPE_TRY(const NodeId module,
-        file.parts().module({.trainable = true, .frozen = true, .masters = masters}));
+    SHARDSCOPE_TRY(
+        const NodeId module, file.parts().module({.trainable = true, .frozen = true, .masters = masters}));
     file.set("module", module);
     file.set("optimizer", stage0Optimizer(file.composer(), context));
     file.set("dp_world_size", file.composer().builder().integer(context->target.ranks));

@@ -88,6 +88,9 @@ private:
     NodeId zeroStage()
     {
         const NodeId number = m_builder.integer(m_context->stage());
+        if (isStage0(m_source.kind)) // a source that has none: as releases since 0.7.0 write it
+            return m_builder.reduce(m_builder.global("deepspeed.runtime.zero.config", "ZeroStageEnum"),
+                m_builder.tuple(std::array{number}));
         const NodeId old = lookup(m_graph, m_source.optimWrapper, "zero_stage");
         if (old == kNoNode || m_graph.kind(old) != NodeKind::Reduce
             || !isGlobal(m_graph, m_graph.callable(old), "deepspeed.runtime.zero.config", "ZeroStageEnum"))

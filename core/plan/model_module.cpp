@@ -107,8 +107,9 @@ Result<NodeId> ModelParts::module(ModuleContent content)
                                                 : role == ParamRole::Frozen && !content.frozen) {
             value = placeholder((*tensor)->dtype);
         } else if (param) {
-            SHARDSCOPE_TRY(value, wholeWeight(*param, items[i + 1], (*tensor)->dtype,
-                role == ParamRole::Trainable && content.masters));
+            SHARDSCOPE_TRY(value,
+                wholeWeight(
+                    *param, items[i + 1], (*tensor)->dtype, role == ParamRole::Trainable && content.masters));
         } else if (content.trainable && (*tensor)->elements() == 0) {
             return fail(ErrorCode::Refused,
                 "the module lists `" + toValidUtf8(*name)

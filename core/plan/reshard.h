@@ -17,8 +17,10 @@ enum class TargetForm { Native, Universal };
 struct ReshardOptions {
     uint32_t worldSize = 0; ///< target ranks, 1 to 1,024 and beyond; required for native targets
     TargetForm form = TargetForm::Native;
-    std::optional<int> stage = {}; ///< ZeRO stage of a native target, 0 to 3; default the source's (universal: that it was made from)
-    /// Stage 0: Torch, Fp16 or Fp16Unfused, which depends on the new run's optimizer; default as the source tells.
+    std::optional<int> stage = {}; ///< ZeRO stage of a native target, 0 to 3; default the source's
+                                   ///< (universal: that it was made from)
+    /// Stage 0: Torch, Fp16 or Fp16Unfused, which depends on the new run's optimizer; default as the source
+    /// tells.
     std::optional<CheckpointKind> stage0Form = {};
     std::optional<uint32_t> tp = {}; ///< tensor slices of a native target: the source's, or 1 to join them
     std::optional<uint64_t> subGroupSize

@@ -96,8 +96,8 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
     if (stage == 0) {
         SHARDSCOPE_TRY(kind, stage0KindOf(source, options));
     } else if (options.stage0Form) {
-        return fail(ErrorCode::Usage, "a form of stage 0 is named, and the target has stage "
-                + std::to_string(stage));
+        return fail(ErrorCode::Usage,
+            "a form of stage 0 is named, and the target has stage " + std::to_string(stage));
     }
     if (kind != CheckpointKind::Zero3 && options.subGroupSize)
         return fail(ErrorCode::Usage,
@@ -185,9 +185,9 @@ Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
     };
     for (const ParamGroup& group : source.groups) {
         if (group.options == kNoNode)
-            return refuse(
-                "the options of param group " + std::to_string(group.index)
-                    + " (learning rate and the like) are not in the source, and a run that loads the result takes "
+            return refuse("the options of param group " + std::to_string(group.index)
+                    + " (learning rate and the like) are not in the source, and a run that loads the result "
+                      "takes "
                       "them from it",
                 isElastic(source) ? "elastic_checkpoint saves none: save once with it off" : "");
     }

@@ -138,8 +138,9 @@ Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget
     FlatUnit unit = targetUnit(from, whole ? UnitKind::Whole : UnitKind::Group, std::move(params),
         !unpartitioned && out.kind != CheckpointKind::Bf16);
     SHARDSCOPE_TRY(unit.partition,
-        unpartitioned ? FlatPartition::contiguous(elements, 1, 1)
-              : FlatPartition::contiguous(elements, out.ranks, 2, from.partition.parameterAlignment()));
+        unpartitioned
+            ? FlatPartition::contiguous(elements, 1, 1)
+            : FlatPartition::contiguous(elements, out.ranks, 2, from.partition.parameterAlignment()));
     out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
     return {};
 }

@@ -53,8 +53,8 @@ void forEachConfigured(const Checkpoint& source, Number number, Flag flag, Half 
 
 NodeId newScaler(PickleBuilder& builder, std::string_view className, NodeId attributes)
 {
-    const NodeId scaler = builder.newObj(
-        builder.global("deepspeed.runtime.fp16.loss_scaler", className), builder.tuple({}));
+    const NodeId scaler
+        = builder.newObj(builder.global("deepspeed.runtime.fp16.loss_scaler", className), builder.tuple({}));
     builder.setState(scaler, attributes);
     return scaler;
 }
@@ -136,7 +136,8 @@ ScalerTexts targetScalerTexts(const Checkpoint& source, CheckpointKind target)
             texts.emplace_back(key, text([&](PickleBuilder& builder) { return builder.boolean(value); }));
         },
         [&](std::string_view key) {
-            texts.emplace_back(key, text([](PickleBuilder& builder) { return builder.global("torch", "float16"); }));
+            texts.emplace_back(
+                key, text([](PickleBuilder& builder) { return builder.global("torch", "float16"); }));
         });
     return texts;
 }

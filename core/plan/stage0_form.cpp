@@ -54,9 +54,8 @@ void add(std::vector<Finding>& out, std::string_view code, Severity severity, st
 /// A parameter that the wrappers leave out and a bare torch optimizer lists.
 const Parameter* emptyParameter(const Checkpoint& source)
 {
-    const auto found = std::find_if(source.params.begin(), source.params.end(), [](const Parameter& param) {
-        return param.elements == 0 && param.role == ParamRole::Frozen;
-    });
+    const auto found = std::find_if(source.params.begin(), source.params.end(),
+        [](const Parameter& param) { return param.elements == 0 && param.role == ParamRole::Frozen; });
     return found == source.params.end() ? nullptr : &*found;
 }
 
@@ -130,7 +129,8 @@ Status requireTellableGroups(const Checkpoint& source)
     if (same)
         return {};
     return fail(ErrorCode::Refused,
-        "in fp32 a run without ZeRO keeps no names of the optimizer's parameters, and their shapes in the order of the "
+        "in fp32 a run without ZeRO keeps no names of the optimizer's parameters, and their shapes in the "
+        "order of the "
         "module do not tell the param groups of this one: what would be written could not be read again",
         source.tagFolder.string(), "write stage 1, which every number of ranks loads");
 }
@@ -168,10 +168,12 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
 {
     if (target == CheckpointKind::Fp16)
         add(out, code::kStockLoaderTrap, Severity::Info,
-            "the result has the form `fp16` (FP16_Optimizer), which stock DeepSpeed loads with FusedAdam alone");
+            "the result has the form `fp16` (FP16_Optimizer), which stock DeepSpeed loads with FusedAdam "
+            "alone");
     if (target == CheckpointKind::Fp16Unfused)
         add(out, code::kStockLoaderTrap, Severity::Info,
-            "the result has the form `fp16-unfused` (FP16_UnfusedOptimizer), which stock DeepSpeed loads with every "
+            "the result has the form `fp16-unfused` (FP16_UnfusedOptimizer), which stock DeepSpeed loads "
+            "with every "
             "optimizer but FusedAdam");
     if (target == CheckpointKind::Torch)
         add(out, code::kStockLoaderTrap, Severity::Info,
@@ -183,23 +185,29 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
     };
     if (isStage0(target) && !isStage0(source.kind) && dynamic())
         add(out, code::kStockLoaderTrap, Severity::Info,
-            "without ZeRO the loss scaler has no hysteresis: scale, iteration and last overflow go along, and the "
+            "without ZeRO the loss scaler has no hysteresis: scale, iteration and last overflow go along, "
+            "and the "
             "least scale is that of the new run's configuration");
     if (isStage0(target) != isStage0(source.kind) && source.precision == "fp16"
         && target != CheckpointKind::Universal)
         add(out, code::kStockLoaderTrap, Severity::Warning,
-            "stock DeepSpeed 0.19.8 in fp16 without ZeRO divides gradients by the loss scale and does not multiply the "
-            "loss by it, so that its moments are smaller by that scale than with ZeRO; they are carried as they are");
+            "stock DeepSpeed 0.19.8 in fp16 without ZeRO divides gradients by the loss scale and does not "
+            "multiply the "
+            "loss by it, so that its moments are smaller by that scale than with ZeRO; they are carried as "
+            "they are");
     if (!isStage0(target) && isStage0(source.kind) && !tellsScaling(source))
         add(out, code::kStockLoaderTrap, Severity::Warning,
-            "the source does not record its fp16 configuration: the loss scaler gets DeepSpeed's presets for least "
+            "the source does not record its fp16 configuration: the loss scaler gets DeepSpeed's presets for "
+            "least "
             "scale and hysteresis");
     const bool needsClip = target == CheckpointKind::Fp16 && source.kind != target
         && (source.optimWrapper == kNoNode
-            || lookup(source.file(source.rank0Optim).content->pickle(), source.optimWrapper, "clip_grad") == kNoNode);
+            || lookup(source.file(source.rank0Optim).content->pickle(), source.optimWrapper, "clip_grad")
+                == kNoNode);
     if (needsClip && configNode(source, {"zero_optimization"}) == kNoNode)
         add(out, code::kStockLoaderTrap, Severity::Warning,
-            "the source does not record gradient clipping, and stock takes it from the result: it is written as off");
+            "the source does not record gradient clipping, and stock takes it from the result: it is written "
+            "as off");
 }
 
 } // namespace shardscope

@@ -126,10 +126,7 @@ private:
         m_builder.setItem(mapping, m_builder.string(key), value);
     }
 
-    [[nodiscard]] uint32_t unitCount() const
-    {
-        return static_cast<uint32_t>(m_context->target.units.size());
-    }
+    [[nodiscard]] uint32_t unitCount() const { return static_cast<uint32_t>(m_context->target.units.size()); }
     [[nodiscard]] const FlatUnit& unit(uint32_t u) const { return *m_context->target.units[u]; }
 
     NodeId torchState()

@@ -58,10 +58,14 @@ TEST_CASE("options of reshard do what they say")
         "--sub-group-size", "100000", "--jobs", "4"});
     CHECK(contentOf(folder / "a") == contentOf(folder / "b")); // whatever the jobs and the checking
 
-    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--stage0-form", "torch"}, 2, "usage");
-    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "1", "--stage0-form", "fp16"}, 2, "usage");
-    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--stage0-form", "zero"}, 2, "usage");
-    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--sub-group-size", "10"}, 2, "usage");
+    errorOf(
+        {"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--stage0-form", "torch"}, 2, "usage");
+    errorOf(
+        {"reshard", source, folder / "c", "-w", "2", "--stage", "1", "--stage0-form", "fp16"}, 2, "usage");
+    errorOf(
+        {"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--stage0-form", "zero"}, 2, "usage");
+    errorOf(
+        {"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--sub-group-size", "10"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "4"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "2", "--sub-group-size", "10"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--tp", "2"}, 4, "unsupported");
@@ -153,8 +157,8 @@ TEST_CASE("a plan for stage 0 names the form and runs to it")
 {
     const TemporaryFolder folder;
     const fs::path file = folder / "plan.json";
-    const Json planned = answerOf({"plan", "reshard", samplePath("zero1-w2"), folder / "out", "-w", "3", "--stage",
-        "0", "--stage0-form", "fp16", "-o", file});
+    const Json planned = answerOf({"plan", "reshard", samplePath("zero1-w2"), folder / "out", "-w", "3",
+        "--stage", "0", "--stage0-form", "fp16", "-o", file});
     CHECK(planned.at("plan").at("files").size() == 1);
     CHECK(planned.at("plan").at("must_stay_equal").at("zero_optimization.stage") == "0");
     CHECK(planned.dump().find("FP16_Optimizer") != std::string::npos);

@@ -55,7 +55,8 @@ void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const Reshard
     }
     target.optimFiles = optimFilesOf(target, 0);
     // Of a universal folder's many files the first stands for all; without ZeRO there is one.
-    if ((plan.targetKind() == CheckpointKind::Universal || isStage0(plan.targetKind())) && !target.files.empty())
+    if ((plan.targetKind() == CheckpointKind::Universal || isStage0(plan.targetKind()))
+        && !target.files.empty())
         target.optimFiles.assign(1, FileId{0});
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/session.h"
 
+#include "core/checkpoint/stage0.h"
 #include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 
@@ -29,7 +30,8 @@ SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, con
 {
     SelectedThing result;
     result.state = thing.state;
-    if (thing.rank && *thing.rank < rankCount(to))
+    const uint32_t rows = isStage0(to.kind) ? 1 : rankCount(to); // without ZeRO all ranks hold the same
+    if (thing.rank && *thing.rank < rows)
         result.rank = thing.rank;
     if (thing.param != kNoParam && index(thing.param) < from.params.size())
         result.param = to.findParam(from.params[index(thing.param)].name).value_or(kNoParam);

@@ -42,7 +42,8 @@ int waysOf(const Puzzle& puzzle, size_t candidate, std::vector<size_t> filled)
     }
     int ways = waysOf(puzzle, candidate + 1, filled);
     for (size_t g = 0; g < filled.size(); ++g) {
-        if (filled[g] < puzzle.groups[g].size() && puzzle.groups[g][filled[g]] == puzzle.candidates[candidate]) {
+        if (filled[g] < puzzle.groups[g].size()
+            && puzzle.groups[g][filled[g]] == puzzle.candidates[candidate]) {
             std::vector<size_t> next = filled;
             ++next[g];
             ways += waysOf(puzzle, candidate + 1, next);

@@ -68,7 +68,8 @@ TEST_CASE("stage 0 leads to every stage, to a universal folder and back with the
                 CAPTURE(stage);
                 CAPTURE(ranks);
                 const TemporaryFolder folder;
-                const auto there = rewrite(source, {.worldSize = ranks, .stage = stage}, folder.path() / "there");
+                const auto there
+                    = rewrite(source, {.worldSize = ranks, .stage = stage}, folder.path() / "there");
                 CHECK(there->zeroStage == stage);
                 CHECK(there->parallel.dp == ranks);
                 CHECK(there->precision == source->precision);
@@ -113,7 +114,9 @@ TEST_CASE("another number of ranks changes that number and nothing else")
         const auto made = rewrite(source, {.worldSize = 7}, folder.path());
         CHECK(made->kind == source->kind);
         CHECK(made->files.front().identity.bytes >= source->file(source->rank0Model).identity.bytes - 8);
-        CHECK(asInteger(modelGraph(*made), lookup(modelGraph(*made), modelGraph(*made).root(), "dp_world_size")) == 7);
+        CHECK(
+            asInteger(modelGraph(*made), lookup(modelGraph(*made), modelGraph(*made).root(), "dp_world_size"))
+            == 7);
         checkSameState(made, source);
         CHECK(planFor(source, {.worldSize = 7})->files().size() == 1);
         CHECK(planFor(source, {.worldSize = 7})->besideFiles().empty());
@@ -134,7 +137,8 @@ TEST_CASE("the loss scaler is an object with ZeRO and keys without")
         == std::vector<std::string>{"cur_scale", "dynamic", "cur_iter", "last_overflow_iter", "scale_factor",
             "scale_window", "min_scale", "delayed_shift", "cur_hysteresis", "consecutive_hysteresis",
             "raise_error_at_min_scale", "dtype"});
-    const auto number = [&](std::string_view key) { return asNumber(graph, lookup(graph, scaler->attributes, key)); };
+    const auto number
+        = [&](std::string_view key) { return asNumber(graph, lookup(graph, scaler->attributes, key)); };
     CHECK(number("cur_scale") == 256.0);
     CHECK(number("cur_iter") == 7.0);
     CHECK(number("last_overflow_iter") == 3.0);
@@ -147,16 +151,20 @@ TEST_CASE("the loss scaler is an object with ZeRO and keys without")
 TEST_CASE("the form follows precision and optimizer, and another one is refused by name")
 {
     const auto kindFor = [](const char* name, std::optional<CheckpointKind> form) {
-        return planFor(openForPlan(planSample(name)), {.worldSize = 2, .stage = 0, .stage0Form = form})->targetKind();
+        return planFor(openForPlan(planSample(name)), {.worldSize = 2, .stage = 0, .stage0Form = form})
+            ->targetKind();
     };
     CHECK(kindFor("zero1-w2", {}) == CheckpointKind::Fp16Unfused);
     CHECK(kindFor("zero1-w2", CheckpointKind::Fp16) == CheckpointKind::Fp16);
     CHECK(kindFor("stage0-fp16", CheckpointKind::Fp16Unfused) == CheckpointKind::Fp16Unfused);
     const CheckpointPtr fp32 = openForPlan(planSample("stage0-fp32"));
     const CheckpointPtr bf16 = openForPlan(planSample("zero3-w4"));
-    CHECK(planError(fp32, {.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Fp16}).code == ErrorCode::Usage);
-    CHECK(planError(bf16, {.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Torch}).code == ErrorCode::Usage);
-    CHECK(planError(bf16, {.worldSize = 2, .stage = 1, .stage0Form = CheckpointKind::Fp16}).code == ErrorCode::Usage);
+    CHECK(planError(fp32, {.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Fp16}).code
+        == ErrorCode::Usage);
+    CHECK(planError(bf16, {.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Torch}).code
+        == ErrorCode::Usage);
+    CHECK(planError(bf16, {.worldSize = 2, .stage = 1, .stage0Form = CheckpointKind::Fp16}).code
+        == ErrorCode::Usage);
     CHECK(planError(fp32, {.form = TargetForm::Universal, .stage0Form = CheckpointKind::Torch}).code
         == ErrorCode::Usage);
 }
@@ -170,9 +178,10 @@ TEST_CASE("an elastic checkpoint is read in full and not rewritten, because it h
     for (const FlatUnit& unit : source->units) // the last rank's padding is cut off in all of them
         for (const UnitState& state : unit.states)
             CHECK(state.perRank.back().elements == unit.partition.leanElementsOn(2));
-    for (const ReshardOptions& options : {ReshardOptions{.worldSize = 2}, ReshardOptions{.worldSize = 2, .stage = 3},
-             ReshardOptions{.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Fp16Unfused},
-             ReshardOptions{.form = TargetForm::Universal}}) {
+    for (const ReshardOptions& options :
+        {ReshardOptions{.worldSize = 2}, ReshardOptions{.worldSize = 2, .stage = 3},
+            ReshardOptions{.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Fp16Unfused},
+            ReshardOptions{.form = TargetForm::Universal}}) {
         const Error error = planError(source, options);
         CHECK(error.code == ErrorCode::Refused);
         CHECK(error.message.find("options of param group 0") != std::string::npos);
@@ -185,12 +194,12 @@ TEST_CASE("flat and listed masters of one run hold the same")
 {
     const TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("stage0-fp16"));
-    const auto listed = rewrite(source, {.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Fp16Unfused},
-        folder.path() / "listed");
+    const auto listed = rewrite(source,
+        {.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Fp16Unfused}, folder.path() / "listed");
     CHECK(listed->kind == CheckpointKind::Fp16Unfused);
     checkSameState(listed, source);
-    const auto flat = rewrite(listed, {.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Fp16},
-        folder.path() / "flat");
+    const auto flat = rewrite(
+        listed, {.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Fp16}, folder.path() / "flat");
     CHECK(flat->kind == CheckpointKind::Fp16);
     checkSameState(flat, source);
 }
