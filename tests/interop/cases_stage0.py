@@ -152,7 +152,7 @@ def _kinds():
     yield Setup(0, "bf16", "cpuadam")
     yield Setup(0, "fp32", "sgd")
     yield Setup(0, "fp32", "lion")
-    yield Setup(0, "bf16", "adagrad", groups=1)
+    # Not torch's Adagrad: it makes its state before DeepSpeed replaces the parameters, and cannot be saved.
 
 
 def _in_stage(setup, stage):
@@ -171,8 +171,6 @@ def short_run():
 def full_run():
     cases = []
     for setup, stage in itertools.product(_kinds(), (1, 2, 3)):
-        if setup.optimizer == "adagrad" and stage == 3:
-            continue  # DeepSpeed cannot load its own
         cases.append(Stage0(setup, 2, _in_stage(setup, stage), 3))
         cases.append(Stage0(_in_stage(setup, stage), 3, setup, 2))
     cases += [OtherRanks(setup, 2, 3) for setup in _kinds()]
