@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/expert_families.h"
 #include "core/checkpoint/experts.h"
 #include "core/checkpoint/reading.h"
 
@@ -37,12 +38,19 @@ Status readExpertFiles(Reading& reading)
     std::vector<FileId> files;
     for (uint32_t i = 0; i < out.files.size(); ++i) {
         const auto parsed = parseCheckpointFileName(out.files[i].name);
-        if (parsed && parsed->expert && parsed->mp == out.modelRank)
+        if (!parsed || parsed->role != FileRole::ExpertStates || parsed->mp != out.modelRank)
+            continue;
+        if (holdsExperts(reading))
             files.push_back(FileId{i});
+        else
+            markUnneeded(reading, FileId{i},
+                "the model file tells of no experts; a run that had some left this one here");
     }
     SHARDSCOPE_CHECK(loadFiles(reading, files));
-    for (const FileId file : files)
-        readExpertFile(reading, file);
+    for (const FileId file : files) {
+        if (parseCheckpointFileName(out.file(file).name)->expert)
+            readExpertFile(reading, file);
+    }
     sortWholeTensors(reading);
     for (uint32_t i = 0; i < out.params.size(); ++i) {
         const Parameter& param = out.params[i];

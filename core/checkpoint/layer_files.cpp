@@ -180,9 +180,18 @@ Status readLayerFiles(Reading& reading)
     const auto& files = reading.out.files;
     const bool any = std::any_of(files.begin(), files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
-    if (!any || reading.content(reading.out.rank0Model) == nullptr)
+    const TorchFile* model = reading.content(reading.out.rank0Model);
+    if (!any || model == nullptr)
         return {};
-    return LayerFiles(reading).read();
+    const NodeId module = lookup(model->pickle(), reading.modelRoot, "module");
+    if (module == kNoNode || model->pickle().kind(module) == NodeKind::None)
+        return LayerFiles(reading).read();
+    for (uint32_t i = 0; reading.out.modelRank == 0 && i < files.size(); ++i) {
+        if (files[i].role == FileRole::LayerStates)
+            markUnneeded(reading, FileId{i},
+                "the model file holds the weights itself; a run with pipeline stages left this one here");
+    }
+    return {};
 }
 
 } // namespace shardscope

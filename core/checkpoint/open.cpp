@@ -39,10 +39,11 @@ public:
         const size_t findings = m_out.findings.size();
         SHARDSCOPE_TRY(const bool zero3, meet());
         const uint32_t modelRanks = countModelRanks(m_reading);
-        if (modelRanks < 2)
+        if (modelRanks < 2) {
+            markBeyondModelRanks(m_reading, modelRanks);
             return readModelRank(zero3);
-        m_out.findings.resize(findings); // the first part meets its files again
-        return readParts(modelRanks);
+        }
+        return readParts(modelRanks, findings);
     }
 
     void finish()
@@ -82,9 +83,11 @@ private:
 
     /// Each model-parallel rank as a checkpoint of its own, then all of them as one. The table of files goes
     /// from one to the next, so that a FileId means the same everywhere.
-    Status readParts(uint32_t modelRanks)
+    Status readParts(uint32_t modelRanks, size_t findings)
     {
         const ParallelDegrees degrees = modelParallelDegrees(m_reading, modelRanks);
+        m_out.findings.resize(findings); // the first part meets its files again
+        markBeyondModelRanks(m_reading, modelRanks);
         m_out.parallel = degrees;
         if (!m_reading.swapFolders.empty()) {
             m_reading.refuse("tensor parallel ranks offloaded their states to NVMe");

@@ -189,6 +189,24 @@ uint32_t countModelRanks(const Reading& reading)
                                                                              : count;
 }
 
+void markUnneeded(const Reading& reading, FileId id, std::string why)
+{
+    CheckpointFile& file = reading.out.files[index(id)];
+    file.status = FileStatus::Stale;
+    reading.add(code::kStaleFile, Severity::Warning, std::move(why), file.name);
+}
+
+void markBeyondModelRanks(const Reading& reading, uint32_t modelRanks)
+{
+    for (uint32_t i = 0; i < reading.out.files.size(); ++i) {
+        const auto parsed = parseCheckpointFileName(reading.out.files[i].name);
+        if (parsed && parsed->mp >= modelRanks)
+            markUnneeded(reading, FileId{i},
+                "the file is of a model-parallel rank beyond the " + std::to_string(modelRanks)
+                    + " that saved; stock DeepSpeed counts such files and refuses the folder");
+    }
+}
+
 ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks)
 {
     ParallelDegrees out;

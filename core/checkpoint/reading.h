@@ -178,6 +178,10 @@ Status readExpertFiles(Reading& reading);
 
 /// How many model-parallel ranks saved together: from file names, and from rank 0's model file.
 uint32_t countModelRanks(const Reading& reading);
+/// Files of model-parallel ranks beyond those that saved become Stale, with a finding.
+void markBeyondModelRanks(const Reading& reading, uint32_t modelRanks);
+/// A file that this checkpoint does not need becomes Stale, with a finding that says why.
+void markUnneeded(const Reading& reading, FileId file, std::string why);
 /// Where a model-parallel rank stands, of so many.
 ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks);
 /// Fills what the whole checkpoint says from its parts, and compares them.

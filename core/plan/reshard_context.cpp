@@ -210,7 +210,7 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
         const bool layer = file.role == FileRole::LayerStates && file.rank == source.place;
         const bool expert
             = file.role == FileRole::ExpertStates && parsed && parsed->mp == source.modelRank;
-        if (!layer && !expert)
+        if ((!layer && !expert) || file.status == FileStatus::Stale)
             continue;
         ReshardContext::Copied copied{FileId{i}, {}};
         if (!file.content)

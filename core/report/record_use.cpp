@@ -48,17 +48,17 @@ RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId 
     out.usedBy.resize(out.records.size());
     // A file holds flat buffers of its own rank only, so one look per unit and state is enough.
     for (const FlatUnit& unit : checkpoint.units) {
-        const auto share = entry.rank ? checkpoint.shareOf(unit, *entry.rank) : std::nullopt;
+        constexpr uint32_t kNone = 0xFFFFFFFFu;
+        const uint32_t share = entry.rank ? checkpoint.shareOf(unit, *entry.rank).value_or(kNone) : kNone;
         for (const UnitState& state : unit.states) {
             for (size_t at = 0; at < state.perParam.size(); ++at) {
                 if (holds(state.perParam[at], file, out.records.size()))
                     out.usedBy[state.perParam[at].record].push_back(formatAddress(
                         ParamAddress{checkpoint.params[index(unit.params[at])].name, state.name, std::nullopt}));
             }
-            if (share && *share < state.perRank.size()
-                && holds(state.perRank[*share], file, out.records.size()))
-                out.usedBy[state.perRank[*share].record].push_back(
-                    unitAddress(checkpoint, unit, state, *share));
+            if (share < state.perRank.size() && holds(state.perRank[share], file, out.records.size()))
+                out.usedBy[state.perRank[share].record].push_back(
+                    unitAddress(checkpoint, unit, state, share));
         }
     }
     for (const WholeTensor& whole : checkpoint.whole) {

@@ -202,10 +202,10 @@ TEST_CASE("a recognised kind that this build cannot interpret")
     CHECK(!answer.at("why_not").get<std::string>().empty());
     CHECK(answerOf({"files", folder / "nvme"}).at("supported") == false);
 
-    const fs::path parallel = copySample("zero2-w2", folder);
-    fs::copy_file(parallel / "global_step6/mp_rank_00_model_states.pt",
-        parallel / "global_step6/mp_rank_01_model_states.pt");
-    checkRow(parallel, {0, 4, 4, 4}, folder);
+    const fs::path experts = copySample("zero2-w2", folder);
+    fs::copy_file(experts / "global_step6/mp_rank_00_model_states.pt",
+        experts / "global_step6/expert_0_mp_rank_00_model_states.pt"); // the form before 0.6.0
+    checkRow(experts, {0, 4, 4, 4}, folder);
 }
 
 TEST_CASE("links that lead in circles")

@@ -52,41 +52,19 @@ NodeId dictOf(PickleBuilder& builder, const char* key, NodeId value)
 TEST_CASE("samples changed into forms of later issues")
 {
     const Case cases[] = {
-        {"tensor parallel ranks", "zero2-w2",
+        {"experts of all layers in one file", "zero2-w2",
             [](const fs::path& run) {
-                copyFile(run / kTag2 / kModel, run / kTag2 / "mp_rank_01_model_states.pt");
+                copyFile(run / kTag2 / kModel, run / kTag2 / "expert_0_mp_rank_00_model_states.pt");
             },
-            "parallelism"},
-        {"mp_world_size alone", "zero2-w2",
+            "0.6.0"},
+        {"AutoEP", "zero2-w2",
             [](const fs::path& run) {
-                replaceAt(
-                    run / kTag2 / kModel, {"mp_world_size"}, [](PickleBuilder& b) { return b.integer(2); });
-            },
-            "parallelism"},
-        {"pipeline layers", "zero1-w2",
-            [](const fs::path& run) {
-                copyFile(
-                    run / "global_step7" / kModel, run / "global_step7/layer_00-model_00-model_states.pt");
-            },
-            "pipeline"},
-        {"experts", "zero2-w2",
-            [](const fs::path& run) {
-                copyFile(run / kTag2 / kModel, run / kTag2 / "layer_0_expert_0_mp_rank_00_model_states.pt");
-            },
-            "mixture-of-experts"},
-        {"expert optimizer files", "zero2-w2",
-            [](const fs::path& run) {
-                copyFile(run / kTag2 / kOptim, run / kTag2 / "expp_rank_0_mp_rank_00_optim_states.pt");
-            },
-            "mixture-of-experts"},
-        {"num_experts alone", "zero2-w2",
-            [](const fs::path& run) {
-                replaceAt(run / kTag2 / kModel, {"num_experts"}, [](PickleBuilder& b) {
-                    const NodeId count[] = {b.integer(4)};
-                    return b.list(count);
+                replaceAt(run / kTag2 / kModel, {"ds_autoep_layers"}, [](PickleBuilder& b) {
+                    const NodeId layers[] = {b.dict()};
+                    return b.list(layers);
                 });
             },
-            "mixture-of-experts"},
+            "AutoEP"},
         {"optimizer state on NVMe, of a stage that cannot swap", "zero2-w2",
             [](const fs::path& run) { spill(run / kTag2 / "offloaded_tensors/rank00/0_0.tensor.swp", "x"); },
             "NVMe"},

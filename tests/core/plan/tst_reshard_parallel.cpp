@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor slices, pipeline stages and experts for another number of data-parallel ranks.
+#include "core/layout/fragments.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"
@@ -10,6 +11,58 @@ using namespace shardscope;
 using test::openForPlan;
 using test::planFor;
 using test::planSample;
+
+namespace {
+
+std::vector<uint8_t> bytesOf(const Checkpoint& checkpoint, const std::string& name, const std::string& state)
+{
+    const auto param = checkpoint.findParam(name);
+    REQUIRE_MESSAGE(param, name);
+    const uint64_t elements = checkpoint.params[index(*param)].elements;
+    std::vector<uint8_t> out(elements * itemSize(findState(checkpoint, *param, state)->dtype));
+    REQUIRE(readElements(io::realFileSystem(), checkpoint, *param, state, 0, elements, out).has_value());
+    return out;
+}
+
+/// Rows after rows, or the columns of every row side by side.
+std::vector<uint8_t> joined(
+    const std::vector<uint8_t>& first, const std::vector<uint8_t>& second, size_t rows)
+{
+    const size_t width = first.size() / rows;
+    std::vector<uint8_t> out;
+    for (size_t row = 0; row < rows; ++row) {
+        for (const auto* slice : {&first, &second})
+            out.insert(out.end(), slice->begin() + static_cast<std::ptrdiff_t>(row * width),
+                slice->begin() + static_cast<std::ptrdiff_t>((row + 1) * width));
+    }
+    return out;
+}
+
+void checkJoined(const Checkpoint& whole, const Checkpoint& slices)
+{
+    CHECK(whole.parts.empty());
+    CHECK(whole.parallel.tp == 1);
+    CHECK(whole.params[index(*whole.findParam("layers.0.up_proj.weight"))].shape == Shape{48, 12});
+    CHECK(whole.params[index(*whole.findParam("layers.0.down_proj.weight"))].shape == Shape{12, 48});
+    for (const char* state : {"fp32", "exp_avg", "exp_avg_sq"}) {
+        CAPTURE(state);
+        for (const std::string layer : {"layers.0.", "layers.1."}) {
+            const auto slice = [&](const std::string& name, const char* tp) {
+                return bytesOf(slices, layer + name + tp, state);
+            };
+            for (const std::string name : {"up_proj.weight", "up_proj.bias"})
+                CHECK(bytesOf(whole, layer + name, state) == joined(slice(name, ":tp0"), slice(name, ":tp1"), 1));
+            CHECK(bytesOf(whole, layer + "down_proj.weight", state)
+                == joined(slice("down_proj.weight", ":tp0"), slice("down_proj.weight", ":tp1"), 12));
+            for (const std::string name : {"down_proj.bias", "norm.weight"}) {
+                CHECK(slice(name, ":tp0") == slice(name, ":tp1"));
+                CHECK(bytesOf(whole, layer + name, state) == slice(name, ":tp0"));
+            }
+        }
+    }
+}
+
+} // namespace
 
 TEST_CASE("there and back gives the bytes of rewriting in place, and the same state between")
 {
@@ -68,8 +121,10 @@ TEST_CASE("what cannot be kept is refused with the numbers that can")
     CHECK(stages.code == ErrorCode::Usage);
     CHECK(stages.hint == "choose 4 or 6");
     CHECK(refusal("slices-w4", {.worldSize = 1}).hint == "choose 2");
-    for (const char* sample : {"experts-w4", "pipeline-w4", "slices-w4"})
+    for (const char* sample : {"experts-w4", "pipeline-w4"})
         CHECK(refusal(sample, {.form = TargetForm::Universal}).code == ErrorCode::Unsupported);
+    CHECK(refusal("slices-w4", {.worldSize = 4, .tp = 4}).code == ErrorCode::Unsupported);
+    CHECK(refusal("slices-w4", {.worldSize = 4, .stage = 0}).code == ErrorCode::Unsupported);
     for (const char* sample : {"experts-w4", "pipeline-w4"})
         CHECK(refusal(sample, {.worldSize = 4, .stage = 3}).code == ErrorCode::Unsupported);
 }
@@ -86,4 +141,17 @@ TEST_CASE("tensor slices change their stage, each by itself")
         CHECK(result->parts.size() == 2);
         test::checkSameState(result, source);
     }
+}
+
+TEST_CASE("tensor slices are joined as the run recorded, into native and universal checkpoints")
+{
+    const test::TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("slices-w4"));
+    for (const int stage : {1, 2, 3}) {
+        CAPTURE(stage);
+        checkJoined(*test::rewrite(
+                        source, {.worldSize = 3, .stage = stage, .tp = 1}, folder / std::to_string(stage)),
+            *source);
+    }
+    checkJoined(*test::rewrite(source, {.form = TargetForm::Universal}, folder / "universal"), *source);
 }
