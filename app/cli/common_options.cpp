@@ -106,8 +106,9 @@ std::vector<Option> reshardOptions()
             {.name = "--tp",
                 .kind = ValueKind::Count,
                 .valueName = "T",
-                .help = "Tensor-parallel degree of the result: the source's, or 1 to join its slices as the run recorded "
-                    "that they belong together."},
+                .help = "Tensor-parallel degree of the result: the source's, or 1 to join its slices as the "
+                        "run recorded "
+                        "that they belong together."},
             {.name = "--pp",
                 .kind = ValueKind::Count,
                 .valueName = "P",

@@ -114,8 +114,8 @@ struct UnitState {
     std::string name;
     DType dtype = DType::Float32;
     bool lean = false; ///< stored without padding (ZeRO-1/2 fp32 masters)
-    /// Index = rank in the unit's partition, which is the dp rank but for experts. Whole units: one entry that
-    /// stands for all (no record), present when any part is.
+    /// Index = rank in the unit's partition, which is the dp rank but for experts. Whole units: one entry
+    /// that stands for all (no record), present when any part is.
     std::vector<StoredRun> perRank;
     /// Whole units only: where each parameter's own tensor lies, by position in FlatUnit::params.
     std::vector<StoredRun> perParam;
@@ -129,11 +129,12 @@ struct UnitState {
 };
 
 /// Whole: a param group whose states are tensors of their own, one per parameter and unpartitioned (universal
-/// folders, stage 0). Its partition has one rank and no padding: an order to draw and walk, no buffer on disk.
+/// folders, stage 0). Its partition has one rank and no padding: an order to draw and walk, no buffer on
+/// disk.
 enum class UnitKind { Group, SubGroup, Frozen, Whole };
 
-/// How an optimizer keeps its step: torch's Adam as a 0-dim tensor, DeepSpeed's as an int, Apex nowhere but in
-/// the group's options.
+/// How an optimizer keeps its step: torch's Adam as a 0-dim tensor, DeepSpeed's as an int, Apex nowhere but
+/// in the group's options.
 enum class StepForm { Absent, Integer, Real, Tensor };
 
 /// A ZeRO-1/2 param group, a ZeRO-3 sub-group, or a frozen ZeRO-3 parameter: what is flattened and
@@ -201,9 +202,9 @@ struct JoinedSlices;
 /// through Parameter::unit → FlatUnit::partition → UnitState::perRank, or through `whole`. Thread-safe.
 ///
 /// Tensor slices and pipeline stages are parts of it: each is a Checkpoint of its own, with the parameters,
-/// param groups and optimizer files of one model-parallel rank (`mp_rank_MM`). The whole has the parameters and
-/// units of all parts, in their order; where several have one of the same name, each says whose it is behind a
-/// colon ("norm.weight:tp1"). FileIds mean the same file in all of them.
+/// param groups and optimizer files of one model-parallel rank (`mp_rank_MM`). The whole has the parameters
+/// and units of all parts, in their order; where several have one of the same name, each says whose it is
+/// behind a colon ("norm.weight:tp1"). FileIds mean the same file in all of them.
 struct Checkpoint {
     std::vector<std::shared_ptr<const Checkpoint>> parts; ///< empty where one model-parallel rank is all
     std::shared_ptr<const JoinedSlices> joined; ///< set by joinSlices(): what parameters consist of
@@ -231,7 +232,8 @@ struct Checkpoint {
     StepCounters steps;
     std::optional<uint64_t> subGroupSize; ///< ZeRO-3, as the source's ds_config says or as inferred
     /// ZeRO-1/2 with round_robin_gradients: the flat order of every group is its optimizer order, dealt to
-    /// parallel.dp ranks in turn, so another number of ranks has another order (core/partition/round_robin.h).
+    /// parallel.dp ranks in turn, so another number of ranks has another order
+    /// (core/partition/round_robin.h).
     bool roundRobin = false;
     std::optional<double> lossScale;
     std::string wrapper; ///< "transformers", "accelerate", "lightning", "megatron" or empty
@@ -249,7 +251,7 @@ struct Checkpoint {
 
     std::vector<Parameter> params;
     std::vector<FlatUnit> units;
-    std::vector<WholeTensor> whole;     ///< ascending by param, at most one per parameter: wholeOf() searches it
+    std::vector<WholeTensor> whole; ///< ascending by param, at most one per parameter: wholeOf() searches it
     std::vector<ParamGroup> groups;
     StringMap<ParamId> paramByName;
 
@@ -271,7 +273,8 @@ struct Checkpoint {
     [[nodiscard]] std::optional<uint32_t> shareOf(const FlatUnit& unit, const RankCoordinate& rank) const;
     /// Whether the file is there and was understood: its status is Ok.
     [[nodiscard]] bool isReadable(FileId id) const;
-    /// Names of all states in the checkpoint, in order of first use, "weight" last: "fp32", "exp_avg", …, "weight".
+    /// Names of all states in the checkpoint, in order of first use, "weight" last: "fp32", "exp_avg", …,
+    /// "weight".
     [[nodiscard]] std::vector<std::string> stateNames() const;
 };
 

@@ -10,15 +10,16 @@
 
 namespace shardscope {
 
-/// How one param group is partitioned: over all ranks, or, where it holds experts, by every expert-parallel rank
-/// for itself over the ranks that hold the same experts (deepspeed/utils/groups.py). A family is the ranks of one
-/// of them.
+/// How one param group is partitioned: over all ranks, or, where it holds experts, by every expert-parallel
+/// rank for itself over the ranks that hold the same experts (deepspeed/utils/groups.py). A family is the
+/// ranks of one of them.
 struct ExpertFamilies {
     uint32_t count = 1; ///< expert-parallel ranks
     uint32_t ranksPerFamily = 1;
     uint32_t rankStride = 1; ///< between the ranks of a family
     bool consecutive = false; ///< use_data_before_expert_parallelism: families one after another
-    std::map<std::string, uint32_t, std::less<>> localExperts; ///< by ExpertName::before: experts of one family
+    std::map<std::string, uint32_t, std::less<>>
+        localExperts; ///< by ExpertName::before: experts of one family
 
     [[nodiscard]] uint32_t firstRank(uint32_t family) const
     {

@@ -12,7 +12,8 @@
 namespace shardscope {
 
 /// The number of an expert in a parameter's name: `….deepspeed_experts.NUMBER.…` (deepspeed/moe/experts.py).
-/// Optimizer files and param_shapes count from 0 on every expert-parallel rank; expert files count all experts.
+/// Optimizer files and param_shapes count from 0 on every expert-parallel rank; expert files count all
+/// experts.
 struct ExpertName {
     std::string_view before; ///< up to the number
     uint32_t number = 0;

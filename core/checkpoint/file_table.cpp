@@ -47,7 +47,8 @@ Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen)
         // A folder with a state file's name stays in the table: opening it says what is wrong.
         if (entry.type != io::FileType::Regular && entry.name == kOffloadedTensors)
             offloaded = true;
-        if ((entry.type == io::FileType::Directory && !parsed) || (offloaded && entry.name == kOffloadedTensors))
+        if ((entry.type == io::FileType::Directory && !parsed)
+            || (offloaded && entry.name == kOffloadedTensors))
             continue;
         const FileId id{static_cast<uint32_t>(reading.out.files.size())};
         if (const auto [earlier, fresh] = seen.emplace(entry.name, id); !fresh) {
@@ -204,11 +205,12 @@ void markExpectedFiles(Reading& reading, bool zero3)
         const std::string name = optimFileName(dp, out.modelRank, reading.bf16Prefix);
         out.optimFiles.push_back(expectFile(reading, byRank, FileRole::OptimStates, dp, name));
         if (zero3)
-            out.modelFiles.push_back(
-                expectFile(reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, out.modelRank)));
+            out.modelFiles.push_back(expectFile(
+                reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, out.modelRank)));
     }
     if (!zero3)
-        out.modelFiles.push_back(expectFile(reading, byRank, FileRole::ModelStates, 0, modelFileName(out.modelRank)));
+        out.modelFiles.push_back(
+            expectFile(reading, byRank, FileRole::ModelStates, 0, modelFileName(out.modelRank)));
     markStale(reading, zero3);
 }
 

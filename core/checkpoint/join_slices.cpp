@@ -15,8 +15,8 @@ namespace {
 
 constexpr size_t kMostPieces = 1024; ///< of one parameter
 
-/// "^layers\.0\.up_proj\.weight$" → "layers.0.up_proj.weight": AutoTP writes names as patterns, each matching one
-/// name. Nothing for a pattern that says more than a name.
+/// "^layers\.0\.up_proj\.weight$" → "layers.0.up_proj.weight": AutoTP writes names as patterns, each matching
+/// one name. Nothing for a pattern that says more than a name.
 std::optional<std::string> nameOfPattern(std::string_view pattern)
 {
     if (!pattern.starts_with('^') || !pattern.ends_with('$') || pattern.size() < 2)
@@ -62,8 +62,8 @@ std::optional<Affine> affineOf(const PickleGraph& graph, NodeId node)
     return Affine{static_cast<uint64_t>(*offset), std::move(*strides)};
 }
 
-/// One recorded piece as runs: the last dimensions that are contiguous on both sides are one run, the one before
-/// them counts the runs, and those before that are spelled out.
+/// One recorded piece as runs: the last dimensions that are contiguous on both sides are one run, the one
+/// before them counts the runs, and those before that are spelled out.
 bool addRuns(ParamId slice, const std::vector<uint64_t>& shape, const Affine& whole, const Affine& part,
     std::vector<SlicePiece>& out)
 {
@@ -149,7 +149,8 @@ private:
     void readMap()
     {
         const NodeId info = lookup(m_graph, m_graph.root(), "universal_checkpoint_info");
-        const auto items = mappingItems(m_graph, lookup(m_graph, lookup(m_graph, info, "affine_map"), "params"));
+        const auto items
+            = mappingItems(m_graph, lookup(m_graph, lookup(m_graph, info, "affine_map"), "params"));
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto pattern = asString(m_graph, items[i]);
             if (auto name = pattern ? nameOfPattern(*pattern) : std::nullopt)
@@ -168,9 +169,11 @@ private:
                 SHARDSCOPE_CHECK(join(param, m_joined->pieces.back()));
             else if (param.role == ParamRole::Frozen && param.sharedWith == kNoParam)
                 return fail(ErrorCode::Unsupported,
-                    "`" + toValidUtf8(param.name) + "` is frozen, and slices of frozen parameters are not joined yet",
+                    "`" + toValidUtf8(param.name)
+                        + "` is frozen, and slices of frozen parameters are not joined yet",
                     m_of->tagFolder.string());
-            if (const WholeTensor* whole = first().wholeOf(id); whole != nullptr && param.role == ParamRole::Buffer)
+            if (const WholeTensor* whole = first().wholeOf(id);
+                whole != nullptr && param.role == ParamRole::Buffer)
                 m_out->whole.push_back(*whole);
             m_out->paramByName.emplace(param.name, id);
             m_out->params.push_back(std::move(param));
@@ -190,8 +193,8 @@ private:
         const auto entry = m_map.find(param.name);
         if (entry == m_map.end())
             return fail(ErrorCode::Unsupported,
-                "the checkpoint does not record how the slices of " + shown + " join", m_of->tagFolder.string(),
-                "runs with AutoTP record it from DeepSpeed 0.18.9 on");
+                "the checkpoint does not record how the slices of " + shown + " join",
+                m_of->tagFolder.string(), "runs with AutoTP record it from DeepSpeed 0.18.9 on");
         const auto damaged = [&](const std::string& what) {
             return fail(ErrorCode::Damaged, "what is recorded of the slices of " + shown + " " + what,
                 m_of->file(m_of->rank0Model).path.string());
@@ -205,7 +208,8 @@ private:
         for (size_t tp = 0; tp < m_of->parts.size(); ++tp) {
             const auto slice = m_of->parts[tp]->findParam(param.name);
             const NodeId rank = lookup(m_graph, ranks, static_cast<int64_t>(tp));
-            if (!slice || numbersOf(m_graph, lookup(m_graph, rank, "shard_shape"))
+            if (!slice
+                || numbersOf(m_graph, lookup(m_graph, rank, "shard_shape"))
                     != m_of->parts[tp]->params[index(*slice)].shape)
                 return damaged("does not fit the shape of slice " + std::to_string(tp));
             for (const NodeId piece : sequenceItems(m_graph, lookup(m_graph, rank, "pieces"))) {
@@ -248,8 +252,8 @@ private:
             const auto sum = runs ? checkedAdd(total, *runs) : std::nullopt;
             if (!sum || (piece.count > 1 && piece.stride < piece.run)
                 || !reaches(piece.first, piece.stride, piece, elements)
-                || !reaches(piece.sliceFirst, piece.sliceStride, piece,
-                    m_of->params[index(piece.slice)].elements))
+                || !reaches(
+                    piece.sliceFirst, piece.sliceStride, piece, m_of->params[index(piece.slice)].elements))
                 return false;
             total = *sum;
         }
@@ -275,7 +279,8 @@ private:
                 continue;
             bool same = unit.step == guide.step && unit.states.size() == guide.states.size();
             for (size_t i = 0; same && i < unit.states.size(); ++i)
-                same = unit.states[i].name == guide.states[i].name && unit.states[i].dtype == guide.states[i].dtype;
+                same = unit.states[i].name == guide.states[i].name
+                    && unit.states[i].dtype == guide.states[i].dtype;
             if (!same)
                 return fail(ErrorCode::Refused,
                     "the slices of param group " + std::to_string(group) + " differ in step or states",
@@ -338,7 +343,8 @@ private:
 Result<CheckpointPtr> joinSlices(const CheckpointPtr& of)
 {
     if (of->parts.empty() || of->parallel.pp > 1)
-        return fail(ErrorCode::Unsupported, "pipeline stages are not joined by this build", of->tagFolder.string());
+        return fail(
+            ErrorCode::Unsupported, "pipeline stages are not joined by this build", of->tagFolder.string());
     SHARDSCOPE_TRY(CheckpointPtr joined, Join(of).run());
     return joined;
 }

@@ -9,8 +9,8 @@
 
 namespace shardscope {
 
-/// Where a tensor slice's elements stand in the whole parameter: `count` runs of `run` elements, `stride` apart in
-/// the whole and `sliceStride` apart in the slice.
+/// Where a tensor slice's elements stand in the whole parameter: `count` runs of `run` elements, `stride`
+/// apart in the whole and `sliceStride` apart in the slice.
 struct SlicePiece {
     ParamId slice = kNoParam; ///< parameter of JoinedSlices::of
     uint64_t first = 0; ///< element of the whole
@@ -27,8 +27,8 @@ struct JoinedSlices {
     std::vector<std::vector<SlicePiece>> pieces; ///< by parameter of the joined one; empty: not joined
 };
 
-/// Visits elements [begin, end) of a joined parameter as runs of its slices, in order; stops when `visit` returns
-/// false. Elements that no slice has are left out.
+/// Visits elements [begin, end) of a joined parameter as runs of its slices, in order; stops when `visit`
+/// returns false. Elements that no slice has are left out.
 struct SliceRun {
     ParamId slice = kNoParam;
     uint64_t element = 0; ///< of the whole
@@ -38,9 +38,10 @@ struct SliceRun {
 void forEachSliceRun(const std::vector<SlicePiece>& pieces, uint64_t begin, uint64_t end,
     const std::function<bool(const SliceRun&)>& visit);
 
-/// The tensor slices of a checkpoint as one: parameters in their full shapes, stored whole, in pieces. How slices
-/// join is what the run recorded in `universal_checkpoint_info` (AutoTP, 0.18.9 and later). Unsupported, naming the
-/// parameter, where it recorded nothing that says so; Damaged where the record does not fit the shapes.
+/// The tensor slices of a checkpoint as one: parameters in their full shapes, stored whole, in pieces. How
+/// slices join is what the run recorded in `universal_checkpoint_info` (AutoTP, 0.18.9 and later).
+/// Unsupported, naming the parameter, where it recorded nothing that says so; Damaged where the record does
+/// not fit the shapes.
 Result<CheckpointPtr> joinSlices(const CheckpointPtr& of);
 
 } // namespace shardscope

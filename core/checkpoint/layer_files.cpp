@@ -114,7 +114,8 @@ private:
             const std::string name = layer + "." + std::string(*key);
             auto known = m_out.findParam(name);
             if (!known) {
-                // Only ZeRO-3 lists what is frozen, so that numbers which no optimizer has are told by their type.
+                // Only ZeRO-3 lists what is frozen, so that numbers which no optimizer has are told by their
+                // type.
                 const bool buffer = m_buffers.contains(name) || !isFloatingPoint(tensor->dtype);
                 known = addParameter(
                     m_reading, name, tensor->sizes, buffer ? ParamRole::Buffer : ParamRole::Frozen);

@@ -28,7 +28,8 @@ std::string precisionOf(const Reading& reading, const PickleGraph& graph)
     if (reading.bf16Prefix)
         return "bf16";
     const NodeId module = lookup(graph, reading.modelRoot, "module");
-    if (module != kNoNode && graph.kind(module) == NodeKind::None) { // a pipeline's weights are in layer files
+    if (module != kNoNode
+        && graph.kind(module) == NodeKind::None) { // a pipeline's weights are in layer files
         const NodeId enabled = configValue(reading, {"fp16", "enabled"});
         return enabled != kNoNode && asBool(graph, enabled).value_or(false) ? "fp16" : "fp32";
     }

@@ -30,8 +30,9 @@ public:
         SHARDSCOPE_CHECK(buildFileTable(m_reading));
         m_out.kind = foreignKind;
         if (foreignKind == CheckpointKind::Swap) {
-            m_reading.refuse("it is an NVMe swap folder, and only a checkpoint of the run tells names and shapes; "
-                             "open that, and name this folder with --root");
+            m_reading.refuse(
+                "it is an NVMe swap folder, and only a checkpoint of the run tells names and shapes; "
+                "open that, and name this folder with --root");
             return {};
         }
         if (foreignKind == CheckpointKind::Universal)

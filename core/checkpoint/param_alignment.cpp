@@ -99,8 +99,8 @@ void checkAlignmentPaddings(Reading& reading)
             continue;
         if (recordedPaddings(content->pickle()) == kNoNode)
             continue;
-        const bool fits = recordsThose(
-            content->pickle(), out, out.unitsOn({rank, out.place.tp, out.place.pp}));
+        const bool fits
+            = recordsThose(content->pickle(), out, out.unitsOn({rank, out.place.tp, out.place.pp}));
         someFit = someFit || fits;
         if (!fits)
             misfits.push_back(file);

@@ -147,15 +147,18 @@ private:
             m_reading.add(code, Severity::Error,
                 "the files of model-parallel rank " + std::to_string(part.modelRank)
                     + " do not belong to the others: " + what + " differs",
-                file == kNoFile ? std::string() : m_out.file(file).name, {"here: " + here, "rank 0: " + there});
+                file == kNoFile ? std::string() : m_out.file(file).name,
+                {"here: " + here, "rank 0: " + there});
         };
         const auto text = [](const std::optional<int64_t>& number) {
             return number ? std::to_string(*number) : std::string("none");
         };
-        differs(code::kRankForeign, "the kind", std::string(kindName(part.kind)), std::string(kindName(first.kind)));
-        differs(code::kStepMismatch, "`global_steps`", text(part.steps.globalSteps), text(first.steps.globalSteps));
-        differs(
-            code::kStepMismatch, "`skipped_steps`", text(part.steps.skippedSteps), text(first.steps.skippedSteps));
+        differs(code::kRankForeign, "the kind", std::string(kindName(part.kind)),
+            std::string(kindName(first.kind)));
+        differs(code::kStepMismatch, "`global_steps`", text(part.steps.globalSteps),
+            text(first.steps.globalSteps));
+        differs(code::kStepMismatch, "`skipped_steps`", text(part.steps.skippedSteps),
+            text(first.steps.skippedSteps));
         differs(code::kRankForeign, "`dp_world_size`", std::to_string(part.parallel.dp),
             std::to_string(first.parallel.dp));
         differs(code::kRankForeign, "`ds_version`", part.deepspeedVersion, first.deepspeedVersion);
@@ -183,10 +186,12 @@ uint32_t countModelRanks(const Reading& reading)
             && (parsed->role == FileRole::ModelStates || parsed->role == FileRole::OptimStates))
             count = std::max(count, parsed->mp + 1);
     }
-    const auto recorded = reading.modelRoot == kNoNode ? std::nullopt
-                                                       : modelInteger(reading, reading.modelRoot, "mp_world_size");
-    return recorded && *recorded > 0 && *recorded <= int64_t{kMostModelRanks} ? static_cast<uint32_t>(*recorded)
-                                                                             : count;
+    const auto recorded = reading.modelRoot == kNoNode
+        ? std::nullopt
+        : modelInteger(reading, reading.modelRoot, "mp_world_size");
+    return recorded && *recorded > 0 && *recorded <= int64_t{kMostModelRanks}
+        ? static_cast<uint32_t>(*recorded)
+        : count;
 }
 
 void markUnneeded(const Reading& reading, FileId id, std::string why)

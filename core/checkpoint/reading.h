@@ -10,7 +10,8 @@ namespace shardscope {
 /// One rank's swap files (swap.h).
 struct SwapFolder {
     enum class Origin { Checkpoint, Beside, Named };
-    Origin origin = Origin::Checkpoint; ///< copied into the tag, or a run's own: found beside it, or asked for
+    Origin origin
+        = Origin::Checkpoint; ///< copied into the tag, or a run's own: found beside it, or asked for
     std::string name; ///< relative to the tag folder, for findings
     std::optional<uint32_t> rank; ///< unset: several ranks wrote into it, each over the other's files
     std::vector<FileId> files;

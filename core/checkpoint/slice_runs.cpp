@@ -18,7 +18,8 @@ bool runAt(const std::vector<SlicePiece>& pieces, uint64_t element, SliceRun& ou
         const uint64_t inside = at - number * piece.stride;
         if (inside >= piece.run)
             continue;
-        out = {piece.slice, element, piece.sliceFirst + number * piece.sliceStride + inside, piece.run - inside};
+        out = {
+            piece.slice, element, piece.sliceFirst + number * piece.sliceStride + inside, piece.run - inside};
         return true;
     }
     return false;

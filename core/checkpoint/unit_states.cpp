@@ -96,8 +96,8 @@ private:
 
     void complain(std::string_view finding, uint32_t rank, std::string message, const std::string& state)
     {
-        m_reading.add(
-            finding, Severity::Error, std::move(message), rankPlace(m_reading, m_unit, rank, m_unitText) + "@" + state);
+        m_reading.add(finding, Severity::Error, std::move(message),
+            rankPlace(m_reading, m_unit, rank, m_unitText) + "@" + state);
     }
 
     const Reading& m_reading;
@@ -225,8 +225,7 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
     std::optional<Error> misfit;
     for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
         const StateSource& source = perRank[rank];
-        if (source.master == kNoNode || source.swapped != nullptr
-            || reading.content(source.file) == nullptr)
+        if (source.master == kNoNode || source.swapped != nullptr || reading.content(source.file) == nullptr)
             continue;
         const auto master = asTensor(reading.content(source.file)->pickle(), source.master);
         if (!master || master->sizes.size() != 1)
@@ -237,7 +236,8 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
             misfit = Error{ErrorCode::Damaged,
                 "the shapes of the model file do not fit what the optimizer files hold: they make "
                     + std::to_string(unit.partition.partitionElements()) + " elements of "
-                    + rankPlace(reading, unit, rank, unitText) + ", and " + std::to_string(master->sizes[0]) + " are stored",
+                    + rankPlace(reading, unit, rank, unitText) + ", and " + std::to_string(master->sizes[0])
+                    + " are stored",
                 reading.out.file(source.file).path.string(),
                 "model file and optimizer files may come from different runs"};
     }

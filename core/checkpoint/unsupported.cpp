@@ -73,7 +73,8 @@ void refuseByModelFile(const Reading& reading)
         return;
     for (const std::string_view key : {"ds_autoep_layers", "autoep_layers"}) {
         if (!sequenceItems(graph, lookup(graph, reading.modelRoot, key)).empty())
-            return reading.refuse("AutoEP keeps the experts of a layer in one tensor (`" + std::string(key) + "`)");
+            return reading.refuse(
+                "AutoEP keeps the experts of a layer in one tensor (`" + std::string(key) + "`)");
     }
     const int oldest = reading.out.kind == CheckpointKind::Zero3 ? kOldestZero3Minor : kOldestMinor;
     if (isTooOld(reading.out.deepspeedVersion, oldest))

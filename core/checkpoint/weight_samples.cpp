@@ -28,7 +28,8 @@ void WeightSamples::compare(const io::ReadFile& shard, uint64_t byte, DType mast
     const WholeTensor* whole = m_reading.out.wholeOf(param);
     if (whole == nullptr || !whole->contiguous || !roundingOf(whole->dtype, 1) || !roundingOf(masterType, 1))
         return;
-    const io::ReadFile* copyFile = m_reading.out.isReadable(whole->run.file) ? open(whole->run.file) : nullptr;
+    const io::ReadFile* copyFile
+        = m_reading.out.isReadable(whole->run.file) ? open(whole->run.file) : nullptr;
     if (copyFile == nullptr)
         return;
     const uint64_t masterBytes = itemSize(masterType);

@@ -14,14 +14,14 @@ bool addWholeTensor(Reading& reading, FileId id, ParamId param, const TensorView
     const CheckpointFile& file = out.file(id);
     const Parameter& of = out.params[index(param)];
     const auto complain = [&](const std::string& trouble, std::vector<std::string> evidence) {
-        reading.add(
-            code::kTensorInvalid, Severity::Error, trouble, percentEncode(of.name) + "#weight", std::move(evidence));
+        reading.add(code::kTensorInvalid, Severity::Error, trouble, percentEncode(of.name) + "#weight",
+            std::move(evidence));
         return false;
     };
     const auto extent = file.content->extentOf(tensor);
     if (!extent)
-        return complain(
-            "the tensor's bytes in `" + file.name + "` are not where they should be", {describe(extent.error())});
+        return complain("the tensor's bytes in `" + file.name + "` are not where they should be",
+            {describe(extent.error())});
     if (tensor.sizes != of.shape)
         return complain("the stored copy in `" + file.name + "` has another shape than param_shapes says",
             {shapeText(tensor.sizes), shapeText(of.shape)});

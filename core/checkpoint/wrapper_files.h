@@ -16,8 +16,8 @@ inline constexpr std::string_view kBesideTag = "../";
 bool liesBesideTag(std::string_view name);
 
 /// Whether the framework keeps an entry of this name for itself beside the tag folder: all but hidden ones,
-/// unfinished ones (.tmp), DeepSpeed's pointer files and its scripts. Where many tags share a run folder (megatron), only the
-/// framework's own pointer.
+/// unfinished ones (.tmp), DeepSpeed's pointer files and its scripts. Where many tags share a run folder
+/// (megatron), only the framework's own pointer.
 bool isWrapperFile(std::string_view wrapper, std::string_view name);
 
 /// The process whose random states a file beside the tag holds (transformers: rng_state_R.pth, or

@@ -36,10 +36,11 @@ struct ExecuteReport {
 /// The promise: DST/TAG is complete, durable and verified, or it does not exist; `latest` never names
 /// anything else; the source is never modified; the same call after any crash continues and gives the same
 /// bytes. Files for beside the target ("../NAME" in the plan) come to their place between the target and
-/// `latest`; another file of that name there is TargetExists, unless forced. Work goes on in DST/.TAG.partial-ID (lock, plan, journal, finished files); the commit is one
-/// rename. Output bytes do not depend on jobs, memory limit or interruptions. Every source record is read
-/// once while writing, its CRC checked, digests of its elements taken in that pass. Cancelled leaves the work
-/// folder, so that the same call goes on.
+/// `latest`; another file of that name there is TargetExists, unless forced. Work goes on in
+/// DST/.TAG.partial-ID (lock, plan, journal, finished files); the commit is one rename. Output bytes do not
+/// depend on jobs, memory limit or interruptions. Every source record is read once while writing, its CRC
+/// checked, digests of its elements taken in that pass. Cancelled leaves the work folder, so that the same
+/// call goes on.
 Result<ExecuteReport> execute(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job);
 

@@ -26,13 +26,15 @@ std::string pathOf(const nlohmann::json& entry)
 Result<Manifest> parseManifest(const std::string& text)
 {
     const nlohmann::json root = nlohmann::json::parse(text, nullptr, false);
-    const auto broken = [] { return fail(ErrorCode::Damaged, "the manifest is not one that Shardscope wrote"); };
+    const auto broken
+        = [] { return fail(ErrorCode::Damaged, "the manifest is not one that Shardscope wrote"); };
     if (!root.is_object() || !root.contains("files") || !root["files"].is_array())
         return broken();
     Manifest out;
     for (const auto& entry : root["files"]) {
-        if (!entry.is_object() || !entry.contains("path") || !entry["path"].is_string() || !entry.contains("bytes")
-            || !entry["bytes"].is_number_unsigned() || !entry.contains("sha256") || !entry["sha256"].is_string())
+        if (!entry.is_object() || !entry.contains("path") || !entry["path"].is_string()
+            || !entry.contains("bytes") || !entry["bytes"].is_number_unsigned() || !entry.contains("sha256")
+            || !entry["sha256"].is_string())
             return broken();
         out.files[pathOf(entry)] = {entry["bytes"].get<uint64_t>(), entry["sha256"].get<std::string>()};
     }

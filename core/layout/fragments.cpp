@@ -110,8 +110,8 @@ void forEachJoinedFragment(const Checkpoint& checkpoint, const StateSource& sour
         const auto slice = findState(of, run.slice, state);
         if (!slice)
             return false; // its states are those of the first slice
-        forEachFragmentOf(of, *slice, run.sliceElement, run.sliceElement + run.elements,
-            [&](const Fragment& fragment) {
+        forEachFragmentOf(
+            of, *slice, run.sliceElement, run.sliceElement + run.elements, [&](const Fragment& fragment) {
                 Fragment joined = fragment;
                 joined.param = source.param;
                 joined.paramOffset = run.element + (fragment.paramOffset - run.sliceElement);

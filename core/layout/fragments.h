@@ -50,8 +50,8 @@ void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, 
 Result<std::vector<Fragment>> fragmentsOf(
     const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t begin, uint64_t end);
 
-/// Fragments that one rank of a unit's partition holds of a state, in flat order, padding left out. Stops when
-/// `visit` returns false.
+/// Fragments that one rank of a unit's partition holds of a state, in flat order, padding left out. Stops
+/// when `visit` returns false.
 void forEachFragmentOnRank(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, uint32_t share,
     const std::function<bool(const Fragment&)>& visit);
 
@@ -62,8 +62,9 @@ struct PaddingInfo {
     uint64_t elements = 0;
     PaddingKind kind = PaddingKind::None;
 };
-/// Padding of one unit's state on one rank of its partition, and whether its bytes are in the file. A part of it that is stored
-/// (by old DeepSpeed, and all that lies between parameters) counts as stored. For a missing shard, what its neighbours do.
+/// Padding of one unit's state on one rank of its partition, and whether its bytes are in the file. A part of
+/// it that is stored (by old DeepSpeed, and all that lies between parameters) counts as stored. For a missing
+/// shard, what its neighbours do.
 PaddingInfo paddingOf(const FlatUnit& unit, const UnitState& state, uint32_t share);
 
 /// States a parameter has: those of its unit, then "weight" when it is stored whole. An alias has its

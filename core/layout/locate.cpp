@@ -158,7 +158,8 @@ Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t 
                 const StoredRun& run = states[i].perParam[at];
                 if (contains(run, file, byte, itemBytes))
                     return locateInUnit(checkpoint, UnitId{unit}, i, 0,
-                        checkpoint.units[unit].partition.paramStart(at) + (byte - run.byteOffset) / itemBytes);
+                        checkpoint.units[unit].partition.paramStart(at)
+                            + (byte - run.byteOffset) / itemBytes);
             }
             if (!states[i].perParam.empty())
                 continue;

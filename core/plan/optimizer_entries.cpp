@@ -122,18 +122,19 @@ NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, u
         const LocalNames names(*context.source, *unit);
         const NodeId mapping = composer.orderedDict();
         const FlatPartition& partition = unit->partition;
-        partition.forEachPiece(*unit->partitionRankOf(rank), 0, partition.partitionElements(), [&](const FlatPiece& piece) {
-            if (piece.isPadding() || piece.elements == 0)
+        partition.forEachPiece(
+            *unit->partitionRankOf(rank), 0, partition.partitionElements(), [&](const FlatPiece& piece) {
+                if (piece.isPadding() || piece.elements == 0)
+                    return true;
+                const NodeId state = builder.dict();
+                builder.setItem(state, numel, builder.integer(static_cast<int64_t>(piece.elements)));
+                builder.setItem(state, start, builder.integer(static_cast<int64_t>(piece.flatOffset)));
+                const NodeId address = builder.newObj(classNode, builder.tuple({}));
+                builder.setState(address, state);
+                const ParamId param = unit->params[piece.param];
+                builder.setItem(mapping, builder.string(names.of(param)), address);
                 return true;
-            const NodeId state = builder.dict();
-            builder.setItem(state, numel, builder.integer(static_cast<int64_t>(piece.elements)));
-            builder.setItem(state, start, builder.integer(static_cast<int64_t>(piece.flatOffset)));
-            const NodeId address = builder.newObj(classNode, builder.tuple({}));
-            builder.setState(address, state);
-            const ParamId param = unit->params[piece.param];
-            builder.setItem(mapping, builder.string(names.of(param)), address);
-            return true;
-        });
+            });
         builder.append(list, mapping);
     }
     return list;

@@ -41,8 +41,8 @@ Result<uint64_t> bytesOf(const OutputFile& file)
 class ReshardPlanImpl final : public ReshardPlan
 {
 public:
-    ReshardPlanImpl(
-        CheckpointPtr source, ReshardOptions options, CheckpointKind kind, uint64_t subGroupSize, ReshardParts parts)
+    ReshardPlanImpl(CheckpointPtr source, ReshardOptions options, CheckpointKind kind, uint64_t subGroupSize,
+        ReshardParts parts)
         : m_source(std::move(source))
         , m_options(std::move(options))
         , m_kind(kind)
@@ -250,8 +250,9 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     SHARDSCOPE_TRY(const CheckpointKind kind, targetKindOf(*source, options));
     SHARDSCOPE_TRY(const uint64_t subGroupSize, chooseSubGroupSize(*source, kind, options));
     SHARDSCOPE_CHECK(checkParallel(*source, kind, options));
-    const uint32_t ranks
-        = kind == CheckpointKind::Universal ? 1 : options.worldSize / (source->parallel.tp * source->parallel.pp);
+    const uint32_t ranks = kind == CheckpointKind::Universal
+        ? 1
+        : options.worldSize / (source->parallel.tp * source->parallel.pp);
     const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined;
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {

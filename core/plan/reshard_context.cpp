@@ -208,8 +208,7 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
         const CheckpointFile& file = source.files[i];
         const auto parsed = parseCheckpointFileName(file.name);
         const bool layer = file.role == FileRole::LayerStates && file.rank == source.place;
-        const bool expert
-            = file.role == FileRole::ExpertStates && parsed && parsed->mp == source.modelRank;
+        const bool expert = file.role == FileRole::ExpertStates && parsed && parsed->mp == source.modelRank;
         if ((!layer && !expert) || file.status == FileStatus::Stale)
             continue;
         ReshardContext::Copied copied{FileId{i}, {}};
@@ -280,8 +279,7 @@ std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, FileId f
     for (uint32_t i = 0; i < source.whole.size(); ++i) {
         const WholeTensor& whole = source.whole[i];
         const uint64_t bytes = whole.run.elements * itemSize(whole.dtype);
-        if (whole.run.record == record && whole.run.file == file && whole.contiguous
-            && bytes > 0)
+        if (whole.run.record == record && whole.run.file == file && whole.contiguous && bytes > 0)
             runs.push_back(
                 {whole.run.byteOffset, bytes, context.planOfTable[context.table->indexOfWhole(i)]});
     }

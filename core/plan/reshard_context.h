@@ -55,12 +55,14 @@ struct ReshardContext {
     {
         return planOfTable[table->indexOf(param, state)];
     }
-    /// The cursor of one target unit's state on one dp rank that has a share of it, and its length in elements.
+    /// The cursor of one target unit's state on one dp rank that has a share of it, and its length in
+    /// elements.
     [[nodiscard]] FlatTarget flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const;
 };
 
 /// Fills sources, tensors and templates for a complete checkpoint and a laid-out target. `fresh` as above.
-/// `carriesFrom`: the whole checkpoint, whose files beside the tag go along; null where another part takes them.
+/// `carriesFrom`: the whole checkpoint, whose files beside the tag go along; null where another part takes
+/// them.
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
     ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job);
 

@@ -64,7 +64,8 @@ void ReshardParts::add(const ReshardContext& context, uint32_t firstParam)
         if (context.newWeights[i] != Segment::kNoTensor)
             tensors[context.newWeights[i]].name = nameIn(i);
     }
-    m_tensors.insert(m_tensors.end(), std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end()));
+    m_tensors.insert(
+        m_tensors.end(), std::make_move_iterator(tensors.begin()), std::make_move_iterator(tensors.end()));
 }
 
 OutputFile ReshardParts::numbered(size_t part, OutputFile recipe) const

@@ -16,7 +16,10 @@ public:
     /// `contexts` in the order of whole->parts, or the only one of a checkpoint without parts.
     ReshardParts(CheckpointPtr whole, std::vector<std::shared_ptr<const ReshardContext>> contexts);
 
-    [[nodiscard]] const std::vector<std::shared_ptr<const ReshardContext>>& contexts() const { return m_contexts; }
+    [[nodiscard]] const std::vector<std::shared_ptr<const ReshardContext>>& contexts() const
+    {
+        return m_contexts;
+    }
     [[nodiscard]] const std::vector<PlanSource>& sources() const { return m_sources; }
     [[nodiscard]] const std::vector<PlanTensor>& tensors() const { return m_tensors; }
     /// A recipe of one part, with its sources and tensors numbered as in these lists.

@@ -91,7 +91,8 @@ Result<std::vector<ParamId>> paramsOf(const Checkpoint& source, const ParamGroup
 Status addExpertGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget& out)
 {
     const auto families = static_cast<uint32_t>(group.units.size());
-    if (out.kind != CheckpointKind::Zero1 && out.kind != CheckpointKind::Zero2 && out.kind != CheckpointKind::Bf16)
+    if (out.kind != CheckpointKind::Zero1 && out.kind != CheckpointKind::Zero2
+        && out.kind != CheckpointKind::Bf16)
         return fail(ErrorCode::Unsupported,
             "experts that are spread over ranks are rewritten for ZeRO-1 and ZeRO-2 only",
             source.tagFolder.string());
@@ -105,9 +106,11 @@ Status addExpertGroup(const Checkpoint& source, const ParamGroup& group, Reshard
     const uint32_t ranks = out.ranks / families;
     for (uint32_t family = 0; family < families; ++family) {
         const FlatUnit& from = source.units[index(group.units[family])];
-        std::vector<ParamId> params = source.roundRobin ? dealt(from.params, from.partition.ranks(), ranks) : from.params;
+        std::vector<ParamId> params
+            = source.roundRobin ? dealt(from.params, from.partition.ranks(), ranks) : from.params;
         const std::vector<uint64_t> elements = elementsOf(source, params);
-        FlatUnit unit = targetUnit(from, UnitKind::Group, std::move(params), out.kind != CheckpointKind::Bf16);
+        FlatUnit unit
+            = targetUnit(from, UnitKind::Group, std::move(params), out.kind != CheckpointKind::Bf16);
         const bool consecutive = from.rankStride == 1;
         unit.firstRank = consecutive ? family * ranks : family;
         unit.rankStride = consecutive ? 1 : families;

@@ -27,8 +27,7 @@ public:
     {
         replaceMasters();
         replaceStates();
-        replaceInteger(
-            "partition_count", [this](uint32_t g) { return int64_t{unit(g).partition.ranks()}; });
+        replaceInteger("partition_count", [this](uint32_t g) { return int64_t{unit(g).partition.ranks()}; });
         replaceInteger(
             "group_paddings", [this](uint32_t g) { return groupPadding(*m_context, m_units[g], m_rank); });
         replaceAlignmentPaddings();
@@ -37,10 +36,7 @@ public:
     }
 
 private:
-    [[nodiscard]] uint32_t groupCount() const
-    {
-        return static_cast<uint32_t>(m_units.size());
-    }
+    [[nodiscard]] uint32_t groupCount() const { return static_cast<uint32_t>(m_units.size()); }
     /// The rank's own unit of a group.
     [[nodiscard]] const FlatUnit& unit(uint32_t g) const { return *m_context->target.units[m_units[g]]; }
 
@@ -64,8 +60,9 @@ private:
             for (uint32_t state = 1; state < unit(g).states.size(); ++state) {
                 const NodeId old = lookup(m_graph, entry, unit(g).states[state].name);
                 const auto tensor = asTensor(m_graph, old);
-                m_composer.substitute(
-                    old, flatTensor(m_composer, m_context, m_units[g], state, m_rank, tensor && tensor->requiresGrad));
+                m_composer.substitute(old,
+                    flatTensor(
+                        m_composer, m_context, m_units[g], state, m_rank, tensor && tensor->requiresGrad));
             }
         }
     }

@@ -124,7 +124,8 @@ public:
         if (m_rank > 0 && shared != kNoNode && isMapping(m_graph, shared))
             m_composer.substitute(shared, builder.dict());
         if (m_rank == 0)
-            markWholeTensors(m_composer, m_context, m_source.rank0Model); // buffers: the first file's stand for all in digests
+            markWholeTensors(m_composer, m_context,
+                m_source.rank0Model); // buffers: the first file's stand for all in digests
         return m_composer.finish(name, m_context->modelRecords);
     }
 

@@ -69,7 +69,8 @@ std::string nameOf(const ReshardContext& context, const TargetFile& file)
     case Kind::SlimModel:
         return zero3ModelFileName(0, 0);
     case Kind::Optim:
-        return universal ? universalOptimName() : optimFileName(file.rank, source.modelRank, ranInBf16(source));
+        return universal ? universalOptimName()
+                         : optimFileName(file.rank, source.modelRank, ranInBf16(source));
     case Kind::Copied:
         return source.file(context.copied[file.unit].file).name;
     case Kind::Carried:

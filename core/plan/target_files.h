@@ -19,8 +19,8 @@ struct TargetFile {
     uint32_t carried = 0; ///< Carried: index into ReshardContext::carried
 };
 
-/// All files of the target in the order in which they are planned: model files, optimizer files, those of layers
-/// and experts, then the folders of the parameters, then what goes along beside the target.
+/// All files of the target in the order in which they are planned: model files, optimizer files, those of
+/// layers and experts, then the folders of the parameters, then what goes along beside the target.
 std::vector<TargetFile> targetFiles(const ReshardContext& context);
 /// Relative to the target's folder.
 std::string nameOf(const ReshardContext& context, const TargetFile& file);

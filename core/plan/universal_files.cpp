@@ -31,8 +31,8 @@ public:
         const auto items = mappingItems(m_graph, m_source.optimWrapper);
         for (size_t i = 0; i + 1 < items.size() && !isStage0(m_source.kind); i += 2) {
             const auto key = asString(m_graph, items[i]);
-            const bool known
-                = key && (*key == "param_groups" || *key == "ds_version" || describesShards(*key)
+            const bool known = key
+                && (*key == "param_groups" || *key == "ds_version" || describesShards(*key)
                     || (m_source.joined && *key == "universal_checkpoint_info"));
             if (!known)
                 m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));

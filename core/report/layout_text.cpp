@@ -26,7 +26,8 @@ std::string unitText(const Checkpoint& checkpoint, const FlatUnit& unit)
         out += fmt::format(", tp {}", place.tp);
     if (unit.isFlat() && unit.partition.ranks() < checkpoint.parallel.dp)
         out += fmt::format(", experts of dp {}", checkpoint.rankOf(unit, 0).dp)
-            + (unit.partition.ranks() > 1 ? fmt::format(" to {}", unit.dpRankOf(unit.partition.ranks() - 1)) : "");
+            + (unit.partition.ranks() > 1 ? fmt::format(" to {}", unit.dpRankOf(unit.partition.ranks() - 1))
+                                          : "");
     return out;
 }
 

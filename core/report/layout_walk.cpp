@@ -104,11 +104,10 @@ void forEachFragmentAsked(const Checkpoint& checkpoint, const LayoutQuestion& qu
         if (!share)
             continue;
         for (uint32_t state = 0; state < unit.states.size(); ++state) {
-            forEachFragmentOnRank(
-                checkpoint, UnitId{u}, state, *share, [&](const Fragment& fragment) {
-                    visit(fragment);
-                    return true;
-                });
+            forEachFragmentOnRank(checkpoint, UnitId{u}, state, *share, [&](const Fragment& fragment) {
+                visit(fragment);
+                return true;
+            });
         }
     }
 }

@@ -25,8 +25,8 @@ std::string unitAddress(
             name, state.name, std::pair{piece->paramOffset, piece->paramOffset + piece->elements}});
     }
     const uint32_t number = unit.subgroup.value_or(unit.group < 0 ? 0 : static_cast<uint32_t>(unit.group));
-    return formatAddress(FlatAddress{
-        checkpoint.rankOf(unit, rank), unit.subgroup.has_value(), number, 0, state.name});
+    return formatAddress(
+        FlatAddress{checkpoint.rankOf(unit, rank), unit.subgroup.has_value(), number, 0, state.name});
 }
 
 } // namespace
@@ -53,8 +53,8 @@ RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId 
         for (const UnitState& state : unit.states) {
             for (size_t at = 0; at < state.perParam.size(); ++at) {
                 if (holds(state.perParam[at], file, out.records.size()))
-                    out.usedBy[state.perParam[at].record].push_back(formatAddress(
-                        ParamAddress{checkpoint.params[index(unit.params[at])].name, state.name, std::nullopt}));
+                    out.usedBy[state.perParam[at].record].push_back(formatAddress(ParamAddress{
+                        checkpoint.params[index(unit.params[at])].name, state.name, std::nullopt}));
             }
             if (share < state.perRank.size() && holds(state.perRank[share], file, out.records.size()))
                 out.usedBy[state.perRank[share].record].push_back(

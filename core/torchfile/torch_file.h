@@ -47,8 +47,7 @@ public:
     [[nodiscard]] std::vector<StorageView> storagesInOrder() const;
 
 private:
-    Status readLegacy(
-        const io::ReadFile& file, ReadMode mode, JobContext& job, SharedPickles::Reduce reduce);
+    Status readLegacy(const io::ReadFile& file, ReadMode mode, JobContext& job, SharedPickles::Reduce reduce);
 
     io::Path m_path;
     io::FileIdentity m_identity;

@@ -67,7 +67,8 @@ TEST_CASE("options of reshard do what they say")
     errorOf(
         {"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--sub-group-size", "10"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "4"}, 2, "usage");
-    errorOf({"reshard", source, folder / "c", "-w", "2", "--stage", "2", "--sub-group-size", "10"}, 2, "usage");
+    errorOf(
+        {"reshard", source, folder / "c", "-w", "2", "--stage", "2", "--sub-group-size", "10"}, 2, "usage");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--tp", "2"}, 4, "unsupported");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--pp", "2"}, 4, "unsupported");
     errorOf({"reshard", source, folder / "c", "-w", "2", "--ep", "2"}, 4, "unsupported");

@@ -42,8 +42,8 @@ public:
     [[nodiscard]] std::string describeJson() const override { return R"({"world_size": 4})"; }
     [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
 
-    /// What the files below the target, and "../NAME" beside it, must hold, computed in memory from the definition; the manifest is not
-    /// among them.
+    /// What the files below the target, and "../NAME" beside it, must hold, computed in memory from the
+    /// definition; the manifest is not among them.
     [[nodiscard]] const std::map<std::string, std::string>& expected() const { return m_expected; }
     /// The bytes of every tensor, in the order of tensors().
     [[nodiscard]] const std::vector<std::string>& tensorBytes() const { return m_tensorBytes; }

@@ -269,7 +269,7 @@ void ReshardDialog::showUnits()
     showGroup(m_before, m_sourceShown ? m_sourceShown : m_source);
     showGroup(m_after, m_preview.target);
     m_beforeTitle->setText(titleOf(tr("Now: %1"), m_source->parallel.ranks(),
-        at < m_source->groups.size() ? m_source->groups[at].units.size() : 0));
+        at < m_source->groups.size() ? subGroupsOf(*m_source, m_source->groups[at]) : 0));
     if (m_source->kind == CheckpointKind::Universal)
         m_beforeTitle->setText(tr("Now: universal folder"));
     if (m_preview.plan && m_preview.plan->targetKind() == CheckpointKind::Universal)

@@ -29,7 +29,8 @@ void addStates(Details& details, const Checkpoint& checkpoint, const Parameter& 
         section.facts.append(
             {toText(state), toText(formatAddress(ParamAddress{param.name, state, {}})), true});
     if (param.unit != kNoUnit)
-        section.facts.append({Words::tr("Lives in"), heldUnitText(checkpoint, checkpoint.units[index(param.unit)]), false});
+        section.facts.append(
+            {Words::tr("Lives in"), heldUnitText(checkpoint, checkpoint.units[index(param.unit)]), false});
     details.sections.append(section);
 }
 

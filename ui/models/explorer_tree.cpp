@@ -154,7 +154,7 @@ private:
         const uint32_t section = add(0, ExplorerKind::Section, 1, {});
         const auto ranks = m_checkpoint.parts.empty()
             ? static_cast<uint32_t>(std::max<size_t>(m_checkpoint.optimFiles.size(),
-                  m_checkpoint.units.empty() ? 0 : m_checkpoint.units.front().partition.ranks()))
+                m_checkpoint.units.empty() ? 0 : m_checkpoint.units.front().partition.ranks()))
             : rankCount(m_checkpoint);
         for (uint32_t rank = 0; rank < ranks; ++rank) {
             const uint32_t node = add(section, ExplorerKind::Rank, rank, {});

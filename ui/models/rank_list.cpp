@@ -42,7 +42,8 @@ std::optional<uint32_t> rowOfRank(const Checkpoint& checkpoint, const FlatUnit& 
 {
     if (!unit.isFlat()) // drawn by itself: frozen parameters, and what is stored whole
         return number < unit.partition.ranks() ? std::optional(number) : std::nullopt;
-    return number < rankCount(checkpoint) ? checkpoint.shareOf(unit, rankAt(checkpoint, number)) : std::nullopt;
+    return number < rankCount(checkpoint) ? checkpoint.shareOf(unit, rankAt(checkpoint, number))
+                                          : std::nullopt;
 }
 
 uint32_t rankOfRow(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t row)

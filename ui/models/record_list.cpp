@@ -40,8 +40,8 @@ void markUnits(const Checkpoint& checkpoint, FileId file, std::vector<RecordLine
                     continue;
                 lines[run.record].unit = UnitId{static_cast<uint32_t>(i)};
                 lines[run.record].param = unit.params[at];
-                addUse(lines[run.record],
-                    state.name + " of " + checkpoint.params[index(unit.params[at])].name);
+                addUse(
+                    lines[run.record], state.name + " of " + checkpoint.params[index(unit.params[at])].name);
             }
             const auto share = rank ? checkpoint.shareOf(unit, *rank) : std::nullopt;
             if (rank && !share)

@@ -25,7 +25,8 @@ std::vector<FileId> optimFilesOf(const Checkpoint& target, uint32_t modelRank)
     std::vector<FileId> out(target.parallel.dp, kNoFile);
     for (uint32_t i = 0; i < target.files.size(); ++i) {
         const auto parsed = parseCheckpointFileName(target.files[i].name);
-        if (parsed && parsed->role == FileRole::OptimStates && parsed->mp == modelRank && parsed->dp < out.size())
+        if (parsed && parsed->role == FileRole::OptimStates && parsed->mp == modelRank
+            && parsed->dp < out.size())
             out[parsed->dp] = FileId{i};
     }
     return out;
@@ -149,7 +150,7 @@ ReshardPreview previewReshard(
     preview.plan = std::move(*plan);
     preview.target = plannedCheckpoint(*source, *preview.plan);
     for (const ParamGroup& group : preview.target->groups)
-        preview.subGroups.push_back(group.units.size());
+        preview.subGroups.push_back(subGroupsOf(*preview.target, group));
     if (hasSplitGroups(*preview.target))
         preview.target = withWholeGroups(*preview.target);
     if (auto places = checkDestination(files, *source, wish.destination); !places) {

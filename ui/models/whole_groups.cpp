@@ -59,6 +59,14 @@ bool isSplit(const Checkpoint& checkpoint, const ParamGroup& group)
 
 } // namespace
 
+size_t subGroupsOf(const Checkpoint& checkpoint, const ParamGroup& group)
+{
+    return static_cast<size_t>(std::count_if(group.units.begin(), group.units.end(), [&](UnitId id) {
+        const FlatUnit& unit = checkpoint.units[index(id)];
+        return unit.kind == UnitKind::SubGroup && unit.part == 0;
+    }));
+}
+
 bool hasSplitGroups(const Checkpoint& checkpoint)
 {
     return std::any_of(checkpoint.groups.begin(), checkpoint.groups.end(),
@@ -76,8 +84,8 @@ CheckpointPtr withWholeGroups(const Checkpoint& checkpoint)
     for (ParamGroup& group : whole->groups) {
         if (group.units.empty())
             continue;
-        whole->units.push_back(
-            isSplit(checkpoint, group) ? joinedUnit(checkpoint, group) : checkpoint.units[index(group.units.front())]);
+        whole->units.push_back(isSplit(checkpoint, group) ? joinedUnit(checkpoint, group)
+                                                          : checkpoint.units[index(group.units.front())]);
         group.units = {UnitId{static_cast<uint32_t>(whole->units.size() - 1)}};
     }
     for (const FlatUnit& unit : checkpoint.units)

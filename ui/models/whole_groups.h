@@ -5,6 +5,9 @@
 
 namespace shardscope::ui {
 
+/// How many sub-groups a param group has on each rank; 0 where nothing is split into them.
+size_t subGroupsOf(const Checkpoint& checkpoint, const ParamGroup& group);
+
 /// Whether a param group consists of several sub-groups, which a map shows one at a time.
 bool hasSplitGroups(const Checkpoint& checkpoint);
 

@@ -4,6 +4,7 @@
 #include "core/checkpoint/scalar_text.h"
 #include "core/torchfile/pickle_values.h"
 #include "ui/models/text.h"
+#include "ui/models/whole_groups.h"
 #include "ui/widgets/card.h"
 #include "ui/widgets/stacked_bar.h"
 
@@ -232,8 +233,8 @@ void fillGroups(Card& card, const Checkpoint& checkpoint)
     for (size_t i = 0; i < checkpoint.groups.size() && i < kMostGroups; ++i) {
         const ParamGroup& group = checkpoint.groups[i];
         QString units;
-        if (group.units.size() > 1)
-            units = u" · "_s % Words::tr("%1 sub-groups").arg(group.units.size());
+        if (const size_t subGroups = subGroupsOf(checkpoint, group); subGroups > 1)
+            units = u" · "_s % Words::tr("%1 sub-groups").arg(subGroups);
         card.addText(Words::tr("Group %1").arg(group.index) % u" · "_s
             % (group.parameters == 1 ? Words::tr("1 parameter")
                                      : Words::tr("%1 parameters").arg(countText(group.parameters)))

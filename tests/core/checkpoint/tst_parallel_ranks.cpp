@@ -176,8 +176,9 @@ TEST_CASE("what is missing of a parallel checkpoint is named")
     SUBCASE("all files of a stage")
     {
         const Copy copy("pipeline-w4");
-        for (const char* name : {"mp_rank_01_model_states.pt", "bf16_zero_pp_rank_0_mp_rank_01_optim_states.pt",
-                 "bf16_zero_pp_rank_1_mp_rank_01_optim_states.pt"})
+        for (const char* name :
+            {"mp_rank_01_model_states.pt", "bf16_zero_pp_rank_0_mp_rank_01_optim_states.pt",
+                "bf16_zero_pp_rank_1_mp_rank_01_optim_states.pt"})
             std::filesystem::remove(copy.file(name));
         const CheckpointPtr checkpoint = open(copy.run());
         CHECK(hasFinding(*checkpoint, "rank-missing", "mp_rank_01"));
@@ -214,20 +215,23 @@ TEST_CASE("what is missing of a parallel checkpoint is named")
 TEST_CASE("what other runs left in the folder is told apart")
 {
     const auto warned = [](const Checkpoint& checkpoint, const std::string& name) {
-        return std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [&](const Finding& finding) {
-            return finding.code == "stale-file" && finding.severity == Severity::Warning && finding.where == name;
-        });
+        return std::any_of(
+            checkpoint.findings.begin(), checkpoint.findings.end(), [&](const Finding& finding) {
+                return finding.code == "stale-file" && finding.severity == Severity::Warning
+                    && finding.where == name;
+            });
     };
     struct Left {
         const char* sample;
         const char* from;
         const char* to;
     };
-    for (const auto& [sample, from, to] : {Left{"slices-w4", "mp_rank_01_model_states.pt", "mp_rank_02_model_states.pt"},
-             Left{"slices-w4", "mp_rank_00_model_states.pt", "layer_00-model_00-model_states.pt"},
-             Left{"slices-w4", "mp_rank_00_model_states.pt", "layer_0_expert_0_mp_rank_00_model_states.pt"},
-             Left{"pipeline-w4", "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt",
-                 "expp_rank_0_mp_rank_01_optim_states.pt"}}) {
+    for (const auto& [sample, from, to] :
+        {Left{"slices-w4", "mp_rank_01_model_states.pt", "mp_rank_02_model_states.pt"},
+            Left{"slices-w4", "mp_rank_00_model_states.pt", "layer_00-model_00-model_states.pt"},
+            Left{"slices-w4", "mp_rank_00_model_states.pt", "layer_0_expert_0_mp_rank_00_model_states.pt"},
+            Left{"pipeline-w4", "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt",
+                "expp_rank_0_mp_rank_01_optim_states.pt"}}) {
         CAPTURE(to);
         const Copy copy(sample);
         std::filesystem::copy_file(copy.file(from), copy.file(to));

@@ -155,8 +155,8 @@ TEST_CASE("a fully read universal folder keeps only the files that a plan needs"
 
 TEST_CASE("weights, frozen parameters and buffers of the samples are what the live engine held")
 {
-    for (const std::string name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2",
-             "zero2-universal-w2", "zero3-universal-w3"}) {
+    for (const std::string name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3",
+             "aligned-w2", "zero2-universal-w2", "zero3-universal-w3"}) {
         CAPTURE(name);
         const auto facts = factsOf(name);
         for (const auto& [tag, tagFacts] : facts["tags"].items()) {

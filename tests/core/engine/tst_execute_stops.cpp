@@ -277,8 +277,8 @@ TEST_CASE("a recipe that does not give the planned size is a defect that commits
 TEST_CASE("names that leave the target or clash are refused")
 {
     for (const std::string name :
-        {"", "/etc/x", "../", "..", "../..", "../../x", "../x/y",
-             "../latest", "../global_step7", "a/../x", "a//b", "a/", "./a", "shardscope.json", "part_0.pt", "part_0.pt.tmp"}) {
+        {"", "/etc/x", "../", "..", "../..", "../../x", "../x/y", "../latest", "../global_step7", "a/../x",
+            "a//b", "a/", "./a", "shardscope.json", "part_0.pt", "part_0.pt.tmp"}) {
         CAPTURE(name);
         Bench bench;
         bench.plan.editFiles()[1].path = name;

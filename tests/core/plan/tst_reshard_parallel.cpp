@@ -51,7 +51,8 @@ void checkJoined(const Checkpoint& whole, const Checkpoint& slices)
                 return bytesOf(slices, layer + name + tp, state);
             };
             for (const std::string name : {"up_proj.weight", "up_proj.bias"})
-                CHECK(bytesOf(whole, layer + name, state) == joined(slice(name, ":tp0"), slice(name, ":tp1"), 1));
+                CHECK(bytesOf(whole, layer + name, state)
+                    == joined(slice(name, ":tp0"), slice(name, ":tp1"), 1));
             CHECK(bytesOf(whole, layer + "down_proj.weight", state)
                 == joined(slice("down_proj.weight", ":tp0"), slice("down_proj.weight", ":tp1"), 12));
             for (const std::string name : {"down_proj.bias", "norm.weight"}) {
@@ -70,8 +71,8 @@ TEST_CASE("there and back gives the bytes of rewriting in place, and the same st
         const char* sample;
         uint32_t between;
     };
-    for (const auto& [sample, between] : {Move{"experts-w4", 2}, Move{"experts-w4", 6}, Move{"pipeline-w4", 2},
-             Move{"pipeline-w4", 10}, Move{"slices-w4", 2}, Move{"slices-w4", 6}}) {
+    for (const auto& [sample, between] : {Move{"experts-w4", 2}, Move{"experts-w4", 6},
+             Move{"pipeline-w4", 2}, Move{"pipeline-w4", 10}, Move{"slices-w4", 2}, Move{"slices-w4", 6}}) {
         CAPTURE(sample);
         CAPTURE(between);
         const test::TemporaryFolder folder;
@@ -149,8 +150,8 @@ TEST_CASE("tensor slices are joined as the run recorded, into native and univers
     const CheckpointPtr source = openForPlan(planSample("slices-w4"));
     for (const int stage : {1, 2, 3}) {
         CAPTURE(stage);
-        checkJoined(*test::rewrite(
-                        source, {.worldSize = 3, .stage = stage, .tp = 1}, folder / std::to_string(stage)),
+        checkJoined(
+            *test::rewrite(source, {.worldSize = 3, .stage = stage, .tp = 1}, folder / std::to_string(stage)),
             *source);
     }
     checkJoined(*test::rewrite(source, {.form = TargetForm::Universal}, folder / "universal"), *source);
