@@ -30,7 +30,7 @@ int killCount()
 
 struct Source {
     fs::path folder;
-    std::vector<int> ranks;
+    std::vector<int> ranks; ///< 0: into a universal folder
 };
 
 std::vector<Source> sources()
@@ -38,7 +38,8 @@ std::vector<Source> sources()
     if (const char* path = std::getenv("SHARDSCOPE_KILL_SOURCE"))
         return {{path, {3, 7}}};
     return {{samplePath("zero3-w4"), {2, 6}}, {samplePath("zero2-w2"), {3, 1}}, {samplePath("zero1-w2"), {5}},
-        {samplePath("bf16opt-w2"), {3}}};
+        {samplePath("bf16opt-w2"), {3, 0}}, {samplePath("pipeline-w4"), {2}},
+        {samplePath("slices-w4"), {6, 0}}, {samplePath("experts-w4"), {6}}, {samplePath("stage0-fp16"), {3}}};
 }
 
 /// Path below `folder` → bytes, without what unfinished work keeps.
@@ -55,7 +56,7 @@ std::map<std::string, std::string> finished(const fs::path& folder)
     return out;
 }
 
-/// One reshard, done once undisturbed.
+/// One reshard or conversion, done once undisturbed.
 class Victim
 {
 public:
@@ -98,6 +99,9 @@ public:
 private:
     [[nodiscard]] Words command(const fs::path& target, int jobs) const
     {
+        if (m_ranks == 0)
+            return {SHARDSCOPE_PROGRAM, "convert", m_source, target, "--to", "universal", "--jobs",
+                std::to_string(jobs)};
         return {SHARDSCOPE_PROGRAM, "reshard", m_source, target, "--world-size", std::to_string(m_ranks),
             "--jobs", std::to_string(jobs)};
     }
