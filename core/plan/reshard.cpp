@@ -213,7 +213,7 @@ private:
     {
         return verb() + "|" + std::string(buildInfo().version) + "|" + std::string(kindName(targetKind()))
             + "|" + std::to_string(m_options.worldSize) + "|" + targetName() + "|" + pointerName() + "|"
-            + std::to_string(m_subGroupSize) + "\n";
+            + std::to_string(m_subGroupSize) + "|" + std::to_string(m_source->parallel.tp) + "\n";
     }
 
     CheckpointPtr m_source;

@@ -24,7 +24,7 @@ std::string unitText(const Checkpoint& checkpoint, const FlatUnit& unit)
         out += fmt::format(", pp {}", place.pp);
     if (checkpoint.parallel.tp > 1)
         out += fmt::format(", tp {}", place.tp);
-    if (unit.isFlat() && unit.partition.ranks() < checkpoint.parallel.dp)
+    if (unit.isFlat() && checkpoint.parallel.ep > 1 && unit.partition.ranks() < checkpoint.parallel.dp)
         out += fmt::format(", experts of dp {}", checkpoint.rankOf(unit, 0).dp)
             + (unit.partition.ranks() > 1 ? fmt::format(" to {}", unit.dpRankOf(unit.partition.ranks() - 1))
                                           : "");

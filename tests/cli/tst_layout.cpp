@@ -192,3 +192,15 @@ TEST_CASE("show cuts at its limit and starts where it is told")
     }
     CHECK(answerOf({"show", run, name, "--limit", "0"}).at("values").empty());
 }
+
+TEST_CASE("the layout names experts where there are some")
+{
+    const auto textOf = [](const char* sample) {
+        const auto result = runProcess({SHARDSCOPE_PROGRAM, "layout", samplePath(sample), "--no-color"});
+        CHECK(result.exitCode == 0);
+        return result.out;
+    };
+    CHECK(textOf("experts-w4").find("group 2, experts of dp 1 to 3") != std::string::npos);
+    CHECK(textOf("stage0-fp16").find("experts") == std::string::npos);
+    CHECK(textOf("pipeline-w4").find("group 1, pp 1") != std::string::npos);
+}
