@@ -112,7 +112,7 @@ std::vector<Option> reshardOptions()
             {.name = "--pp",
                 .kind = ValueKind::Count,
                 .valueName = "P",
-                .help = "Pipeline-parallel degree of the result. This build keeps the source's."},
+                .help = "Pipeline-parallel degree of the result: the source's, or 1 to join its stages."},
             {.name = "--ep",
                 .kind = ValueKind::Count,
                 .valueName = "E",

@@ -43,21 +43,15 @@ Status checkDestination(
     return options.force ? Status() : checkBeside(files, plan, options.destination, {}, job);
 }
 
-/// Degrees that this build keeps as they are; tensor slices it can join.
+/// Degrees that this build keeps as they are; tensor slices and pipeline stages it can join.
 Status checkTarget(const Arguments& arguments, const Checkpoint& source)
 {
-    const ParallelDegrees& degrees = source.parallel;
-    struct Degree {
-        const char* option;
-        uint32_t now;
-    };
-    for (const auto& [option, now] : {Degree{"--pp", degrees.pp}, Degree{"--ep", degrees.ep}}) {
-        if (arguments.count(option).value_or(now) != now)
-            return fail(ErrorCode::Unsupported,
-                std::string(option) + " " + arguments.text(option) + ": this build keeps the source's degree",
-                checkpointFolder(source), "leave it out, or give " + std::to_string(now));
-    }
-    return {};
+    const uint32_t now = source.parallel.ep;
+    if (arguments.count("--ep").value_or(now) == now)
+        return {};
+    return fail(ErrorCode::Unsupported,
+        "--ep " + arguments.text("--ep") + ": this build keeps the source's degree", checkpointFolder(source),
+        "leave it out, or give " + std::to_string(now));
 }
 
 Result<ReshardOptions> optionsFrom(const Arguments& arguments)
@@ -78,6 +72,16 @@ Result<ReshardOptions> optionsFrom(const Arguments& arguments)
     return out;
 }
 
+Result<std::optional<uint32_t>> degreeAsked(const Arguments& arguments, const std::string& option)
+{
+    const auto degree = arguments.count(option);
+    if (!degree)
+        return std::optional<uint32_t>();
+    if (*degree == 0 || *degree > std::numeric_limits<uint32_t>::max())
+        return fail(ErrorCode::Usage, option + " must be at least 1 and fit 32 bits");
+    return std::optional(static_cast<uint32_t>(*degree));
+}
+
 /// The options that native targets alone have.
 Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
 {
@@ -93,11 +97,8 @@ Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
     }
     if (arguments.has("--stage0-form"))
         out.stage0Form = stage0FormOf(arguments.text("--stage0-form"));
-    if (const auto tp = arguments.count("--tp")) {
-        if (*tp == 0 || *tp > std::numeric_limits<uint32_t>::max())
-            return fail(ErrorCode::Usage, "--tp must be at least 1 and fit 32 bits");
-        out.tp = static_cast<uint32_t>(*tp);
-    }
+    SHARDSCOPE_TRY(out.tp, degreeAsked(arguments, "--tp"));
+    SHARDSCOPE_TRY(out.pp, degreeAsked(arguments, "--pp"));
     out.subGroupSize = arguments.count("--sub-group-size");
     if (out.subGroupSize && *out.subGroupSize == 0)
         return fail(ErrorCode::Usage, "--sub-group-size must be at least 1");

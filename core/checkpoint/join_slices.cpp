@@ -271,64 +271,17 @@ private:
         return inOrder && met == elements;
     }
 
-    /// One state entry stands for all slices of a group.
-    Status checkAlike(uint32_t group, const FlatUnit& guide) const
-    {
-        for (const FlatUnit& unit : m_of->units) {
-            if (unit.group != static_cast<int32_t>(group))
-                continue;
-            bool same = unit.step == guide.step && unit.states.size() == guide.states.size();
-            for (size_t i = 0; same && i < unit.states.size(); ++i)
-                same = unit.states[i].name == guide.states[i].name
-                    && unit.states[i].dtype == guide.states[i].dtype;
-            if (!same)
-                return fail(ErrorCode::Refused,
-                    "the slices of param group " + std::to_string(group) + " differ in step or states",
-                    m_of->tagFolder.string());
-        }
-        return {};
-    }
-
     Status addUnits()
     {
-        for (const ParamGroup& from : first().groups) {
-            if (from.units.empty())
-                continue;
-            SHARDSCOPE_CHECK(checkAlike(from.index, first().units[index(from.units.front())]));
-            ParamGroup group = from;
-            const FlatUnit& guide = first().units[index(from.units.front())];
-            FlatUnit unit;
-            unit.kind = UnitKind::Whole;
-            unit.group = static_cast<int32_t>(from.index);
-            unit.step = guide.step;
-            unit.stepForm = guide.stepForm;
-            unit.stepType = guide.stepType;
-            unit.stateNode = guide.stateNode;
-            std::vector<uint64_t> elements;
-            for (const UnitId id : from.units) {
-                for (const ParamId param : first().units[index(id)].params) {
-                    Parameter& of = m_out->params[index(param)];
-                    of.unit = UnitId{static_cast<uint32_t>(m_out->units.size())};
-                    of.indexInUnit = static_cast<uint32_t>(unit.params.size());
-                    unit.params.push_back(param);
-                    elements.push_back(of.elements);
-                }
+        std::vector<std::vector<ParamId>> order;
+        for (const ParamGroup& group : first().groups) {
+            order.emplace_back();
+            for (const UnitId id : group.units) {
+                const std::vector<ParamId>& params = first().units[index(id)].params;
+                order.back().insert(order.back().end(), params.begin(), params.end());
             }
-            for (const UnitState& state : guide.states) {
-                UnitState joined;
-                joined.name = state.name;
-                joined.dtype = state.dtype;
-                joined.perRank = {StoredRun{m_of->rank0Optim, StoredRun::kNoRecord, 0, 0}};
-                unit.states.push_back(std::move(joined));
-            }
-            SHARDSCOPE_TRY(unit.partition, FlatPartition::contiguous(elements, 1, 1));
-            group.units = {UnitId{static_cast<uint32_t>(m_out->units.size())}};
-            group.elements = unit.partition.payloadElements();
-            group.parameters = unit.params.size();
-            m_out->groups.push_back(std::move(group));
-            m_out->units.push_back(std::move(unit));
         }
-        return {};
+        return addJoinedUnits(*m_of, order, *m_out);
     }
 
     CheckpointPtr m_of;
@@ -343,8 +296,8 @@ private:
 Result<CheckpointPtr> joinSlices(const CheckpointPtr& of)
 {
     if (of->parts.empty() || of->parallel.pp > 1)
-        return fail(
-            ErrorCode::Unsupported, "pipeline stages are not joined by this build", of->tagFolder.string());
+        return fail(ErrorCode::Unsupported, "tensor slices of pipeline stages are not joined by this build",
+            of->tagFolder.string());
     SHARDSCOPE_TRY(CheckpointPtr joined, Join(of).run());
     return joined;
 }

@@ -44,4 +44,19 @@ void forEachSliceRun(const std::vector<SlicePiece>& pieces, uint64_t begin, uint
 /// not fit the shapes.
 Result<CheckpointPtr> joinSlices(const CheckpointPtr& of);
 
+/// The pipeline stages of a checkpoint as one: what the same PipelineModule holds with one stage. Its param
+/// groups begin with the tied modules, then come the layers by their numbers
+/// (deepspeed/runtime/pipe/module.py registers `tied_modules` first). A tied parameter is that of the first
+/// stage that has it. Refused where the stages' groups do not stand in that order or differ in their options;
+/// Unsupported for stages that are themselves cut into tensor slices or hold experts.
+Result<CheckpointPtr> joinStages(const CheckpointPtr& of);
+
+/// Slices, stages or nothing joined, whatever the checkpoint consists of.
+Result<CheckpointPtr> joinParts(const CheckpointPtr& of);
+
+/// Gives `out` one whole unit per param group of the first part that has parameters. `order`: parameters of
+/// `out` by group of the first part, in the optimizer's order. Refused when the units of a group differ in
+/// step or states: one entry stands for all of them.
+Status addJoinedUnits(const Checkpoint& of, const std::vector<std::vector<ParamId>>& order, Checkpoint& out);
+
 } // namespace shardscope

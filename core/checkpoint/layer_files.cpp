@@ -2,7 +2,7 @@
 #include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
-#include "core/base/text_cursor.h"
+#include "core/checkpoint/layer_names.h"
 
 #include <algorithm>
 #include <set>
@@ -10,27 +10,6 @@
 namespace shardscope {
 
 namespace {
-
-constexpr std::string_view kTied = "tied_modules.";
-
-/// "3.mlp.weight" → 3: PipelineModule names what its layers hold after their number.
-std::optional<uint32_t> layerOf(std::string_view name)
-{
-    uint32_t layer = 0;
-    TextCursor cursor(name);
-    if (name.empty() || !cursor.takeNumber(layer) || !cursor.rest().starts_with('.'))
-        return std::nullopt;
-    return layer;
-}
-
-/// "tied_modules.embed.weight" → "weight": a module that several layers share is named after its key.
-std::string_view insideTied(std::string_view name)
-{
-    if (!name.starts_with(kTied))
-        return {};
-    const size_t dot = name.find('.', kTied.size());
-    return dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
-}
 
 /// Reads the layer files of one pipeline stage.
 class LayerFiles

@@ -363,8 +363,10 @@ private:
     Status readConverted()
     {
         SHARDSCOPE_CHECK(readUniversal(m_reading));
-        if (m_options.depth == OpenDepth::Full && !m_out.modelError)
+        if (m_options.depth == OpenDepth::Full && !m_out.modelError) {
+            SHARDSCOPE_CHECK(readLayerFiles(m_reading)); // ours go along, the converter leaves them behind
             checkUniversalAgrees(m_reading);
+        }
         describeOptimizer();
         m_out.evidence.push_back("a folder `zero` with one folder per parameter");
         if (m_reading.content(m_out.rank0Optim) != nullptr)

@@ -156,6 +156,7 @@ void addUnitRuns(const TensorTable& table, const FlatUnit& unit, FileId file, st
 } // namespace
 
 WholeRuns::WholeRuns(const Checkpoint& checkpoint, const TensorTable& table)
+    : m_joined(checkpoint, table)
 {
     for (const FlatUnit& unit : checkpoint.units) {
         for (uint32_t s = 0; s < unit.states.size(); ++s) {
@@ -186,6 +187,7 @@ void WholeRuns::addTo(std::vector<TensorRun>& out, FileId file) const
         [](const auto& entry, FileId wanted) { return entry.first < wanted; });
     for (auto at = first; at != m_runs.end() && at->first == file; ++at)
         out.push_back(at->second);
+    m_joined.addTo(out, file);
 }
 
 std::vector<TensorRun> runsOfFile(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/compare/joined_runs.h"
 #include "core/compare/state_digest.h"
 
 #include <vector>
@@ -13,15 +14,6 @@ struct TensorDigest {
     Digest digest;
 };
 
-/// A run of a file that holds elements of one tensor. Bytes from the start of the file.
-struct TensorRun {
-    uint64_t offset = 0;
-    uint64_t bytes = 0;
-    uint32_t tensor = 0;
-    uint32_t itemBytes = 4;
-    uint64_t firstElement = 0;
-};
-
 /// The runs of tensors that lie in one piece, by file. A universal folder has a file per tensor, so that
 /// looking through all tensors for every file would cost their square.
 class WholeRuns
@@ -32,6 +24,7 @@ public:
 
 private:
     std::vector<std::pair<FileId, TensorRun>> m_runs; ///< ascending by file
+    JoinedRuns m_joined;
 };
 
 /// All runs of one file, ascending by offset. Non-contiguous whole tensors are left out (they have no single

@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/open.h"
 #include "core/checkpoint/stage0.h"
 #include "core/checkpoint/wrapper_files.h"
@@ -121,6 +122,24 @@ void compareStates(const DigestsByName& here, const DigestsByName& there, Verify
     }
 }
 
+/// The source of a checkpoint whose slices or stages were joined, joined like it.
+Result<CheckpointPtr> withDegreesOf(const Checkpoint& checkpoint, const CheckpointPtr& against)
+{
+    const ParallelDegrees& here = checkpoint.parallel;
+    const ParallelDegrees& there = against->parallel;
+    if (here.tp == there.tp && here.pp == there.pp)
+        return against;
+    if (here.tp == 1 && here.pp == 1)
+        return joinParts(against);
+    return fail(ErrorCode::Unsupported,
+        "a checkpoint of tp " + std::to_string(here.tp) + ", pp " + std::to_string(here.pp)
+            + " is not compared with one of tp " + std::to_string(there.tp) + ", pp "
+            + std::to_string(there.pp),
+        checkpoint.tagFolder.string(),
+        "compare the other way round where the other one has neither; without --against the files are held "
+        "against their manifest");
+}
+
 /// Fingerprints of both with what both kinds keep of the loss scaler.
 std::pair<std::string, std::string> comparable(const CheckpointPtr& checkpoint, const CheckpointScan& scan,
     const CheckpointPtr& against, const CheckpointScan& other)
@@ -138,15 +157,12 @@ std::pair<std::string, std::string> comparable(const CheckpointPtr& checkpoint, 
 } // namespace
 
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    const CheckpointPtr& against, unsigned jobs, JobContext& job)
+    CheckpointPtr against, unsigned jobs, JobContext& job)
 {
-    if (against)
+    if (against) {
         SHARDSCOPE_CHECK(requireModel(*against));
-    if (against && against->parallel.tp != checkpoint->parallel.tp)
-        return fail(ErrorCode::Unsupported,
-            "checkpoints with " + std::to_string(checkpoint->parallel.tp) + " and "
-                + std::to_string(against->parallel.tp) + " tensor slices are not compared yet",
-            checkpoint->tagFolder.string(), "without --against the files are held against their manifest");
+        SHARDSCOPE_TRY(against, withDegreesOf(*checkpoint, against));
+    }
     VerifyReport report;
     for (const Finding& finding : checkpoint->findings) {
         if (finding.severity == Severity::Error)

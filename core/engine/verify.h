@@ -12,16 +12,17 @@ namespace shardscope {
 
 struct VerifyReport {
     bool ok = false;
-    bool manifest = false;          ///< a shardscope.json was found and compared
+    bool manifest = false; ///< a shardscope.json was found and compared
     uint64_t files = 0;
     uint64_t bytes = 0;
-    std::string fingerprint;        ///< of the whole training state
+    std::string fingerprint; ///< of the whole training state
     std::vector<Finding> problems;
 };
 
-/// Re-reads every byte of a checkpoint: CRC of every record, structure of every file, SHA-256 against the manifest where
-/// there is one, and, with `against`, every parameter and state against that checkpoint whatever its world size.
+/// Re-reads every byte of a checkpoint: CRC of every record, structure of every file, SHA-256 against the
+/// manifest where there is one, and, with `against`, every parameter and state against that checkpoint
+/// whatever its world size.
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-                                      const CheckpointPtr& against, unsigned jobs, JobContext& job);
+    CheckpointPtr against, unsigned jobs, JobContext& job);
 
 } // namespace shardscope

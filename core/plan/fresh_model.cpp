@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/joined_slices.h"
 #include "core/plan/model_module.h"
 #include "core/plan/stage0_optimizer.h"
 #include "core/torchfile/pickle_values.h"
@@ -64,11 +65,26 @@ void setOptimizerFree(ModelFile& file, const ReshardContext& context)
     file.set("shared_params", file.parts().sharedParams());
 }
 
-/// Of tensor slices that were joined nothing is said any more.
-void setOneSlice(ModelFile& file, const ReshardContext& context)
+/// A file of one pipeline stage speaks of the names that this stage has.
+void setAllStages(ModelFile& file, const Checkpoint& source)
+{
+    PickleBuilder& builder = file.composer().builder();
+    const NodeId buffers = builder.list();
+    for (const Parameter& param : source.params) {
+        if (param.role == ParamRole::Buffer)
+            builder.append(buffers, builder.string(param.name));
+    }
+    file.set("buffer_names", buffers);
+    file.set("shared_params", file.parts().sharedParams());
+}
+
+/// Of slices and stages that were joined nothing is said any more.
+void setOnePart(ModelFile& file, const ReshardContext& context)
 {
     if (!context.source->joined)
         return;
+    if (context.source->joined->of->parallel.pp > 1)
+        setAllStages(file, *context.source);
     PickleBuilder& builder = file.composer().builder();
     const PickleGraph& graph = file.composer().graph();
     file.set("mp_world_size", builder.integer(1));
@@ -114,7 +130,7 @@ Result<OutputFile> composeFreshModel(
     file.set("frozen_param_shapes", stage < 2 ? builder.none() : file.parts().frozenShapes());
     file.set("frozen_param_fragments", stage < 2 ? builder.none() : file.parts().frozenFragments(rank));
     setOptimizerFree(file, *context);
-    setOneSlice(file, *context);
+    setOnePart(file, *context);
     if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
         file.set("shared_params", builder.dict());
     else
@@ -133,7 +149,7 @@ Result<OutputFile> composeUniversalModel(
     file.set("frozen_param_shapes", file.parts().frozenShapes());
     file.set("frozen_param_fragments", builder.none()); // whole, in the module
     setOptimizerFree(file, *context);
-    setOneSlice(file, *context);
+    setOnePart(file, *context);
     if (!slim)
         markWholeTensors(file.composer(), context, context->source->rank0Model);
     return file.finish(name);

@@ -91,6 +91,8 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
 Result<NodeId> ModelParts::module(ModuleContent content)
 {
     const NodeId old = lookup(m_graph, m_graph.root(), "module");
+    if (old != kNoNode && m_graph.kind(old) == NodeKind::None)
+        return m_builder.none(); // a pipeline's weights are in the files of its layers
     const NodeId out = m_graph.kind(old) == NodeKind::Dict ? m_builder.dict() : m_composer.orderedDict();
     const auto items = mappingItems(m_graph, old);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {

@@ -174,8 +174,12 @@ NodeId groupOptions(ArchiveComposer& composer, NodeId options, std::span<const N
 NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context)
 {
     const auto& units = context.target.units;
-    if (std::none_of(units.begin(), units.end(),
-            [](const auto& unit) { return unit->partition.parameterAlignment() > 1; }))
+    // A list of one part speaks of its parameters alone.
+    const bool ofOnePart = context.source->joined
+        && lookup(composer.graph(), context.source->optimWrapper, "param_alignment_paddings") != kNoNode;
+    if (!ofOnePart && std::none_of(units.begin(), units.end(), [](const auto& unit) {
+            return unit->partition.parameterAlignment() > 1;
+        }))
         return kNoNode;
     PickleBuilder& builder = composer.builder();
     std::map<uint64_t, NodeId> numbers; // few different ones

@@ -213,7 +213,8 @@ private:
     {
         return verb() + "|" + std::string(buildInfo().version) + "|" + std::string(kindName(targetKind()))
             + "|" + std::to_string(m_options.worldSize) + "|" + targetName() + "|" + pointerName() + "|"
-            + std::to_string(m_subGroupSize) + "|" + std::to_string(m_source->parallel.tp) + "\n";
+            + std::to_string(m_subGroupSize) + "|" + std::to_string(m_source->parallel.tp) + "|"
+            + std::to_string(m_source->parallel.pp) + "\n";
     }
 
     CheckpointPtr m_source;
@@ -240,10 +241,9 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
     const CheckpointPtr whole = source;
-    const bool joins = options.form == TargetForm::Universal || options.tp == 1u;
-    if (joins && source->parallel.tp > 1) {
+    if (joinsParts(*source, options)) {
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
-        SHARDSCOPE_TRY(source, joinSlices(source));
+        SHARDSCOPE_TRY(source, joinParts(source));
     }
     SHARDSCOPE_CHECK(checkOptions(*source, options));
     SHARDSCOPE_CHECK(requireComplete(*source, options.allow));

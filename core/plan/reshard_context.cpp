@@ -137,12 +137,15 @@ bool keepsCopies(CheckpointKind target)
         && target != CheckpointKind::Torch;
 }
 
-/// Whether the target has a tensor of the source: all but 16-bit copies beside masters where it keeps none.
+/// Whether the target has a tensor of the source: all but 16-bit copies beside masters where it keeps none,
+/// and they do not go along in the files of their layers.
 bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, CheckpointKind target)
 {
-    const bool copy
-        = entry.state == "weight" && source.params[index(entry.param)].role == ParamRole::Trainable;
-    return !copy || keepsCopies(target);
+    if (entry.state != "weight" || source.params[index(entry.param)].role != ParamRole::Trainable)
+        return true;
+    const WholeTensor* whole = source.wholeOf(entry.param);
+    return keepsCopies(target)
+        || (whole != nullptr && source.file(whole->run.file).role == FileRole::LayerStates);
 }
 
 /// The dtype of the model's copy of a parameter, where the module holds no copy but a placeholder.
@@ -202,12 +205,10 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
 Status addCopied(io::FileSystem& files, ReshardContext& out)
 {
     const Checkpoint& source = *out.source;
-    if (out.target.kind == CheckpointKind::Universal)
-        return {};
     for (uint32_t i = 0; i < source.files.size(); ++i) {
         const CheckpointFile& file = source.files[i];
         const auto parsed = parseCheckpointFileName(file.name);
-        const bool layer = file.role == FileRole::LayerStates && file.rank == source.place;
+        const bool layer = file.role == FileRole::LayerStates && (source.joined || file.rank == source.place);
         const bool expert = file.role == FileRole::ExpertStates && parsed && parsed->mp == source.modelRank;
         if ((!layer && !expert) || file.status == FileStatus::Stale)
             continue;

@@ -105,26 +105,40 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
     return kind;
 }
 
+bool joinsParts(const Checkpoint& source, const ReshardOptions& options)
+{
+    const bool universal = options.form == TargetForm::Universal;
+    return (source.parallel.tp > 1 && (universal || options.tp == 1u))
+        || (source.parallel.pp > 1 && (universal || options.pp == 1u));
+}
+
 Status checkParallel(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
 {
     const ParallelDegrees& degrees = source.parallel;
     const uint32_t modelRanks = degrees.tp * degrees.pp;
     const bool pipeline = std::any_of(source.files.begin(), source.files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
-    const bool changes = target != source.kind;
+    const bool sameStage = source.kind == CheckpointKind::Universal && source.zeroStage == 1
+        && target == CheckpointKind::Zero1;
+    const bool changes = target != source.kind && !sameStage;
     if (options.tp && *options.tp != degrees.tp)
         return fail(ErrorCode::Unsupported,
             "this build joins tensor slices, and does not cut tensors into " + std::to_string(*options.tp)
                 + " slices",
             source.tagFolder.string(), "leave --tp out, or give 1");
+    if (options.pp && *options.pp != degrees.pp)
+        return fail(ErrorCode::Unsupported,
+            "this build joins pipeline stages, and does not deal layers to " + std::to_string(*options.pp)
+                + " stages",
+            source.tagFolder.string(),
+            "leave --pp out, or give 1; a universal folder (`convert`) is read by any number of stages");
     if (isStage0(target) && modelRanks > 1)
         return fail(ErrorCode::Unsupported, "this build does not write tensor slices without ZeRO",
             source.tagFolder.string(), "join them with --tp 1");
-    if (target == CheckpointKind::Universal && (modelRanks > 1 || pipeline || degrees.ep > 1))
-        return fail(ErrorCode::Unsupported,
-            "pipeline stages and experts are not joined into a universal folder by this build",
+    if (target == CheckpointKind::Universal && (modelRanks > 1 || degrees.ep > 1))
+        return fail(ErrorCode::Unsupported, "experts are not joined into a universal folder by this build",
             source.tagFolder.string(), "`reshard` rewrites each of them for another number of ranks");
-    if (changes && (pipeline || degrees.ep > 1))
+    if (changes && target != CheckpointKind::Universal && (pipeline || degrees.ep > 1))
         return fail(ErrorCode::Unsupported,
             std::string("a checkpoint with ") + (pipeline ? "pipeline stages" : "experts")
                 + " keeps its ZeRO stage",

@@ -18,6 +18,8 @@ Status checkOptions(const Checkpoint& source, const ReshardOptions& options);
 /// source's is the one it was made from. Usage when it does not tell and none is named. Of stage 0: see
 /// stage0KindOf().
 Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptions& options);
+/// Whether slices or stages are joined before the target is laid out.
+bool joinsParts(const Checkpoint& source, const ReshardOptions& options);
 /// Whether the target keeps what tensor, pipeline and expert parallel ranks need: Usage where the ranks do
 /// not divide, Unsupported for forms that would have to join or split them.
 Status checkParallel(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_target.h"
 
+#include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/stage0.h"
 #include "core/partition/round_robin.h"
 #include "core/plan/reshard_options.h"
@@ -121,6 +122,18 @@ Status addExpertGroup(const Checkpoint& source, const ParamGroup& group, Reshard
     return {};
 }
 
+/// Whole units of joined slices stand for flat ones that may have been aligned.
+uint32_t alignmentOf(const Checkpoint& source, const FlatUnit& unit)
+{
+    if (source.joined) {
+        for (const FlatUnit& from : source.joined->of->units) {
+            if (from.group == unit.group)
+                return from.partition.parameterAlignment();
+        }
+    }
+    return unit.partition.parameterAlignment();
+}
+
 /// One unit for the whole group: ZeRO-1/2, and universal folders.
 Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget& out)
 {
@@ -141,9 +154,8 @@ Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget
     FlatUnit unit = targetUnit(from, whole ? UnitKind::Whole : UnitKind::Group, std::move(params),
         !unpartitioned && out.kind != CheckpointKind::Bf16);
     SHARDSCOPE_TRY(unit.partition,
-        unpartitioned
-            ? FlatPartition::contiguous(elements, 1, 1)
-            : FlatPartition::contiguous(elements, out.ranks, 2, from.partition.parameterAlignment()));
+        unpartitioned ? FlatPartition::contiguous(elements, 1, 1)
+                      : FlatPartition::contiguous(elements, out.ranks, 2, alignmentOf(source, from)));
     out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
     return {};
 }

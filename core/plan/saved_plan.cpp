@@ -53,6 +53,8 @@ Json optionsJson(const ReshardOptions& options)
         out["stage0_form"] = kindName(*options.stage0Form);
     if (options.tp)
         out["tp"] = *options.tp;
+    if (options.pp)
+        out["pp"] = *options.pp;
     out["sub_group_size"] = options.subGroupSize ? Json(*options.subGroupSize) : Json(nullptr);
     if (!options.tagOut.empty())
         putText(out, "tag_out", options.tagOut);
@@ -76,6 +78,8 @@ ReshardOptions readOptions(const Json& object)
     }
     if (object.contains("tp"))
         out.tp = object.at("tp").get<uint32_t>();
+    if (object.contains("pp"))
+        out.pp = object.at("pp").get<uint32_t>();
     if (const Json& size = object.at("sub_group_size"); !size.is_null())
         out.subGroupSize = size.get<uint64_t>();
     if (object.contains("tag_out"))

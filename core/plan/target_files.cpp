@@ -25,6 +25,12 @@ void addParameterFolders(const ReshardContext& context, std::vector<TargetFile>&
     }
 }
 
+void addCopied(const ReshardContext& context, std::vector<TargetFile>& out)
+{
+    for (uint32_t i = 0; i < context.copied.size(); ++i)
+        out.push_back({Kind::Copied, 0, i});
+}
+
 void addCarried(const ReshardContext& context, std::vector<TargetFile>& out)
 {
     for (uint32_t i = 0; i < context.carried.size(); ++i)
@@ -39,6 +45,7 @@ std::vector<TargetFile> targetFiles(const ReshardContext& context)
     if (context.target.kind == CheckpointKind::Universal) {
         out = {{Kind::Model}, {Kind::SlimModel}, {Kind::Optim}};
         addParameterFolders(context, out);
+        addCopied(context, out);
         addCarried(context, out);
         return out;
     }
@@ -52,8 +59,7 @@ std::vector<TargetFile> targetFiles(const ReshardContext& context)
         out.push_back({Kind::Model, rank});
     for (uint32_t rank = 0; rank < context.target.ranks; ++rank)
         out.push_back({Kind::Optim, rank});
-    for (uint32_t i = 0; i < context.copied.size(); ++i)
-        out.push_back({Kind::Copied, 0, i});
+    addCopied(context, out);
     addCarried(context, out);
     return out;
 }

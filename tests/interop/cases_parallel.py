@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pipeline stages, experts and tensor slices, rewritten for another number of data-parallel ranks."""
 
+import re
 from dataclasses import dataclass, replace
 
 import checks
@@ -156,5 +157,44 @@ class JoinSlices:
         states, losses = zip(*ranks.run_ranks(self.after, load_and_train, whole, str(target),
                                               log_path=context.sources.log))
         tensors = checks.same_state(_joined(source.state), live_state.join(states))
+        deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[self.setup.precision])
+        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
+def _first_stage_of_ties(state):
+    """What one stage holds: a module that several stages share is there once."""
+    return {label: value for label, value in state.items() if not re.search(r":pp[1-9]", label)}
+
+
+@dataclass(frozen=True)
+class JoinStages:
+    """Trained in pipeline stages, loaded by a pipeline of another number of stages: natively by one of one stage,
+    through a universal checkpoint by any."""
+    setup: object
+    before: int
+    after: int
+    stages: int = 1
+    universal: bool = False
+
+    @property
+    def name(self):
+        form = "universal" if self.universal else "native"
+        return f"parallel {self.setup.name} {self.before}->{form} {self.stages} stages {self.after}"
+
+    def run(self, context):
+        source = _source(context, self.setup, self.before)
+        target = context.target(self.name)
+        if self.universal:
+            context.tool.convert(source.folder, target)
+        else:
+            context.tool.reshard(source.folder, target, self.after, "--pp", self.stages)
+        verified = context.tool.call("verify", target, "--against", source.folder)
+        if not verified["ok"]:
+            raise checks.Failure(f"verify finds other values than the source's: {verified['problems']}")
+        whole = replace(self.setup, degree=self.stages, universal=self.universal)
+        states, losses = zip(*ranks.run_ranks(self.after, load_and_train, whole, str(target),
+                                              log_path=context.sources.log))
+        expected = source.state if self.stages > 1 else _first_stage_of_ties(source.state)
+        tensors = checks.same_state(expected, live_state.join(states))
         deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[self.setup.precision])
         return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of models whose ranks do not all hold the same parameters."""
 
-from cases_parallel import JoinSlices, ParallelReshard, ParallelRoundTrip
+from cases_parallel import JoinSlices, JoinStages, ParallelReshard, ParallelRoundTrip
 from parallel_setups import ParallelSetup
 
 EXPERTS = ParallelSetup("experts", 2, "bf16")
@@ -15,6 +15,7 @@ def short_run():
         ParallelReshard(PIPELINE, 4, 2),
         ParallelReshard(SLICES, 4, 2),
         JoinSlices(SLICES, 4, 3, 2),
+        JoinStages(PIPELINE, 4, 1),
     ]
 
 
@@ -40,4 +41,9 @@ def full_run():
               for after, stage in ((1, 1), (3, 2), (2, 3))]
     cases += [JoinSlices(ParallelSetup("slices", 3, "fp32"), 4, 2, 3)]
     cases += [JoinSlices(ParallelSetup("slices", 1, "fp32"), 4, 2, stage, universal=True) for stage in (1, 2, 3)]
+    pipelines = (PIPELINE, ParallelSetup("pipeline", 1, "fp32"), ParallelSetup("pipeline", 1, "fp16"))
+    cases += [JoinStages(setup, 4, after) for setup in pipelines for after in (2, 3)]
+    cases += [JoinStages(setup, 2, 1) for setup in pipelines]
+    cases += [JoinStages(ParallelSetup("pipeline", 1, precision), 4, after, stages, universal=True)
+              for precision in ("fp32", "bf16") for after, stages in ((1, 1), (2, 1), (2, 2), (3, 3))]
     return cases

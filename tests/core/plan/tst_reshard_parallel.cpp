@@ -156,3 +156,47 @@ TEST_CASE("tensor slices are joined as the run recorded, into native and univers
     }
     checkJoined(*test::rewrite(source, {.form = TargetForm::Universal}, folder / "universal"), *source);
 }
+
+namespace {
+
+void checkStagesJoined(const Checkpoint& whole, const Checkpoint& stages)
+{
+    CHECK(whole.parts.empty());
+    CHECK(whole.parallel.pp == 1);
+    const auto tied = whole.findParam("tied_modules.embed.weight");
+    REQUIRE(tied);
+    CHECK(whole.params[index(*tied)].indexInUnit == 0);
+    for (const char* state : {"fp32", "exp_avg", "exp_avg_sq"}) {
+        CAPTURE(state);
+        const auto first = bytesOf(stages, "tied_modules.embed.weight:pp0", state);
+        CHECK(first == bytesOf(stages, "tied_modules.embed.weight:pp1", state));
+        CHECK(bytesOf(whole, "tied_modules.embed.weight", state) == first);
+    }
+    size_t compared = 0;
+    for (const Parameter& param : stages.params) {
+        if (param.name.find(':') != std::string::npos || param.role != ParamRole::Trainable)
+            continue;
+        CAPTURE(param.name);
+        for (const char* state : {"fp32", "exp_avg", "exp_avg_sq"})
+            CHECK(bytesOf(whole, param.name, state) == bytesOf(stages, param.name, state));
+        CHECK(bytesOf(whole, param.name, "weight") == bytesOf(stages, param.name, "weight"));
+        ++compared;
+    }
+    CHECK(compared > 10);
+}
+
+} // namespace
+
+TEST_CASE("pipeline stages are joined, tied modules first, into native and universal checkpoints and back")
+{
+    const test::TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("pipeline-w4"));
+    const CheckpointPtr native = test::rewrite(source, {.worldSize = 3, .pp = 1}, folder / "native");
+    checkStagesJoined(*native, *source);
+    const CheckpointPtr universal
+        = test::rewrite(source, {.form = TargetForm::Universal}, folder / "universal");
+    checkStagesJoined(*universal, *source);
+    const CheckpointPtr again = test::rewrite(universal, {.worldSize = 3}, folder / "again");
+    checkStagesJoined(*again, *source);
+    test::checkSameState(again, native);
+}

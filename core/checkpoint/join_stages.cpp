@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/joined_slices.h"
+
+#include "core/base/text.h"
+#include "core/checkpoint/layer_names.h"
+#include "core/checkpoint/scalar_text.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// All that a param group says but for its parameters' numbers.
+std::string optionsOf(const Checkpoint& of, size_t group)
+{
+    const NodeId node = of.groups[group].options;
+    if (node == kNoNode || !of.isReadable(of.rank0Optim))
+        return {};
+    const PickleGraph& graph = of.file(of.rank0Optim).content->pickle();
+    const auto items = mappingItems(graph, node);
+    std::string out;
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto key = asString(graph, items[i]);
+        if (key && *key != "params")
+            out += std::string(*key) + "=" + scalarText(graph, items[i + 1]) + "\n";
+    }
+    return out;
+}
+
+/// Joins the pipeline stages of one checkpoint.
+class StageJoin
+{
+public:
+    explicit StageJoin(const CheckpointPtr& of)
+        : m_of(of)
+    {
+    }
+
+    Result<CheckpointPtr> run()
+    {
+        SHARDSCOPE_CHECK(checkGroups());
+        auto out = std::make_shared<Checkpoint>(*m_of);
+        auto joined = std::make_shared<JoinedSlices>();
+        joined->of = m_of;
+        m_joined = joined.get();
+        m_out = out.get();
+        out->parts.clear();
+        out->params.clear();
+        out->paramByName.clear();
+        out->units.clear();
+        out->whole.clear();
+        out->groups.clear();
+        out->parallel = {m_of->parallel.dp, 1, 1, 1};
+        SHARDSCOPE_CHECK(addParams());
+        addTies();
+        addWhole();
+        SHARDSCOPE_TRY(const auto order, orderOfGroups());
+        SHARDSCOPE_CHECK(addJoinedUnits(*m_of, order, *out));
+        out->joined = std::move(joined);
+        return CheckpointPtr(std::move(out));
+    }
+
+private:
+    [[nodiscard]] const Checkpoint& part(size_t stage) const { return *m_of->parts[stage]; }
+    [[nodiscard]] size_t stages() const { return m_of->parts.size(); }
+    [[nodiscard]] tl::unexpected<Error> refuse(std::string what, std::string hint = {}) const
+    {
+        return fail(ErrorCode::Refused, std::move(what), m_of->tagFolder.string(), std::move(hint));
+    }
+
+    /// The stages' optimizers have the same param groups, so that the one of all has them too.
+    Status checkGroups() const
+    {
+        for (size_t stage = 1; stage < stages(); ++stage) {
+            const auto count = part(stage).groups.size();
+            if (count != part(0).groups.size())
+                return refuse("pipeline stages 0 and " + std::to_string(stage) + " have "
+                    + std::to_string(part(0).groups.size()) + " and " + std::to_string(count)
+                    + " param groups, so it cannot be known which belong together");
+            for (size_t group = 0; group < count; ++group) {
+                if (optionsOf(part(stage), group) != optionsOf(part(0), group))
+                    return refuse("the options of param group " + std::to_string(group)
+                        + " differ between pipeline stages 0 and " + std::to_string(stage));
+            }
+        }
+        return {};
+    }
+
+    Status addParams()
+    {
+        uint32_t firstParam = 0;
+        for (size_t stage = 0; stage < stages(); ++stage) {
+            m_inOut.emplace_back();
+            for (uint32_t i = 0; i < part(stage).params.size(); ++i) {
+                const Parameter& from = part(stage).params[i];
+                SHARDSCOPE_TRY(const ParamId id, paramFor(from, stage));
+                m_inOut.back().push_back(id);
+                auto& pieces = m_joined->pieces[index(id)];
+                const bool stored = from.role == ParamRole::Trainable && from.sharedWith == kNoParam;
+                if (stored && from.elements > 0 && pieces.empty())
+                    pieces.push_back(
+                        {ParamId{firstParam + i}, 0, from.elements, 0, from.elements, from.elements, 1});
+            }
+            firstParam += static_cast<uint32_t>(part(stage).params.size());
+        }
+        return {};
+    }
+
+    /// What several stages have is one parameter.
+    Result<ParamId> paramFor(const Parameter& from, size_t stage)
+    {
+        if (const auto known = m_out->findParam(from.name)) {
+            const Parameter& of = m_out->params[index(*known)];
+            if (of.shape != from.shape || of.role != from.role || of.group != from.group)
+                return refuse("`" + toValidUtf8(from.name) + "` of pipeline stage " + std::to_string(stage)
+                    + " has another shape or param group than that of the stage before it");
+            return *known;
+        }
+        const ParamId id{static_cast<uint32_t>(m_out->params.size())};
+        Parameter param = from;
+        param.unit = kNoUnit;
+        m_out->paramByName.emplace(param.name, id);
+        m_out->params.push_back(std::move(param));
+        m_joined->pieces.emplace_back();
+        return id;
+    }
+
+    /// Aliases lead to their owner's new number.
+    void addTies()
+    {
+        for (size_t stage = 0; stage < stages(); ++stage) {
+            for (uint32_t i = 0; i < part(stage).params.size(); ++i) {
+                const ParamId owner = part(stage).params[i].sharedWith;
+                if (owner != kNoParam)
+                    m_out->params[index(m_inOut[stage][i])].sharedWith = m_inOut[stage][index(owner)];
+            }
+        }
+    }
+
+    void addWhole()
+    {
+        std::vector<bool> has(m_out->params.size());
+        for (size_t stage = 0; stage < stages(); ++stage) {
+            for (WholeTensor tensor : part(stage).whole) {
+                tensor.param = m_inOut[stage][index(tensor.param)];
+                if (has[index(tensor.param)])
+                    continue;
+                has[index(tensor.param)] = true;
+                m_out->whole.push_back(std::move(tensor));
+            }
+        }
+        std::sort(m_out->whole.begin(), m_out->whole.end(),
+            [](const WholeTensor& a, const WholeTensor& b) { return index(a.param) < index(b.param); });
+    }
+
+    /// Tied modules in the order in which the stages meet them, then the layers, which ascend over the
+    /// stages.
+    Result<std::vector<std::vector<ParamId>>> orderOfGroups() const
+    {
+        std::vector<std::vector<ParamId>> out;
+        for (size_t g = 0; g < part(0).groups.size(); ++g) {
+            std::vector<ParamId> tied;
+            std::vector<ParamId> layers;
+            uint32_t last = 0;
+            for (size_t stage = 0; stage < stages(); ++stage) {
+                bool pastTied = false;
+                for (const ParamId id : optimizerOrder(stage, g)) {
+                    const ParamId param = m_inOut[stage][index(id)];
+                    const std::string& name = m_out->params[index(param)].name;
+                    const auto layer = layerOf(name);
+                    const bool isTied = !insideTied(name).empty();
+                    if ((isTied && pastTied) || (!isTied && (!layer || *layer < last)))
+                        return refuse("`" + toValidUtf8(name)
+                                + "` does not stand where a PipelineModule's parameters stand in param group "
+                                + std::to_string(g),
+                            "the order of the joined group cannot be known");
+                    pastTied = !isTied;
+                    last = layer.value_or(last);
+                    auto& list = isTied ? tied : layers;
+                    if (!isTied || std::find(tied.begin(), tied.end(), param) == tied.end())
+                        list.push_back(param);
+                }
+            }
+            tied.insert(tied.end(), layers.begin(), layers.end());
+            out.push_back(std::move(tied));
+        }
+        return out;
+    }
+
+    [[nodiscard]] std::vector<ParamId> optimizerOrder(size_t stage, size_t group) const
+    {
+        std::vector<ParamId> out;
+        for (const UnitId id : part(stage).groups[group].units) {
+            const std::vector<ParamId>& params = part(stage).units[index(id)].params;
+            out.insert(out.end(), params.begin(), params.end());
+        }
+        return out;
+    }
+
+    CheckpointPtr m_of;
+    JoinedSlices* m_joined = nullptr;
+    Checkpoint* m_out = nullptr;
+    std::vector<std::vector<ParamId>> m_inOut; ///< stage, its parameter → the joined one's
+};
+
+} // namespace
+
+Result<CheckpointPtr> joinStages(const CheckpointPtr& of)
+{
+    const auto unsupported
+        = [&](const char* what) { return fail(ErrorCode::Unsupported, what, of->tagFolder.string()); };
+    if (of->parts.empty() || of->parallel.tp > 1)
+        return unsupported("pipeline stages that are cut into tensor slices are not joined by this build");
+    if (of->parallel.ep > 1)
+        return unsupported("pipeline stages with experts are not joined by this build");
+    if (of->roundRobin)
+        return unsupported("pipeline stages under round_robin_gradients are not joined by this build");
+    SHARDSCOPE_TRY(CheckpointPtr joined, StageJoin(of).run());
+    return joined;
+}
+
+Result<CheckpointPtr> joinParts(const CheckpointPtr& of)
+{
+    if (of->parts.empty())
+        return of;
+    return of->parallel.pp > 1 ? joinStages(of) : joinSlices(of);
+}
+
+} // namespace shardscope

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace shardscope {
+
+/// "3.mlp.weight" → 3: PipelineModule names what its layers hold after their number
+/// (deepspeed/runtime/pipe/module.py, _build).
+std::optional<uint32_t> layerOf(std::string_view name);
+
+/// "tied_modules.embed.weight" → "weight": a module that several layers share is named after its key. Empty
+/// for other names.
+std::string_view insideTied(std::string_view name);
+
+} // namespace shardscope

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace shardscope {
+
+/// A run of a file that holds elements of one tensor. Bytes from the start of the file.
+struct TensorRun {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    uint32_t tensor = 0;
+    uint32_t itemBytes = 4;
+    uint64_t firstElement = 0;
+};
+
+} // namespace shardscope
