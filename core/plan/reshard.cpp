@@ -111,6 +111,7 @@ public:
         return m_mustStayEqual;
     }
     [[nodiscard]] const ReshardOptions& options() const override { return m_options; }
+    [[nodiscard]] CheckpointPtr laidOut() const override { return m_source; }
     [[nodiscard]] std::vector<FlatUnit> targetUnits() const override { return m_parts.targetUnits(); }
 
     [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override

@@ -50,7 +50,9 @@ public:
     [[nodiscard]] virtual const std::vector<BatchPair>& batch() const = 0;
     /// Config keys that must not change between source run and resumed run, with their values as text.
     [[nodiscard]] virtual const std::vector<std::pair<std::string, std::string>>& mustStayEqual() const = 0;
-    /// The target's flat units, for drawing the new map beside the old one.
+    /// What is laid out anew: the source, with its slices or stages joined where the target has them joined.
+    [[nodiscard]] virtual CheckpointPtr laidOut() const = 0;
+    /// The target's flat units, for drawing the new map beside the old one. Their parameters are laidOut()'s.
     [[nodiscard]] virtual std::vector<FlatUnit> targetUnits() const = 0;
     [[nodiscard]] virtual const ReshardOptions& options() const = 0;
 };

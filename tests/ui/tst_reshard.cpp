@@ -50,6 +50,64 @@ class TestReshard : public QObject
 {
     Q_OBJECT
 private Q_SLOTS:
+    void joinsSlicesAndStages_data()
+    {
+        QTest::addColumn<QString>("sample");
+        QTest::addColumn<QString>("option");
+        QTest::addColumn<QString>("name");
+        QTest::newRow("slices") << u"slices-w4"_s << u"--tp 1"_s << u"layers.0.up_proj.weight"_s;
+        QTest::newRow("stages") << u"pipeline-w4"_s << u"--pp 1"_s << u"tied_modules.embed.weight"_s;
+    }
+
+    void joinsSlicesAndStages()
+    {
+        QFETCH(QString, sample);
+        QFETCH(QString, option);
+        QFETCH(QString, name);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        auto* parallel = dialog->findChild<QComboBox*>(u"reshardParallel"_s);
+        QVERIFY(parallel->isVisibleTo(dialog));
+        dialog->form()->setDestination(ui.folder(u"out"_s));
+        QVERIFY(waitForPlan(dialog));
+        QCOMPARE(dialog->preview().target->parts.size(), size_t{2});
+        parallel->setCurrentIndex(1);
+        dialog->form()->setWorldSize(3);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY2(!dialog->preview().problem,
+            dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
+        const CheckpointPtr target = dialog->preview().target;
+        QCOMPARE(target->parallel.ranks(), 3U);
+        QVERIFY(target->parts.empty());
+        QVERIFY(target->findParam(name.toStdString()).has_value());
+        QVERIFY(dialog->findChild<QLineEdit*>(u"reshardCommand"_s)->text().contains(option));
+        auto* kind = dialog->findChild<QComboBox*>(u"reshardKind"_s);
+        kind->setCurrentIndex(kind->count() - 1); // universal: joined in any case
+        QVERIFY(!parallel->isVisibleTo(dialog));
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().target->findParam(name.toStdString()).has_value());
+    }
+
+    void asksForTheFormOfStage0()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        auto* form = dialog->findChild<QComboBox*>(u"reshardStage0Form"_s);
+        QVERIFY(!form->isVisibleTo(dialog));
+        QVERIFY(!dialog->findChild<QComboBox*>(u"reshardParallel"_s)->isVisibleTo(dialog));
+        auto* kind = dialog->findChild<QComboBox*>(u"reshardKind"_s);
+        kind->setCurrentIndex(kind->findData(0));
+        QVERIFY(form->isVisibleTo(dialog));
+        form->setCurrentIndex(form->findData(static_cast<int>(CheckpointKind::Fp16Unfused)));
+        dialog->form()->setDestination(ui.folder(u"out"_s));
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->findChild<QLineEdit*>(u"reshardCommand"_s)
+                    ->text()
+                    .contains(u"--stage 0 --stage0-form fp16-unfused"_s));
+    }
+
     void fromButtonToOpenedResult_data()
     {
         QTest::addColumn<QString>("sample");

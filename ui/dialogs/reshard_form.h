@@ -14,8 +14,8 @@ class QSpinBox;
 
 namespace shardscope::ui {
 
-/// The choices of a reshard: stage or form, GPU count, target folder, sub-group size, tag, and a few
-/// switches.
+/// The choices of a reshard: stage or form, GPU count, whether slices and stages are joined, target folder,
+/// sub-group size, tag, and a few switches.
 class ReshardForm : public QWidget
 {
     Q_OBJECT
@@ -35,11 +35,15 @@ private:
     [[nodiscard]] QString suggestedTarget() const;
     void browse();
     void fillForms();
+    void fillParallel();
+    void fillStage0Forms();
+    void showRows();
     void onFormChosen();
     void suggestTag();
     /// The stage that is chosen; -1 for a universal folder.
     [[nodiscard]] int stage() const;
     [[nodiscard]] bool changesStage() const;
+    [[nodiscard]] bool joins() const;
     [[nodiscard]] bool readSubGroupSize(std::optional<uint64_t>& size) const;
 
     CheckpointPtr m_source;
@@ -47,6 +51,8 @@ private:
     QString m_parentFolder; ///< where suggested targets lie
     QComboBox* m_form;
     QSpinBox* m_ranks;
+    QComboBox* m_parallel; ///< shown where there is something to join
+    QComboBox* m_stage0Form; ///< shown for stage 0
     QLineEdit* m_subGroup;
     QLineEdit* m_target;
     QPushButton* m_browse;

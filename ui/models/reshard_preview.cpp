@@ -96,9 +96,12 @@ void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
     }
 }
 
-CheckpointPtr plannedCheckpoint(const Checkpoint& source, const ReshardPlan& plan)
+CheckpointPtr plannedCheckpoint(const ReshardPlan& plan)
 {
+    const CheckpointPtr laidOut = plan.laidOut();
+    const Checkpoint& source = *laidOut;
     auto target = std::make_shared<Checkpoint>(source);
+    target->joined.reset(); // its parameters are whole
     target->parallel.dp = plan.worldSize() / (source.parallel.tp * source.parallel.pp);
     target->kind = plan.targetKind();
     target->findings.clear();
@@ -148,7 +151,7 @@ ReshardPreview previewReshard(
         return preview;
     }
     preview.plan = std::move(*plan);
-    preview.target = plannedCheckpoint(*source, *preview.plan);
+    preview.target = plannedCheckpoint(*preview.plan);
     for (const ParamGroup& group : preview.target->groups)
         preview.subGroups.push_back(subGroupsOf(*preview.target, group));
     if (hasSplitGroups(*preview.target))
@@ -183,6 +186,12 @@ QString reshardCommand(const Checkpoint& source, const ReshardWish& wish)
         words << u"--world-size"_s << QString::number(wish.options.worldSize);
     if (wish.options.stage)
         words << u"--stage"_s << QString::number(*wish.options.stage);
+    if (wish.options.stage0Form)
+        words << u"--stage0-form"_s << toText(kindName(*wish.options.stage0Form));
+    if (wish.options.tp)
+        words << u"--tp"_s << QString::number(*wish.options.tp);
+    if (wish.options.pp)
+        words << u"--pp"_s << QString::number(*wish.options.pp);
     if (!source.latest || *source.latest != source.tag)
         words << u"--tag"_s << quoted(QString::fromStdString(source.tag));
     if (wish.options.subGroupSize)
