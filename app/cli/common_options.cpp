@@ -116,7 +116,9 @@ std::vector<Option> reshardOptions()
             {.name = "--ep",
                 .kind = ValueKind::Count,
                 .valueName = "E",
-                .help = "Expert-parallel degree of the result. This build keeps the source's."},
+                .help
+                = "Expert-parallel degree (ep_size) of the result, which divides every layer's experts; "
+                  "without it the source's."},
             {.name = "--sub-group-size",
                 .kind = ValueKind::Count,
                 .valueName = "M",

@@ -43,17 +43,6 @@ Status checkDestination(
     return options.force ? Status() : checkBeside(files, plan, options.destination, {}, job);
 }
 
-/// Degrees that this build keeps as they are; tensor slices and pipeline stages it can join.
-Status checkTarget(const Arguments& arguments, const Checkpoint& source)
-{
-    const uint32_t now = source.parallel.ep;
-    if (arguments.count("--ep").value_or(now) == now)
-        return {};
-    return fail(ErrorCode::Unsupported,
-        "--ep " + arguments.text("--ep") + ": this build keeps the source's degree", checkpointFolder(source),
-        "leave it out, or give " + std::to_string(now));
-}
-
 Result<ReshardOptions> optionsFrom(const Arguments& arguments)
 {
     ReshardOptions out;
@@ -99,6 +88,7 @@ Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
         out.stage0Form = stage0FormOf(arguments.text("--stage0-form"));
     SHARDSCOPE_TRY(out.tp, degreeAsked(arguments, "--tp"));
     SHARDSCOPE_TRY(out.pp, degreeAsked(arguments, "--pp"));
+    SHARDSCOPE_TRY(out.ep, degreeAsked(arguments, "--ep"));
     out.subGroupSize = arguments.count("--sub-group-size");
     if (out.subGroupSize && *out.subGroupSize == 0)
         return fail(ErrorCode::Usage, "--sub-group-size must be at least 1");
@@ -137,7 +127,6 @@ Result<WriteJob> planReshardJob(Session& session)
     SHARDSCOPE_CHECK(addNativeOptions(arguments, options));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
-    SHARDSCOPE_CHECK(checkTarget(arguments, *opened.checkpoint));
     session.job().log("planning for world size " + std::to_string(options.worldSize) + " from "
         + checkpointFolder(*opened.checkpoint));
     SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));

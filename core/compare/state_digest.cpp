@@ -2,6 +2,7 @@
 #include "core/compare/state_digest.h"
 
 #include "core/base/parallel.h"
+#include "core/checkpoint/experts.h"
 #include "core/checkpoint/scalar_text.h"
 #include "core/compare/file_scan.h"
 #include "core/torchfile/pickle_values.h"
@@ -9,6 +10,7 @@
 #include <array>
 #include <cstdio>
 #include <mutex>
+#include <optional>
 
 namespace shardscope {
 
@@ -21,22 +23,55 @@ std::string numberText(double value)
     return text.data();
 }
 
-void addGroupScalars(const Checkpoint& checkpoint, const ParamGroup& group, Digest& sum)
+/// The group's name says nothing but at which degree its experts are spread.
+bool namesExpertDegree(std::string_view key, std::optional<std::string_view> value)
 {
-    const std::string name = "group/" + std::to_string(group.index);
+    return key == "name" && value && value->starts_with("ep_size_");
+}
+
+Digest groupScalars(const Checkpoint& checkpoint, const ParamGroup& group, uint32_t number)
+{
+    Digest sum;
+    const std::string name = "group/" + std::to_string(number);
     if (!group.units.empty()) {
         if (const auto step = checkpoint.units[index(group.units.front())].step)
             sum += digestText(name, "step", numberText(*step));
     }
     if (group.options == kNoNode)
-        return;
+        return sum;
     const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
     const auto items = mappingItems(graph, group.options);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto key = asString(graph, items[i]);
-        if (key && *key != "params" && *key != "step")
+        if (key && *key != "params" && *key != "step"
+            && !namesExpertDegree(*key, asString(graph, items[i + 1])))
             sum += digestText(name, "option/" + std::string(*key), scalarText(graph, items[i + 1]));
     }
+    return sum;
+}
+
+bool isOfExperts(const Checkpoint& checkpoint, const ParamGroup& group)
+{
+    if (group.units.empty() || checkpoint.units[index(group.units.front())].params.empty())
+        return false;
+    const ParamId first = checkpoint.units[index(group.units.front())].params.front();
+    return parseExpertName(checkpoint.params[index(first)].name).has_value();
+}
+
+Digest allGroupScalars(const Checkpoint& checkpoint)
+{
+    Digest sum;
+    std::optional<Digest> before; // of the group of experts in front
+    uint32_t number = 0;
+    for (const ParamGroup& group : checkpoint.groups) {
+        const bool experts = isOfExperts(checkpoint, group);
+        if (experts && before && groupScalars(checkpoint, group, number - 1) == *before)
+            continue;
+        const Digest scalars = groupScalars(checkpoint, group, number++);
+        before = experts ? std::optional(scalars) : std::nullopt;
+        sum += scalars;
+    }
+    return sum;
 }
 
 } // namespace
@@ -88,8 +123,7 @@ Digest fingerprintOf(
     }
     if (!checkpoint->isReadable(checkpoint->rank0Optim))
         return sum;
-    for (const ParamGroup& group : checkpoint->groups)
-        addGroupScalars(*checkpoint, group, sum);
+    sum += allGroupScalars(*checkpoint);
     for (const auto& [attribute, value] : scaler)
         sum += digestText("scaler", attribute, value);
     if (checkpoint->isReadable(checkpoint->rank0Model)) {

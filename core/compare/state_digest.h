@@ -37,8 +37,11 @@ Result<CheckpointScan> scanCheckpoint(
 ///   the digests of fp32 masters, optimizer states, frozen parameters and buffers, per tensor as
 ///   fingerprint.h defines; for param group g: digestText("group/g", "step", S) with S the step as %.17g, and
 ///   for every option but `params` and `step`: digestText("group/g", "option/NAME", V) with V the value in
-///   scalarText()'s spelling; digestText("scaler", NAME, V) for every attribute of the loss scaler, unless it
-///   is a static one (LossScaler) of 1; digestText("lr_scheduler", "", V).
+///   scalarText()'s spelling, except a `name` that says the degree of experts (ep_size_N): another degree is
+///   the same state. Groups of experts that follow one another with the same step and options have one g and
+///   count once, because how many there are depends on the degree, too. digestText("scaler", NAME, V) for
+///   every attribute of the loss scaler, unless it is a static one (LossScaler) of 1;
+///   digestText("lr_scheduler", "", V).
 Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors);
 /// The same with another form of the loss scaler: what one kind of checkpoint keeps, another may not.
 Digest fingerprintOf(

@@ -132,7 +132,8 @@ NodeId ModelParts::paramShapes()
 {
     const NodeId list = m_builder.list();
     for (const auto& unit : m_context->target.units) {
-        if (unit->kind == UnitKind::Frozen)
+        if (unit->kind == UnitKind::Frozen
+            || !unit->partitionRankOf(0)) // experts: the first rank's stand for all
             continue;
         const NodeId shapes = m_composer.orderedDict();
         for (const ParamId param : unit->params)

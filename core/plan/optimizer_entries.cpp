@@ -157,14 +157,21 @@ bool describesShards(std::string_view wrapperKey)
     return std::find(kShardKeys.begin(), kShardKeys.end(), wrapperKey) != kShardKeys.end();
 }
 
-NodeId groupOptions(ArchiveComposer& composer, NodeId options, std::span<const NodeId> numbers)
+NodeId groupOptions(
+    ArchiveComposer& composer, NodeId options, std::span<const NodeId> numbers, uint32_t expertRanks)
 {
+    constexpr std::string_view kExpertGroup = "ep_size_";
     const PickleGraph& graph = composer.graph();
     PickleBuilder& builder = composer.builder();
     const NodeId out = builder.dict();
     const auto items = mappingItems(graph, options);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        if (asString(graph, items[i]) != "params")
+        const auto text = asString(graph, items[i + 1]);
+        if (expertRanks != 0 && asString(graph, items[i]) == "name" && text
+            && text->starts_with(kExpertGroup))
+            builder.setItem(out, composer.import(items[i]),
+                builder.string(std::string(kExpertGroup) + std::to_string(expertRanks)));
+        else if (asString(graph, items[i]) != "params")
             builder.setItem(out, composer.import(items[i]), composer.import(items[i + 1]));
     }
     builder.setItem(out, builder.string("params"), builder.list(numbers));
@@ -177,9 +184,9 @@ NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& contex
     // A list of one part speaks of its parameters alone.
     const bool ofOnePart = context.source->joined
         && lookup(composer.graph(), context.source->optimWrapper, "param_alignment_paddings") != kNoNode;
-    if (!ofOnePart && std::none_of(units.begin(), units.end(), [](const auto& unit) {
-            return unit->partition.parameterAlignment() > 1;
-        }))
+    if (!ofOnePart && context.target.expertRanks == 0
+        && std::none_of(units.begin(), units.end(),
+            [](const auto& unit) { return unit->partition.parameterAlignment() > 1; }))
         return kNoNode;
     PickleBuilder& builder = composer.builder();
     std::map<uint64_t, NodeId> numbers; // few different ones

@@ -26,12 +26,14 @@ int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t dpRa
 
 /// Whether a key of the wrapper describes the source's shards, so that it is not carried.
 bool describesShards(std::string_view wrapperKey);
-/// A param group's options with `numbers` as its `params`, last as torch has them.
-NodeId groupOptions(ArchiveComposer& composer, NodeId options, std::span<const NodeId> numbers);
+/// A param group's options with `numbers` as its `params`, last as torch has them. A group of experts is
+/// named after their degree (moe/layer.py), which is `expertRanks` where that is not 0.
+NodeId groupOptions(
+    ArchiveComposer& composer, NodeId options, std::span<const NodeId> numbers, uint32_t expertRanks = 0);
 
 /// `param_alignment_paddings` of ZeRO-1/2: stock DeepSpeed compares this list with its own and refuses
-/// another one. kNoNode where parameters lie back to back: a source's zeros are right at every number of
-/// ranks.
+/// another one. kNoNode where parameters lie back to back and groups keep them: a source's zeros are right at
+/// every number of ranks.
 NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context);
 
 } // namespace shardscope

@@ -135,6 +135,8 @@ public:
             {"world_size", m_source->parallel.ranks()}};
         if (m_subGroupSize != 0)
             out["sub_group_size"] = m_subGroupSize;
+        if (expertRanks() != 0)
+            out["expert_parallel"] = expertRanks();
         return out.dump();
     }
 
@@ -147,6 +149,9 @@ private:
     {
         return m_parts.contexts()[spec.part];
     }
+
+    /// 0 where they are the source's.
+    [[nodiscard]] uint32_t expertRanks() const { return m_parts.contexts().front()->target.expertRanks; }
 
     [[nodiscard]] bool isUniversal() const { return targetKind() == CheckpointKind::Universal; }
 
@@ -215,7 +220,8 @@ private:
         return verb() + "|" + std::string(buildInfo().version) + "|" + std::string(kindName(targetKind()))
             + "|" + std::to_string(m_options.worldSize) + "|" + targetName() + "|" + pointerName() + "|"
             + std::to_string(m_subGroupSize) + "|" + std::to_string(m_source->parallel.tp) + "|"
-            + std::to_string(m_source->parallel.pp) + "\n";
+            + std::to_string(m_source->parallel.pp)
+            + (expertRanks() == 0 ? std::string() : "|ep" + std::to_string(expertRanks())) + "\n";
     }
 
     CheckpointPtr m_source;
@@ -257,7 +263,10 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined;
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {
-        SHARDSCOPE_TRY(ReshardTarget target, layOutTarget(*part, kind, ranks, subGroupSize));
+        const bool dealsExperts = options.ep && *options.ep != source->parallel.ep;
+        SHARDSCOPE_TRY(ReshardTarget target,
+            dealsExperts ? layOutExperts(*part, kind, ranks, *options.ep)
+                         : layOutTarget(*part, kind, ranks, subGroupSize));
         const bool tellsOptions = std::none_of(part->groups.begin(), part->groups.end(),
             [](const ParamGroup& group) { return group.options == kNoNode; });
         if (fresh || !tellsOptions) {

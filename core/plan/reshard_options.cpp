@@ -2,6 +2,7 @@
 #include "core/plan/reshard_options.h"
 
 #include "core/checkpoint/stage0.h"
+#include "core/plan/expert_degree.h"
 #include "core/plan/stage0_form.h"
 #include "core/plan/universal_names.h"
 #include "core/torchfile/pickle_values.h"
@@ -63,6 +64,8 @@ Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
             "a universal checkpoint has no world size, stage or sub-groups: any run loads it");
     if (options.stage && (*options.stage < 0 || *options.stage > 3))
         return fail(ErrorCode::Usage, "the ZeRO stage must be 0, 1, 2 or 3");
+    if (options.ep && *options.ep == 0)
+        return fail(ErrorCode::Usage, "the expert-parallel degree must be at least 1");
     if (options.subGroupSize && *options.subGroupSize == 0)
         return fail(ErrorCode::Usage, "the sub-group size must be at least 1 element");
     if (!options.tagOut.empty() && !isPlainTag(options.tagOut))
@@ -118,9 +121,17 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
     const uint32_t modelRanks = degrees.tp * degrees.pp;
     const bool pipeline = std::any_of(source.files.begin(), source.files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
+    const bool experts = degrees.ep > 1 || hasExperts(source);
     const bool sameStage = source.kind == CheckpointKind::Universal && source.zeroStage == 1
         && target == CheckpointKind::Zero1;
     const bool changes = target != source.kind && !sameStage;
+    if (options.ep && *options.ep != degrees.ep && !experts)
+        return fail(ErrorCode::Unsupported, "the checkpoint has no experts that ranks could share out",
+            source.tagFolder.string(), "leave --ep out");
+    if (options.ep && *options.ep != degrees.ep && modelRanks > 1)
+        return fail(ErrorCode::Unsupported,
+            "this build does not deal experts anew where there are tensor slices or pipeline stages, too",
+            source.tagFolder.string(), "leave --ep out");
     if (options.tp && *options.tp != degrees.tp)
         return fail(ErrorCode::Unsupported,
             "this build joins tensor slices, and does not cut tensors into " + std::to_string(*options.tp)
@@ -135,10 +146,14 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
     if (isStage0(target) && modelRanks > 1)
         return fail(ErrorCode::Unsupported, "this build does not write tensor slices without ZeRO",
             source.tagFolder.string(), "join them with --tp 1");
-    if (target == CheckpointKind::Universal && (modelRanks > 1 || degrees.ep > 1))
-        return fail(ErrorCode::Unsupported, "experts are not joined into a universal folder by this build",
-            source.tagFolder.string(), "`reshard` rewrites each of them for another number of ranks");
-    if (changes && target != CheckpointKind::Universal && (pipeline || degrees.ep > 1))
+    if (target == CheckpointKind::Universal && experts)
+        return fail(ErrorCode::Unsupported,
+            "stock DeepSpeed has no universal form of its native experts: its engine looks every rank's up "
+            "by "
+            "their number on that rank, so that all ranks would load those of the first",
+            source.tagFolder.string(),
+            "`reshard --ep` rewrites them for another number of ranks and of expert-parallel ranks");
+    if (changes && target != CheckpointKind::Universal && (pipeline || experts))
         return fail(ErrorCode::Unsupported,
             std::string("a checkpoint with ") + (pipeline ? "pipeline stages" : "experts")
                 + " keeps its ZeRO stage",

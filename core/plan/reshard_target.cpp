@@ -6,6 +6,7 @@
 #include "core/partition/round_robin.h"
 #include "core/plan/reshard_options.h"
 #include "core/plan/segment_cursors.h"
+#include "core/torchfile/pickle_values.h"
 
 namespace shardscope {
 
@@ -88,33 +89,33 @@ Result<std::vector<ParamId>> paramsOf(const Checkpoint& source, const ParamGroup
     return source.roundRobin ? dealt(params, source.parallel.dp, 1) : params;
 }
 
-/// Experts keep their families, each over its share of the new ranks.
-Status addExpertGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget& out)
+/// One unit per expert-parallel rank, each over its share of the new ranks. `families`: their parameters in
+/// the optimizer's order.
+Status addFamilies(const Checkpoint& source, const FlatUnit& from,
+    const std::vector<std::vector<ParamId>>& families, bool consecutive, ReshardTarget& out)
 {
-    const auto families = static_cast<uint32_t>(group.units.size());
+    const auto count = static_cast<uint32_t>(families.size());
     if (out.kind != CheckpointKind::Zero1 && out.kind != CheckpointKind::Zero2
         && out.kind != CheckpointKind::Bf16)
         return fail(ErrorCode::Unsupported,
             "experts that are spread over ranks are rewritten for ZeRO-1 and ZeRO-2 only",
             source.tagFolder.string());
-    if (out.ranks % families != 0)
+    if (out.ranks % count != 0)
         return fail(ErrorCode::Usage,
-            std::to_string(out.ranks) + " data-parallel ranks do not divide by the "
-                + std::to_string(families) + " expert-parallel ranks of the checkpoint",
+            std::to_string(out.ranks) + " data-parallel ranks do not divide by " + std::to_string(count)
+                + " expert-parallel ranks",
             source.tagFolder.string(),
-            "choose " + std::to_string(std::max(1u, out.ranks / families) * families) + " or "
-                + std::to_string((out.ranks / families + 1) * families));
-    const uint32_t ranks = out.ranks / families;
-    for (uint32_t family = 0; family < families; ++family) {
-        const FlatUnit& from = source.units[index(group.units[family])];
+            "choose " + std::to_string(std::max(1u, out.ranks / count) * count) + " or "
+                + std::to_string((out.ranks / count + 1) * count));
+    const uint32_t ranks = out.ranks / count;
+    for (uint32_t family = 0; family < count; ++family) {
         std::vector<ParamId> params
-            = source.roundRobin ? dealt(from.params, from.partition.ranks(), ranks) : from.params;
+            = source.roundRobin ? dealt(families[family], 1, ranks) : families[family];
         const std::vector<uint64_t> elements = elementsOf(source, params);
         FlatUnit unit
             = targetUnit(from, UnitKind::Group, std::move(params), out.kind != CheckpointKind::Bf16);
-        const bool consecutive = from.rankStride == 1;
         unit.firstRank = consecutive ? family * ranks : family;
-        unit.rankStride = consecutive ? 1 : families;
+        unit.rankStride = consecutive ? 1 : count;
         SHARDSCOPE_TRY(unit.partition,
             FlatPartition::contiguous(elements, ranks, 2, from.partition.parameterAlignment()));
         out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
@@ -132,6 +133,18 @@ uint32_t alignmentOf(const Checkpoint& source, const FlatUnit& unit)
         }
     }
     return unit.partition.parameterAlignment();
+}
+
+/// Experts that keep their expert-parallel ranks.
+Status addExpertGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget& out)
+{
+    std::vector<std::vector<ParamId>> families;
+    for (const UnitId id : group.units) {
+        const FlatUnit& from = source.units[index(id)];
+        families.push_back(source.roundRobin ? dealt(from.params, from.partition.ranks(), 1) : from.params);
+    }
+    const FlatUnit& first = source.units[index(group.units.front())];
+    return addFamilies(source, first, families, first.rankStride == 1, out);
 }
 
 /// One unit for the whole group: ZeRO-1/2, and universal folders.
@@ -202,6 +215,46 @@ std::vector<uint32_t> ReshardTarget::unitsOn(uint32_t dpRank) const
     for (uint32_t i = 0; i < units.size(); ++i) {
         if (units[i]->isFlat() && units[i]->partitionRankOf(dpRank))
             out.push_back(i);
+    }
+    return out;
+}
+
+Result<ReshardTarget> layOutExperts(
+    const Checkpoint& source, CheckpointKind kind, uint32_t ranks, uint32_t expertRanks)
+{
+    ReshardTarget out;
+    out.kind = kind;
+    out.ranks = ranks;
+    out.expertRanks = expertRanks;
+    const NodeId option = configNode(source, {"use_data_before_expert_parallelism"});
+    const bool consecutive = option != kNoNode
+        && asBool(source.file(source.rank0Model).content->pickle(), option).value_or(false);
+    SHARDSCOPE_TRY(const std::vector<TargetGroup> groups, groupsForExpertDegree(source, expertRanks));
+    const PickleGraph& model = source.file(source.rank0Model).content->pickle();
+    const NodeId scheduler = lookup(model, model.root(), "lr_scheduler");
+    if (groups.size() != source.groups.size() && scheduler != kNoNode
+        && model.kind(scheduler) != NodeKind::None)
+        return fail(ErrorCode::Unsupported,
+            "experts at another degree make " + std::to_string(groups.size()) + " param groups of "
+                + std::to_string(source.groups.size()) + ", and the state of the scheduler is kept per group",
+            source.tagFolder.string(), "leave --ep out");
+    for (const TargetGroup& group : groups) {
+        const ParamGroup& from = source.groups[group.source];
+        for (size_t i = 1; i < from.units.size(); ++i)
+            SHARDSCOPE_CHECK(
+                checkAlike(source.units[index(from.units.front())], source.units[index(from.units[i])]));
+        const size_t first = out.units.size();
+        if (group.families.empty())
+            SHARDSCOPE_CHECK(addGroup(source, from, out));
+        else
+            SHARDSCOPE_CHECK(addFamilies(
+                source, source.units[index(from.units.front())], group.families, consecutive, out));
+        for (size_t i = first; i < out.units.size(); ++i) { // groups before it may have become more or fewer
+            FlatUnit unit = *out.units[i];
+            unit.group = static_cast<int32_t>(out.sourceGroups.size());
+            out.units[i] = std::make_shared<const FlatUnit>(std::move(unit));
+        }
+        out.sourceGroups.push_back(group.source);
     }
     return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/checkpoint.h"
+#include "core/plan/expert_degree.h"
 
 #include <memory>
 #include <vector>
@@ -16,6 +17,10 @@ struct ReshardTarget {
     std::vector<std::shared_ptr<const FlatUnit>> units;
     /// ZeRO-3: target sub-group numbers of each param group.
     std::vector<std::vector<uint32_t>> subGroupsOfGroup;
+    /// Expert-parallel ranks where they are others than the source's, else 0; then its param groups, too, may
+    /// be others: target group → the source's group that it has its options and states from.
+    uint32_t expertRanks = 0;
+    std::vector<uint32_t> sourceGroups;
 
     /// The flat units of which a rank holds a share, in the order of their numbers on disk.
     [[nodiscard]] std::vector<uint32_t> unitsOn(uint32_t dpRank) const;
@@ -26,5 +31,8 @@ struct ReshardTarget {
 /// must share a unit disagree about their states or step, or where experts do not divide over the ranks.
 Result<ReshardTarget> layOutTarget(
     const Checkpoint& source, CheckpointKind kind, uint32_t ranks, uint64_t subGroupSize);
+/// The same for another number of expert-parallel ranks (expert_degree.h), in the source's own kind.
+Result<ReshardTarget> layOutExperts(
+    const Checkpoint& source, CheckpointKind kind, uint32_t ranks, uint32_t expertRanks);
 
 } // namespace shardscope

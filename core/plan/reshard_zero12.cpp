@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_context.h"
 
+#include "core/plan/model_module.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/torchfile/pickle_values.h"
+
+#include <array>
 
 namespace shardscope {
 
@@ -26,7 +29,10 @@ public:
     Result<OutputFile> compose(const std::string& name)
     {
         replaceMasters();
-        replaceStates();
+        if (m_context->target.expertRanks != 0)
+            replaceTorchState();
+        else
+            replaceStates();
         replaceInteger("partition_count", [this](uint32_t g) { return int64_t{unit(g).partition.ranks()}; });
         replaceInteger(
             "group_paddings", [this](uint32_t g) { return groupPadding(*m_context, m_units[g], m_rank); });
@@ -37,6 +43,11 @@ public:
 
 private:
     [[nodiscard]] uint32_t groupCount() const { return static_cast<uint32_t>(m_units.size()); }
+    /// The source's group that a group has its options from.
+    [[nodiscard]] size_t sourceGroup(uint32_t g) const
+    {
+        return m_context->target.expertRanks != 0 ? m_context->target.sourceGroups[g] : g;
+    }
     /// The rank's own unit of a group.
     [[nodiscard]] const FlatUnit& unit(uint32_t g) const { return *m_context->target.units[m_units[g]]; }
 
@@ -46,7 +57,7 @@ private:
         const auto old = sequenceItems(m_graph, list);
         std::vector<NodeId> masters;
         for (uint32_t g = 0; g < groupCount(); ++g) {
-            const auto tensor = asTensor(m_graph, old[g]);
+            const auto tensor = asTensor(m_graph, old[sourceGroup(g)]);
             masters.push_back(
                 flatTensor(m_composer, m_context, m_units[g], 0, m_rank, tensor && tensor->requiresGrad));
         }
@@ -65,6 +76,27 @@ private:
                         m_composer, m_context, m_units[g], state, m_rank, tensor && tensor->requiresGrad));
             }
         }
+    }
+
+    /// Of experts that were dealt anew: there may be another number of groups.
+    void replaceTorchState()
+    {
+        PickleBuilder& builder = m_composer.builder();
+        const NodeId old = lookup(m_graph, m_wrapper, "base_optimizer_state");
+        const NodeId states = builder.dict();
+        const NodeId groups = builder.list();
+        for (uint32_t g = 0; g < groupCount(); ++g) {
+            const ParamGroup& from = m_source.groups[sourceGroup(g)];
+            const NodeId number = builder.integer(g);
+            const NodeId entry = stateEntry(m_composer, m_context, m_units[g], m_rank,
+                m_source.units[index(from.units.front())].stateNode);
+            if (entry != kNoNode)
+                builder.setItem(states, number, entry);
+            builder.append(groups,
+                groupOptions(m_composer, from.options, std::array{number}, m_context->target.expertRanks));
+        }
+        m_composer.substitute(lookup(m_graph, old, "state"), states);
+        m_composer.substitute(lookup(m_graph, old, "param_groups"), groups);
     }
 
     /// A list with one number per group, or the one number of all that old releases had.
@@ -111,11 +143,17 @@ private:
 
 /// `param_shapes` names the parameters of every group in flat order. Under round robin it is made anew even
 /// where the order stays, so that there and back gives the bytes of rewriting in place.
-void replaceShapes(ArchiveComposer& composer, const ReshardContext& context)
+void replaceShapes(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& shared)
 {
+    const ReshardContext& context = *shared;
+    const PickleGraph& graph = composer.graph();
+    if (context.target.expertRanks != 0) {
+        const NodeId old = lookup(graph, graph.root(), "param_shapes");
+        composer.substitute(old, ModelParts(composer, shared).paramShapes());
+        return;
+    }
     if (!context.source->roundRobin)
         return;
-    const PickleGraph& graph = composer.graph();
     const auto groups = sequenceItems(graph, lookup(graph, graph.root(), "param_shapes"));
     const auto units = context.target.unitsOn(0);
     for (uint32_t g = 0; g < groups.size() && g < units.size(); ++g) {
@@ -145,7 +183,7 @@ Result<OutputFile> composeZero12Model(
     const NodeId world = lookup(graph, graph.root(), "dp_world_size");
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
-    replaceShapes(composer, *context);
+    replaceShapes(composer, context);
     markWholeTensors(composer, context, context->source->rank0Model);
     return composer.finish(name, context->modelRecords);
 }

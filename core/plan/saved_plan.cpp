@@ -55,6 +55,8 @@ Json optionsJson(const ReshardOptions& options)
         out["tp"] = *options.tp;
     if (options.pp)
         out["pp"] = *options.pp;
+    if (options.ep)
+        out["ep"] = *options.ep;
     out["sub_group_size"] = options.subGroupSize ? Json(*options.subGroupSize) : Json(nullptr);
     if (!options.tagOut.empty())
         putText(out, "tag_out", options.tagOut);
@@ -80,6 +82,8 @@ ReshardOptions readOptions(const Json& object)
         out.tp = object.at("tp").get<uint32_t>();
     if (object.contains("pp"))
         out.pp = object.at("pp").get<uint32_t>();
+    if (object.contains("ep"))
+        out.ep = object.at("ep").get<uint32_t>();
     if (const Json& size = object.at("sub_group_size"); !size.is_null())
         out.subGroupSize = size.get<uint64_t>();
     if (object.contains("tag_out"))
