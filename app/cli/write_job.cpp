@@ -48,6 +48,7 @@ Result<ReshardOptions> optionsFrom(const Arguments& arguments)
     ReshardOptions out;
     out.tagOut = arguments.text("--tag-out");
     out.writePointer = !arguments.has("--no-latest");
+    out.optimizerOptions = arguments.all("--optimizer-option");
     out.allow = arguments.all("--allow");
     const std::vector<std::string> codes(code::all().begin(), code::all().end());
     for (const std::string& allowed : out.allow) {

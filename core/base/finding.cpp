@@ -28,9 +28,9 @@ std::span<const std::string_view> all()
         kModelStatesMissing, kStaleFile, kForeignFile, kMixedPrefix, kFileUnreadable, kFileTorn, kFileHostile,
         kRecordCorrupt, kRecordMissing, kRecordUnchecked, kRecordUnused, kTrailingData, kUnalignedPayload,
         kPickleOpaque, kPickleDangerous, kTensorInvalid, kParamOrder, kStateLength, kStepMismatch,
-        kOptionMismatch, kStateMissing, kAliasUnrecorded, kNotSupported, kNotYetRead, kClientStatePerRank,
-        kSubGroupSize, kStockLoaderTrap, kSwapMissing, kSwapUnmapped, kSwapMismatch, kSwapCopy,
-        kUniversalOverlong, kUniversalSource};
+        kOptionMismatch, kOptionMissing, kStateMissing, kAliasUnrecorded, kNotSupported, kNotYetRead,
+        kClientStatePerRank, kSubGroupSize, kStockLoaderTrap, kSwapMissing, kSwapUnmapped, kSwapMismatch,
+        kSwapCopy, kUniversalOverlong, kUniversalSource};
     return kAll;
 }
 

@@ -37,6 +37,8 @@ inline constexpr std::string_view kStateLength
     = "state-length"; ///< a shard shorter or longer than the layout
 inline constexpr std::string_view kStepMismatch = "step-mismatch";
 inline constexpr std::string_view kOptionMismatch = "option-mismatch"; ///< ranks disagree about group options
+inline constexpr std::string_view kOptionMissing
+    = "option-missing"; ///< group options that the checkpoint does not hold, and where they come from
 inline constexpr std::string_view kStateMissing = "state-missing"; ///< no optimizer state for a group
 inline constexpr std::string_view kAliasUnrecorded = "alias-unrecorded";
 inline constexpr std::string_view kNotSupported = "not-supported";

@@ -140,10 +140,27 @@ Result<CheckpointPtr> withDegreesOf(const Checkpoint& checkpoint, const Checkpoi
         "against their manifest");
 }
 
-/// Fingerprints of both with what both kinds keep of the loss scaler.
+bool tellsOptions(const Checkpoint& checkpoint)
+{
+    return std::none_of(checkpoint.groups.begin(), checkpoint.groups.end(),
+        [](const ParamGroup& group) { return group.options == kNoNode; });
+}
+
+CheckpointPtr withoutOptions(const CheckpointPtr& checkpoint)
+{
+    auto out = std::make_shared<Checkpoint>(*checkpoint);
+    for (ParamGroup& group : out->groups)
+        group.options = kNoNode;
+    return out;
+}
+
+/// Fingerprints of both with what both keep: kinds differ in the loss scaler, and elastic checkpoints have no
+/// options of param groups.
 std::pair<std::string, std::string> comparable(const CheckpointPtr& checkpoint, const CheckpointScan& scan,
     const CheckpointPtr& against, const CheckpointScan& other)
 {
+    if (tellsOptions(*checkpoint) != tellsOptions(*against))
+        return comparable(withoutOptions(checkpoint), scan, withoutOptions(against), other);
     const bool across = isStage0(checkpoint->kind) != isStage0(against->kind);
     const auto print = [&](const CheckpointPtr& of, const CheckpointScan& tensors) {
         const bool restricted = across && of->isReadable(of->rank0Optim);

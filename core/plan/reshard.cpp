@@ -7,6 +7,7 @@
 #include "core/checkpoint/open.h"
 #include "core/compare/state_digest.h"
 #include "core/io/sha256.h"
+#include "core/plan/elastic_options.h"
 #include "core/plan/reshard_advice.h"
 #include "core/plan/reshard_context.h"
 #include "core/plan/reshard_options.h"
@@ -51,7 +52,7 @@ public:
     {
     }
 
-    Status build(io::FileSystem& files, JobContext& job)
+    Status build(io::FileSystem& files, std::vector<Finding> notes, JobContext& job)
     {
         for (size_t part = 0; part < m_parts.contexts().size(); ++part) {
             for (const TargetFile& spec : targetFiles(*m_parts.contexts()[part]))
@@ -68,7 +69,9 @@ public:
         if (!isUniversal())
             m_batch = batchPairs(*m_source, m_parts.contexts().front()->target.ranks);
         m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize);
-        m_warnings = reshardWarnings(*m_source, targetKind(), m_options, m_subGroupSize);
+        m_warnings = std::move(notes);
+        auto advice = reshardWarnings(*m_source, targetKind(), m_options, m_subGroupSize);
+        std::move(advice.begin(), advice.end(), std::back_inserter(m_warnings));
         auto more = wrapperWarnings(
             files, *m_source, isUniversal() ? std::nullopt : std::optional(m_options.worldSize));
         std::move(more.begin(), more.end(), std::back_inserter(m_warnings));
@@ -215,13 +218,22 @@ private:
         return sha.finishHex().substr(0, 16);
     }
 
+    [[nodiscard]] std::string optionsText() const
+    {
+        std::string out;
+        for (const std::string& option : m_options.optimizerOptions)
+            out += std::to_string(option.size()) + ":" + option;
+        return out;
+    }
+
     [[nodiscard]] std::string describeWithoutId() const
     {
         return verb() + "|" + std::string(buildInfo().version) + "|" + std::string(kindName(targetKind()))
             + "|" + std::to_string(m_options.worldSize) + "|" + targetName() + "|" + pointerName() + "|"
             + std::to_string(m_subGroupSize) + "|" + std::to_string(m_source->parallel.tp) + "|"
             + std::to_string(m_source->parallel.pp)
-            + (expertRanks() == 0 ? std::string() : "|ep" + std::to_string(expertRanks())) + "\n";
+            + (expertRanks() == 0 ? std::string() : "|ep" + std::to_string(expertRanks())) + "|"
+            + optionsText() + "\n";
     }
 
     CheckpointPtr m_source;
@@ -254,6 +266,8 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     }
     SHARDSCOPE_CHECK(checkOptions(*source, options));
     SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
+    SHARDSCOPE_TRY(WithOptions optioned, withOptions(std::move(source), options.optimizerOptions));
+    source = std::move(optioned.checkpoint);
     SHARDSCOPE_TRY(const CheckpointKind kind, targetKindOf(*source, options));
     SHARDSCOPE_TRY(const uint64_t subGroupSize, chooseSubGroupSize(*source, kind, options));
     SHARDSCOPE_CHECK(checkParallel(*source, kind, options));
@@ -280,7 +294,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     }
     ReshardParts parts(source, std::move(contexts));
     auto plan = std::make_shared<ReshardPlanImpl>(source, options, kind, subGroupSize, std::move(parts));
-    SHARDSCOPE_CHECK(plan->build(files, job));
+    SHARDSCOPE_CHECK(plan->build(files, std::move(optioned.notes), job));
     return std::shared_ptr<const ReshardPlan>(std::move(plan));
 }
 

@@ -27,6 +27,8 @@ struct ReshardOptions {
     std::optional<uint32_t> ep = {}; ///< expert-parallel ranks of a native target; default the source's
     std::optional<uint64_t> subGroupSize
         = {}; ///< ZeRO-3 targets, elements per rank; default the source's, else 1e9
+    /// Options of param groups that the source does not hold, "[GROUP:]KEY=VALUE" (core/plan/named_option.h).
+    std::vector<std::string> optimizerOptions = {};
     std::string tagOut = {}; ///< empty: the source's tag
     bool writePointer = true; ///< write `latest`
     std::vector<std::string> allow = {}; ///< finding codes accepted although they block

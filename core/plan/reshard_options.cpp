@@ -33,13 +33,6 @@ std::optional<uint64_t> configuredSubGroupSize(const Checkpoint& source)
     return static_cast<uint64_t>(*size);
 }
 
-bool isElastic(const Checkpoint& source)
-{
-    const NodeId option = configNode(source, {"zero_optimization", "elastic_checkpoint"});
-    return option != kNoNode
-        && asBool(source.file(source.rank0Model).content->pickle(), option).value_or(false);
-}
-
 } // namespace
 
 NodeId configNode(const Checkpoint& source, std::initializer_list<std::string_view> path)
@@ -215,10 +208,9 @@ Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
     for (const ParamGroup& group : source.groups) {
         if (group.options == kNoNode)
             return refuse("the options of param group " + std::to_string(group.index)
-                    + " (learning rate and the like) are not in the source, and a run that loads the result "
-                      "takes "
-                      "them from it",
-                isElastic(source) ? "elastic_checkpoint saves none: save once with it off" : "");
+                + " (learning rate and the like) are not in the source, and a run that loads the result "
+                  "takes "
+                  "them from it");
     }
     if (source.groups.empty())
         return refuse("the source tells no param groups");

@@ -60,6 +60,8 @@ Json optionsJson(const ReshardOptions& options)
     out["sub_group_size"] = options.subGroupSize ? Json(*options.subGroupSize) : Json(nullptr);
     if (!options.tagOut.empty())
         putText(out, "tag_out", options.tagOut);
+    if (!options.optimizerOptions.empty())
+        out["optimizer_options"] = options.optimizerOptions;
     out["latest"] = options.writePointer;
     out["allow"] = options.allow;
     return out;
@@ -88,6 +90,8 @@ ReshardOptions readOptions(const Json& object)
         out.subGroupSize = size.get<uint64_t>();
     if (object.contains("tag_out"))
         out.tagOut = getText(object, "tag_out");
+    if (object.contains("optimizer_options"))
+        out.optimizerOptions = object.at("optimizer_options").get<std::vector<std::string>>();
     out.writePointer = object.at("latest").get<bool>();
     out.allow = object.at("allow").get<std::vector<std::string>>();
     return out;

@@ -139,13 +139,14 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(io::FileSystem& files, 
         return std::shared_ptr<const TorchFile>(std::move(result));
     }
     SHARDSCOPE_CHECK(refuseOtherKinds(*file, head));
-    SHARDSCOPE_TRY(result->m_zip, ZipDirectory::read(*file, mode, job));
-    SHARDSCOPE_CHECK(refuseTorchScript(result->m_zip, path));
+    SHARDSCOPE_TRY(ZipDirectory zip, ZipDirectory::read(*file, mode, job));
+    result->m_zip = std::make_shared<const ZipDirectory>(std::move(zip));
+    SHARDSCOPE_CHECK(refuseTorchScript(*result->m_zip, path));
     if (mode == ReadMode::Strict)
-        SHARDSCOPE_CHECK(refuseCompressed(result->m_zip, path));
-    result->m_findings = result->m_zip.findings();
+        SHARDSCOPE_CHECK(refuseCompressed(*result->m_zip, path));
+    result->m_findings = result->m_zip->findings();
 
-    TorchRecords records(*file, result->m_zip, mode);
+    TorchRecords records(*file, *result->m_zip, mode);
     SHARDSCOPE_TRY(std::string stream, records.readPickle());
     SHARDSCOPE_TRY(FilePickle pickle, pickleOf(std::move(stream), path, job, shared, reduce));
     result->m_pickle = std::move(pickle.graph);
@@ -156,9 +157,16 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(io::FileSystem& files, 
     SHARDSCOPE_CHECK(records.checkStorages(result->storagesInOrder()));
     for (Finding& finding : records.takeFindings())
         result->m_findings.push_back(std::move(finding));
-    SHARDSCOPE_CHECK(scanExtraPickles(*file, result->m_zip, records.unused(), result->m_findings, job));
+    SHARDSCOPE_CHECK(scanExtraPickles(*file, *result->m_zip, records.unused(), result->m_findings, job));
     SHARDSCOPE_CHECK(file->checkUnchanged());
     return std::shared_ptr<const TorchFile>(std::move(result));
+}
+
+std::shared_ptr<const TorchFile> TorchFile::withPickle(const TorchFile& file, PickleGraph pickle)
+{
+    auto out = std::make_shared<TorchFile>(file);
+    out->m_pickle = std::make_shared<const PickleGraph>(std::move(pickle));
+    return out;
 }
 
 Status TorchFile::readLegacy(
@@ -168,12 +176,13 @@ Status TorchFile::readLegacy(
     m_legacy = true;
     m_bigEndian = legacy.bigEndian;
     m_findings = std::move(legacy.findings);
-    m_zip = ZipDirectory::ofRecords(m_path.stem().string(), std::move(legacy.records));
+    m_zip = std::make_shared<const ZipDirectory>(
+        ZipDirectory::ofRecords(m_path.stem().string(), std::move(legacy.records)));
     SHARDSCOPE_CHECK(refuseForeignReferences(legacy.graph, m_path));
     if (reduce != nullptr)
         legacy.graph = reduce(std::move(legacy.graph));
     m_pickle = std::make_shared<const PickleGraph>(std::move(legacy.graph));
-    TorchRecords records(file, m_zip, mode);
+    TorchRecords records(file, *m_zip, mode);
     SHARDSCOPE_CHECK(records.checkStorages(storagesInOrder()));
     for (Finding& finding : records.takeFindings())
         m_findings.push_back(std::move(finding));
@@ -185,10 +194,10 @@ Result<TensorExtent> TorchFile::extentOf(const TensorView& tensor) const
     const auto damaged
         = [&](std::string message) { return fail(ErrorCode::Damaged, std::move(message), m_path.string()); };
     const std::string name = "data/" + std::string(tensor.storage.key);
-    const auto found = m_zip.find(name);
+    const auto found = m_zip->find(name);
     if (!found)
         return damaged("record '" + name + "' is missing from the archive");
-    const ZipRecord& record = m_zip.records()[*found];
+    const ZipRecord& record = m_zip->records()[*found];
     if (record.damaged)
         return damaged("record '" + name + "' is damaged");
     if (record.deflated)

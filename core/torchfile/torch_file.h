@@ -30,9 +30,12 @@ public:
         ReadMode mode, JobContext& job, SharedPickles* shared = nullptr,
         SharedPickles::Reduce reduce = nullptr);
 
+    /// The same file, with its pickle told in other words that name the same storages.
+    static std::shared_ptr<const TorchFile> withPickle(const TorchFile& file, PickleGraph pickle);
+
     [[nodiscard]] const io::Path& path() const { return m_path; }
     [[nodiscard]] const io::FileIdentity& identity() const { return m_identity; }
-    [[nodiscard]] const ZipDirectory& zip() const { return m_zip; }
+    [[nodiscard]] const ZipDirectory& zip() const { return *m_zip; }
     [[nodiscard]] const PickleGraph& pickle() const { return *m_pickle; }
     /// Of the archive, its version and byteorder records, and the pickle.
     [[nodiscard]] const std::vector<Finding>& findings() const { return m_findings; }
@@ -51,7 +54,7 @@ private:
 
     io::Path m_path;
     io::FileIdentity m_identity;
-    ZipDirectory m_zip;
+    std::shared_ptr<const ZipDirectory> m_zip; ///< set once opened
     std::shared_ptr<const PickleGraph> m_pickle;
     std::vector<Finding> m_findings;
     bool m_bigEndian = false;

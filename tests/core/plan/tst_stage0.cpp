@@ -169,27 +169,6 @@ TEST_CASE("the form follows precision and optimizer, and another one is refused 
         == ErrorCode::Usage);
 }
 
-TEST_CASE("an elastic checkpoint is read in full and not rewritten, because it holds no options")
-{
-    const CheckpointPtr source = openForPlan(planSample("elastic-w3"));
-    CHECK(source->complete);
-    CHECK(source->groups.front().options == kNoNode);
-    CHECK(source->units.front().step == 4.0);
-    for (const FlatUnit& unit : source->units) // the last rank's padding is cut off in all of them
-        for (const UnitState& state : unit.states)
-            CHECK(state.perRank.back().elements == unit.partition.leanElementsOn(2));
-    for (const ReshardOptions& options :
-        {ReshardOptions{.worldSize = 2}, ReshardOptions{.worldSize = 2, .stage = 3},
-            ReshardOptions{.worldSize = 2, .stage = 0, .stage0Form = CheckpointKind::Fp16Unfused},
-            ReshardOptions{.form = TargetForm::Universal}}) {
-        const Error error = planError(source, options);
-        CHECK(error.code == ErrorCode::Refused);
-        CHECK(error.message.find("options of param group 0") != std::string::npos);
-        CHECK(error.hint.find("elastic_checkpoint") != std::string::npos);
-    }
-    CHECK(planError(source, {.worldSize = 2, .stage = 0}).message.find("optimizer") != std::string::npos);
-}
-
 TEST_CASE("flat and listed masters of one run hold the same")
 {
     const TemporaryFolder folder;
