@@ -89,6 +89,43 @@ private Q_SLOTS:
         QVERIFY(dialog->preview().target->findParam(name.toStdString()).has_value());
     }
 
+    void takesExpertRanksAndOptions()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("experts-w4")));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        auto* experts = dialog->findChild<QSpinBox*>(u"reshardExperts"_s);
+        QVERIFY(experts->isVisibleTo(dialog));
+        QVERIFY(!dialog->findChild<QLineEdit*>(u"reshardOptions"_s)->isVisibleTo(dialog));
+        dialog->form()->setDestination(ui.folder(u"out"_s));
+        dialog->form()->setWorldSize(4);
+        experts->setValue(1);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY2(!dialog->preview().problem,
+            dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
+        QVERIFY(dialog->findChild<QLineEdit*>(u"reshardCommand"_s)->text().contains(u"--ep 1"_s));
+    }
+
+    void asksForOptionsThatTheSourceLacks()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("elastic-w3")));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        auto* options = dialog->findChild<QLineEdit*>(u"reshardOptions"_s);
+        QVERIFY(options->isVisibleTo(dialog));
+        dialog->form()->setDestination(ui.folder(u"out"_s));
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(!dialog->preview().plan);
+        options->setText(
+            u"lr=1e-3; betas=(0.9, 0.95); eps=1e-8; weight_decay=0.1; amsgrad=False; maximize=False"_s);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY2(dialog->preview().plan,
+            dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
+        QVERIFY(dialog->findChild<QLineEdit*>(u"reshardCommand"_s)
+                    ->text()
+                    .contains(u"--optimizer-option 'betas=(0.9, 0.95)'"_s));
+    }
+
     void asksForTheFormOfStage0()
     {
         WindowFixture ui;

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/plan/reshard_options.h"
+#include "ui/dialogs/source_choices.h"
 #include "ui/models/text.h"
 
 #include <QCheckBox>
@@ -29,10 +30,9 @@ constexpr int kUniversal = -1; ///< data of its entry; the others' is their stag
 ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent)
     : QWidget(parent)
     , m_source(source)
+    , m_choices(new SourceChoices(source, this))
     , m_form(new QComboBox(this))
     , m_ranks(new QSpinBox(this))
-    , m_parallel(new QComboBox(this))
-    , m_stage0Form(new QComboBox(this))
     , m_subGroup(new QLineEdit(this))
     , m_target(new QLineEdit(this))
     , m_browse(new QPushButton(tr("Browse…"), this))
@@ -67,8 +67,6 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_form->setObjectName(u"reshardKind"_s);
     m_form->setAccessibleName(tr("ZeRO stage or form of the result"));
     fillForms();
-    fillParallel();
-    fillStage0Forms();
 
     auto* form = new QFormLayout(this);
     m_rows = form;
@@ -86,8 +84,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     form->addRow(tr("&Result"), m_form);
     form->addRow(tr("&GPUs"), ranks);
     static_cast<QLabel*>(form->labelForField(ranks))->setBuddy(m_ranks);
-    form->addRow(tr("&Parallel ranks"), m_parallel);
-    form->addRow(tr("&Optimizer form"), m_stage0Form);
+    m_choices->addRows(form);
     form->addRow(tr("&Sub-group size"), m_subGroup);
     showRows();
     auto* target = new QHBoxLayout;
@@ -109,8 +106,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
         Q_EMIT changed();
     });
     connect(m_form, &QComboBox::currentIndexChanged, this, &ReshardForm::onFormChosen);
-    connect(m_parallel, &QComboBox::currentIndexChanged, this, &ReshardForm::onFormChosen);
-    connect(m_stage0Form, &QComboBox::currentIndexChanged, this, &ReshardForm::changed);
+    connect(m_choices, &SourceChoices::changed, this, &ReshardForm::onFormChosen);
     connect(m_target, &QLineEdit::textEdited, this, [this] { m_targetIsOurs = false; });
     connect(m_target, &QLineEdit::textChanged, this, &ReshardForm::changed);
     connect(m_subGroup, &QLineEdit::textChanged, this, &ReshardForm::changed);
@@ -139,50 +135,22 @@ void ReshardForm::fillForms()
     m_form->setCurrentIndex(std::max(0, m_form->findData(hasStage ? m_source->zeroStage : 1)));
 }
 
-void ReshardForm::fillParallel()
-{
-    const ParallelDegrees& degrees = m_source->parallel;
-    m_parallel->setObjectName(u"reshardParallel"_s);
-    m_parallel->setAccessibleName(tr("Tensor slices and pipeline stages of the result"));
-    QStringList now;
-    if (degrees.tp > 1)
-        now.append(tr("%1 tensor slices").arg(degrees.tp));
-    if (degrees.pp > 1)
-        now.append(tr("%1 pipeline stages").arg(degrees.pp));
-    m_parallel->addItem(tr("%1 (as now)").arg(now.join(u", "_s)), false);
-    m_parallel->addItem(tr("joined into one"), true);
-}
-
-void ReshardForm::fillStage0Forms()
-{
-    m_stage0Form->setObjectName(u"reshardStage0Form"_s);
-    m_stage0Form->setAccessibleName(tr("How a run without ZeRO keeps its optimizer"));
-    m_stage0Form->setToolTip(
-        tr("An engine without ZeRO wraps the optimizer by precision and optimizer type"));
-    m_stage0Form->addItem(tr("as the source tells"), static_cast<int>(CheckpointKind::Unknown));
-    m_stage0Form->addItem(tr("torch: a run in fp32"), static_cast<int>(CheckpointKind::Torch));
-    m_stage0Form->addItem(tr("fp16: 16 bits with FusedAdam"), static_cast<int>(CheckpointKind::Fp16));
-    m_stage0Form->addItem(
-        tr("fp16-unfused: 16 bits, other optimizers"), static_cast<int>(CheckpointKind::Fp16Unfused));
-}
-
 /// Only what the chosen result asks for.
 void ReshardForm::showRows()
 {
-    const ParallelDegrees& degrees = m_source->parallel;
     m_rows->setRowVisible(m_subGroup, stage() == 3);
-    m_rows->setRowVisible(m_stage0Form, stage() == 0);
-    m_rows->setRowVisible(m_parallel, stage() != kUniversal && (degrees.tp > 1 || degrees.pp > 1));
+    m_choices->showFor(stage());
 }
 
 bool ReshardForm::joins() const
 {
-    return stage() != kUniversal && m_parallel->currentData().toBool();
+    return stage() && m_choices->joins();
 }
 
-int ReshardForm::stage() const
+std::optional<int> ReshardForm::stage() const
 {
-    return m_form->currentData().toInt();
+    const int chosen = m_form->currentData().toInt();
+    return chosen == kUniversal ? std::nullopt : std::optional(chosen);
 }
 
 bool ReshardForm::changesStage() const
@@ -193,9 +161,8 @@ bool ReshardForm::changesStage() const
 void ReshardForm::onFormChosen()
 {
     showRows();
-    m_ranks->setEnabled(stage() != kUniversal);
-    m_latest->setText(
-        stage() == kUniversal ? tr("Write “latest_universal” beside it") : tr("Write “latest” beside it"));
+    m_ranks->setEnabled(stage().has_value());
+    m_latest->setText(!stage() ? tr("Write “latest_universal” beside it") : tr("Write “latest” beside it"));
     if (m_targetIsOurs)
         m_target->setText(suggestedTarget());
     suggestTag();
@@ -205,7 +172,7 @@ void ReshardForm::onFormChosen()
 void ReshardForm::suggestTag()
 {
     ReshardOptions options;
-    options.form = stage() == kUniversal ? TargetForm::Universal : TargetForm::Native;
+    options.form = !stage() ? TargetForm::Universal : TargetForm::Native;
     m_tag->setPlaceholderText(toText(targetTag(*m_source, options)));
 }
 
@@ -214,11 +181,11 @@ QString ReshardForm::suggestedTarget() const
     const io::Path& run = m_source->runFolder;
     const QString name = QString::fromStdString(
         run.filename().empty() ? std::string("checkpoint") : run.filename().native());
-    if (stage() == kUniversal)
+    if (!stage())
         return m_parentFolder % u'/' % name % u"-universal"_s;
     const QString change = !changesStage() ? QString()
         : stage() == 0                     ? u"-stage0"_s
-                                           : QString(u"-zero"_s % QString::number(stage()));
+                                           : QString(u"-zero"_s % QString::number(*stage()));
     const QString joined = joins() ? u"-joined"_s : QString();
     const bool allData = m_source->parallel.ranks() == m_source->parallel.dp || joins();
     const QString ranks = allData ? u"-dp"_s : u"-gpus"_s;
@@ -273,20 +240,14 @@ std::optional<ReshardWish> ReshardForm::wish() const
     ReshardWish wish;
     if (!readSubGroupSize(wish.options.subGroupSize))
         return {};
-    if (stage() == kUniversal) {
+    if (!stage()) {
         wish.options.form = TargetForm::Universal;
     } else {
         wish.options.worldSize = static_cast<uint32_t>(m_ranks->value());
         if (changesStage())
             wish.options.stage = stage();
-        const auto form = static_cast<CheckpointKind>(m_stage0Form->currentData().toInt());
-        if (stage() == 0 && form != CheckpointKind::Unknown)
-            wish.options.stage0Form = form;
-        if (joins() && m_source->parallel.tp > 1)
-            wish.options.tp = 1;
-        if (joins() && m_source->parallel.pp > 1)
-            wish.options.pp = 1;
     }
+    m_choices->apply(stage(), wish.options);
     wish.options.tagOut = m_tag->text().trimmed().toStdString();
     wish.options.writePointer = m_latest->isChecked();
     wish.destination = toPath(m_target->text().trimmed());

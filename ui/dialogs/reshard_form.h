@@ -14,7 +14,9 @@ class QSpinBox;
 
 namespace shardscope::ui {
 
-/// The choices of a reshard: stage or form, GPU count, whether slices and stages are joined, target folder,
+class SourceChoices;
+
+/// The choices of a reshard: stage or form, GPU count, what the source asks for besides, target folder,
 /// sub-group size, tag, and a few switches.
 class ReshardForm : public QWidget
 {
@@ -35,24 +37,21 @@ private:
     [[nodiscard]] QString suggestedTarget() const;
     void browse();
     void fillForms();
-    void fillParallel();
-    void fillStage0Forms();
     void showRows();
     void onFormChosen();
     void suggestTag();
-    /// The stage that is chosen; -1 for a universal folder.
-    [[nodiscard]] int stage() const;
+    /// The stage that is chosen; nothing for a universal folder.
+    [[nodiscard]] std::optional<int> stage() const;
     [[nodiscard]] bool changesStage() const;
     [[nodiscard]] bool joins() const;
     [[nodiscard]] bool readSubGroupSize(std::optional<uint64_t>& size) const;
 
     CheckpointPtr m_source;
+    SourceChoices* m_choices;
     QFormLayout* m_rows = nullptr;
     QString m_parentFolder; ///< where suggested targets lie
     QComboBox* m_form;
     QSpinBox* m_ranks;
-    QComboBox* m_parallel; ///< shown where there is something to join
-    QComboBox* m_stage0Form; ///< shown for stage 0
     QLineEdit* m_subGroup;
     QLineEdit* m_target;
     QPushButton* m_browse;

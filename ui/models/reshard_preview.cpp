@@ -192,6 +192,10 @@ QString reshardCommand(const Checkpoint& source, const ReshardWish& wish)
         words << u"--tp"_s << QString::number(*wish.options.tp);
     if (wish.options.pp)
         words << u"--pp"_s << QString::number(*wish.options.pp);
+    if (wish.options.ep)
+        words << u"--ep"_s << QString::number(*wish.options.ep);
+    for (const std::string& option : wish.options.optimizerOptions)
+        words << u"--optimizer-option"_s << quoted(toText(option));
     if (!source.latest || *source.latest != source.tag)
         words << u"--tag"_s << quoted(QString::fromStdString(source.tag));
     if (wish.options.subGroupSize)

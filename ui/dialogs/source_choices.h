@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/reshard.h"
+
+#include <QObject>
+
+class QComboBox;
+class QFormLayout;
+class QLineEdit;
+class QSpinBox;
+class QWidget;
+
+namespace shardscope::ui {
+
+/// The rows of the reshard form that only some sources or results have: whether slices and stages are joined,
+/// the expert-parallel degree, the form of stage 0, and optimizer options that the source does not hold.
+class SourceChoices : public QObject
+{
+    Q_OBJECT
+public:
+    /// The fields belong to `form`, which outlives this.
+    SourceChoices(CheckpointPtr source, QWidget* form);
+
+    void addRows(QFormLayout* rows);
+    /// Shows only what a result of that stage asks for; no stage: a universal folder.
+    void showFor(std::optional<int> stage);
+    /// Whether slices and stages are joined; meaningless for universal folders, which always join them.
+    [[nodiscard]] bool joins() const;
+    void apply(std::optional<int> stage, ReshardOptions& options) const;
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    void fillParallel();
+    void fillExperts();
+    void fillStage0Forms();
+    void fillOptions();
+
+    CheckpointPtr m_source;
+    QFormLayout* m_rows = nullptr;
+    QComboBox* m_parallel;
+    QSpinBox* m_experts;
+    QComboBox* m_stage0Form;
+    QLineEdit* m_options;
+};
+
+} // namespace shardscope::ui
