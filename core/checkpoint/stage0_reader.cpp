@@ -3,6 +3,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/fused_adam.h"
 #include "core/checkpoint/group_search.h"
+#include "core/checkpoint/odd_states.h"
 #include "core/checkpoint/stage0.h"
 #include "core/checkpoint/stage0_evidence.h"
 #include "core/checkpoint/stage0_states.h"
@@ -175,7 +176,9 @@ private:
     /// The shape of a parameter is that of most states an optimizer keeps for it: of the largest.
     [[nodiscard]] std::optional<Shape> shapeOfStates(NodeId entry) const
     {
-        std::optional<Shape> out;
+        std::optional<Shape> out = factoredShape(m_graph, entry);
+        if (out)
+            return out;
         uint64_t most = 0;
         const auto items = mappingItems(m_graph, entry);
         for (size_t i = 0; i + 1 < items.size(); i += 2) {

@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/odd_states.h"
 
 #include <algorithm>
 
@@ -47,7 +48,7 @@ public:
             else if (*name == "step")
                 takeSteps(group);
             else
-                requireNoTensor(*name, items[i + 1]);
+                setTensorAside(*name, items[i + 1]);
         }
         noteUntouched(group);
     }
@@ -133,13 +134,15 @@ private:
     }
 
     /// Factored and quantised states have tensors of other shapes, whose elements belong to no single one.
-    void requireNoTensor(std::string_view name, NodeId value) const
+    void setTensorAside(std::string_view name, NodeId value) const
     {
         const auto tensor
             = looksLikeTensor(m_graph, value) ? std::optional(asTensor(m_graph, value)) : std::nullopt;
         if (tensor && (!*tensor || (*tensor)->elements() != 1))
-            m_reading.refuse("optimizer state `" + std::string(name)
-                + "` has not the shape of its parameter (8-bit and factored states have not)");
+            setStateAside(m_reading, name,
+                "of group " + std::to_string(m_unit.group) + " has the shape "
+                    + (*tensor ? shapeText((*tensor)->sizes) : std::string("?"))
+                    + " beside a parameter of another");
     }
 
     void takeSteps(const std::string& group)

@@ -2,6 +2,9 @@
 #include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/muon.h"
+#include "core/checkpoint/odd_states.h"
+#include "core/partition/held_whole.h"
 
 #include <algorithm>
 #include <functional>
@@ -38,6 +41,53 @@ public:
         , m_unit(unit)
         , m_unitText(unitText)
     {
+    }
+
+    /// The share of every rank in what it keeps of whole parameters (core/partition/held_whole.h). Ranks
+    /// without a share keep nothing.
+    UnitState collectHeldWhole(std::string_view name, const std::vector<StateSource>& perRank)
+    {
+        UnitState state;
+        state.name = name;
+        state.lean = true;
+        state.perRank.resize(m_unit.partition.ranks());
+        bool typed = false;
+        for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
+            const StateSource& source = perRank[rank];
+            const HeldWhole held = heldWholeOn(m_unit.partition, rank);
+            if (source.file == kNoFile || m_reading.content(source.file) == nullptr)
+                continue;
+            if (held.own == 0) {
+                state.perRank[rank] = {source.file, StoredRun::kNoRecord, 0, 0};
+                continue;
+            }
+            const NodeId node = source.state == kNoNode
+                ? kNoNode
+                : lookup(m_reading.content(source.file)->pickle(), source.state, name);
+            if (node == kNoNode) {
+                complain(code::kStateMissing, rank, "state `" + state.name + "` is missing on this rank",
+                    state.name);
+                continue;
+            }
+            DType dtype = DType::Unknown;
+            auto run = flatRun(m_reading, source.file, node, dtype);
+            if (!run)
+                continue;
+            if (run->elements != held.elements() || (typed && dtype != state.dtype)) {
+                complain(code::kStateLength, rank,
+                    "the rank stores " + std::to_string(run->elements)
+                        + " elements where the parameters that it has a share of have "
+                        + std::to_string(held.elements()) + ", or another dtype than the others",
+                    state.name);
+                continue;
+            }
+            state.dtype = dtype;
+            typed = true;
+            run->byteOffset += held.before * itemSize(dtype);
+            run->elements = held.own;
+            state.perRank[rank] = *run;
+        }
+        return state;
     }
 
     UnitState collect(std::string name, bool mayBeLean, const std::vector<StateSource>& perRank,
@@ -140,6 +190,43 @@ bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::v
         seen = true;
     }
     return !seen;
+}
+
+bool offloadsOptimizer(const Reading& reading)
+{
+    const NodeId device = configValue(reading, {"zero_optimization", "offload_optimizer", "device"});
+    if (device == kNoNode)
+        return false;
+    const auto text = asString(reading.content(reading.out.rank0Model)->pickle(), device);
+    return !text || *text != "none"; // an enum of its own says the same
+}
+
+/// Whether ranks keep the state for whole parameters, as ZeRO-1/2 keep the momentum of Muon. Where both
+/// lengths are the same on all ranks, the configuration decides.
+bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector<StateSource>& perRank,
+    std::string_view name)
+{
+    const TorchFile* rank0 = reading.content(reading.out.rank0Optim);
+    const bool zero12
+        = reading.out.kind == CheckpointKind::Zero1 || reading.out.kind == CheckpointKind::Zero2;
+    if (name != kMuonMomentum || !zero12 || rank0 == nullptr || unit.group < 0
+        || !isMuonGroup(rank0->pickle(), reading.out.groups[static_cast<size_t>(unit.group)].options))
+        return false;
+    bool tells = false;
+    for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
+        const HeldWhole held = heldWholeOn(unit.partition, rank);
+        const StateSource& source = perRank[rank];
+        if (held.own == 0 || source.state == kNoNode || reading.content(source.file) == nullptr)
+            continue;
+        const PickleGraph& graph = reading.content(source.file)->pickle();
+        const auto tensor = asTensor(graph, lookup(graph, source.state, name));
+        if (!tensor || tensor->sizes.size() != 1)
+            continue;
+        if (held.own != unit.partition.leanElementsOn(rank) || tensor->sizes[0] != held.elements())
+            return false; // parameters with padding between them are not back to back
+        tells = tells || held.elements() != unit.partition.partitionElements();
+    }
+    return tells || !offloadsOptimizer(reading);
 }
 
 } // namespace
@@ -277,9 +364,16 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<St
             }
             continue;
         }
+        if (isHeldWhole(reading, unit, perRank, *name)) {
+            unit.states.push_back(collector.collectHeldWhole(*name, perRank));
+            continue;
+        }
         if (!followsPartition(reading, unit, perRank, *name)) {
-            reading.refuse("optimizer state `" + std::string(*name)
-                + "` does not follow the partition (Muon, 8-bit and factored states do not)");
+            const auto tensor = asTensor(graph, items[i + 1]);
+            setStateAside(reading, *name,
+                "of " + unitText + " has the shape " + (tensor ? shapeText(tensor->sizes) : std::string("?"))
+                    + " on a rank whose partition has " + std::to_string(unit.partition.partitionElements())
+                    + " elements");
             continue;
         }
         unit.states.push_back(

@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/plan/muon_momentum.h"
 #include "core/plan/stage0_form.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -96,6 +97,10 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
         return out;
     }
     out.emplace_back("zero_optimization.stage", "1 or 2");
+    if (const MuonForm form = muonFormOf(source, target); form != MuonForm::None)
+        out.emplace_back("zero_optimization.offload_optimizer",
+            form == MuonForm::HeldWhole ? "none: Muon's momentum is written for a run without CPU offload"
+                                        : "cpu: Muon's momentum is written for a run with CPU offload");
     out.emplace_back("zero_optimization.round_robin_gradients",
         targetRoundRobin(source, target)
             ? std::string("True")

@@ -4,6 +4,8 @@
 #include "core/base/text.h"
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/joined_slices.h"
+#include "core/checkpoint/muon.h"
+#include "core/plan/muon_momentum.h"
 #include "core/tensor/convert.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -320,6 +322,12 @@ Result<OutputFile> composeCopied(
 NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
     uint32_t unit, uint32_t state, uint32_t rank, bool requiresGrad)
 {
+    const FlatUnit& of = *context->target.units[unit];
+    if (of.states[state].name == kMuonMomentum
+        && muonFormOf(
+               *context->source, context->target.kind, context->source->groups[static_cast<size_t>(of.group)])
+            == MuonForm::HeldWhole)
+        return heldWholeTensor(composer, context, unit, state, rank);
     FlatTarget target = context->flatTarget(unit, state, rank);
     const bool frozen = target.unit->kind == UnitKind::Frozen;
     target.tensorOf = [context, state, frozen](ParamId param) {

@@ -69,6 +69,7 @@ class FlatCursor final : public SegmentCursor
 public:
     explicit FlatCursor(std::shared_ptr<const FlatTarget> target)
         : m_target(std::move(target))
+        , m_at(m_target->first)
     {
     }
 
@@ -128,7 +129,40 @@ private:
     uint32_t m_paddingItemBytes = 4;
 };
 
+using CursorFactory = std::function<std::unique_ptr<SegmentCursor>()>;
+
+class ChainedCursor final : public SegmentCursor
+{
+public:
+    explicit ChainedCursor(std::shared_ptr<const std::vector<CursorFactory>> parts)
+        : m_parts(std::move(parts))
+    {
+    }
+
+    bool next(Segment& segment) override
+    {
+        for (;;) {
+            if (m_current && m_current->next(segment))
+                return true;
+            if (m_next == m_parts->size())
+                return false;
+            m_current = (*m_parts)[m_next++]();
+        }
+    }
+
+private:
+    std::shared_ptr<const std::vector<CursorFactory>> m_parts;
+    std::unique_ptr<SegmentCursor> m_current;
+    size_t m_next = 0;
+};
+
 } // namespace
+
+std::function<std::unique_ptr<SegmentCursor>()> chainedCursor(std::vector<CursorFactory> parts)
+{
+    auto shared = std::make_shared<const std::vector<CursorFactory>>(std::move(parts));
+    return [shared] { return std::make_unique<ChainedCursor>(shared); };
+}
 
 std::function<std::unique_ptr<SegmentCursor>()> wholeRecordCursor(
     uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes)

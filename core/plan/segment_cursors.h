@@ -33,13 +33,17 @@ struct FlatTarget {
     std::shared_ptr<const FlatUnit> unit; ///< target: params are the source's ids, partition the target's
     uint32_t rank = 0; ///< target rank
     std::string state;
-    uint64_t elements = 0; ///< to write: the partition, or what lean states keep of it
+    uint64_t first = 0; ///< where to begin in the rank's buffer
+    uint64_t elements = 0; ///< where to end: the partition, or what lean states keep of it
     DType castTo = DType::Unknown; ///< Unknown: as the source has it
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
     /// Index into WritePlan::tensors() of a parameter's state.
     std::function<uint32_t(ParamId)> tensorOf;
 };
 std::function<std::unique_ptr<SegmentCursor>()> flatCursor(FlatTarget target);
+/// One after the other.
+std::function<std::unique_ptr<SegmentCursor>()> chainedCursor(
+    std::vector<std::function<std::unique_ptr<SegmentCursor>()>> parts);
 
 /// The dtype in which the source keeps a parameter's state; nothing when it has no such state.
 std::optional<DType> sourceType(const Checkpoint& source, ParamId param, std::string_view state);

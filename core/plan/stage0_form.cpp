@@ -142,6 +142,11 @@ Status requireStage0Facts(const Checkpoint& source, CheckpointKind target)
     };
     const auto steps = std::find_if(source.findings.begin(), source.findings.end(),
         [](const Finding& finding) { return finding.code == code::kStepMismatch; });
+    const auto odd = std::find_if(source.findings.begin(), source.findings.end(), [](const Finding& finding) {
+        return finding.code == code::kNotSupported && finding.severity == Severity::Info;
+    });
+    if (isStage0(source.kind) && odd != source.findings.end())
+        return refuse(odd->message, "stay with stage 0 and its form");
     if (isStage0(source.kind) && steps != source.findings.end())
         return refuse(steps->message + ", and the target keeps one step for all", "stay with stage 0");
     if (!isStage0(target))

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/muon.h"
 #include "core/plan/reshard_advice.h"
 
 #include <algorithm>
@@ -46,6 +47,12 @@ std::vector<std::string> stockLosses(const Checkpoint& source)
     if (tensors)
         out.emplace_back("stage 3 shares one step tensor among all sub-groups, so that with several it "
                          "advances once for each");
+    if (std::any_of(source.groups.begin(), source.groups.end(), [&](const ParamGroup& group) {
+            return source.isReadable(source.rank0Optim)
+                && isMuonGroup(source.file(source.rank0Optim).content->pickle(), group.options);
+        }))
+        out.emplace_back("stages 1 and 2 stop in their first step with Muon, unless the optimizer is "
+                         "offloaded to the CPU");
     std::vector<std::string> lost;
     for (const Parameter& param : source.params) {
         if (param.role != ParamRole::Trainable && param.elements > 0 && lost.size() < 3)

@@ -47,6 +47,30 @@ NodeId dictOf(PickleBuilder& builder, const char* key, NodeId value)
     return dict;
 }
 
+/// Gives the optimizer a further state in group 0, with the values that group 2 has: a tensor of other
+/// length.
+void addOddState(const fs::path& file, const char* name)
+{
+    editPickle(file, [&](const PickleGraph& graph, PickleBuilder& builder, PickleImporter& importer) {
+        NodeId base = lookup(graph, graph.root(), "optimizer_state_dict");
+        base = base == kNoNode
+            ? lookup(graph, lookup(graph, graph.root(), "optimizer"), "optimizer_state_dict")
+            : lookup(graph, base, "base_optimizer_state");
+        const NodeId states = lookup(graph, base, "state");
+        const NodeId other = lookup(graph, lookup(graph, states, int64_t{2}), "exp_avg");
+        REQUIRE(other != kNoNode);
+        builder.setItem(
+            importer.import(lookup(graph, states, int64_t{0})), builder.string(name), importer.import(other));
+    });
+}
+
+void addOddStates(const fs::path& run, const char* name)
+{
+    for (const char rank : {'0', '1'})
+        addOddState(
+            run / kTag2 / (std::string("bf16_zero_pp_rank_") + rank + "_mp_rank_00_optim_states.pt"), name);
+}
+
 } // namespace
 
 TEST_CASE("samples changed into forms of later issues")
@@ -57,6 +81,14 @@ TEST_CASE("samples changed into forms of later issues")
                 copyFile(run / kTag2 / kModel, run / kTag2 / "expert_0_mp_rank_00_model_states.pt");
             },
             "0.6.0"},
+        {"scales of an 8-bit optimizer", "zero2-w2",
+            [](const fs::path& run) { addOddStates(run, "absmax1"); }, "8-bit optimizer (bitsandbytes)"},
+        {"factors", "zero2-w2", [](const fs::path& run) { addOddStates(run, "exp_avg_sq_row"); },
+            "sums over rows and columns"},
+        {"error feedback of a 1-bit optimizer", "zero2-w2",
+            [](const fs::path& run) { addOddStates(run, "worker_error"); }, "1-bit optimizers"},
+        {"a state of no known kind", "zero2-w2",
+            [](const fs::path& run) { addOddStates(run, "preconditioner"); }, "`preconditioner` of group0"},
         {"AutoEP", "zero2-w2",
             [](const fs::path& run) {
                 replaceAt(run / kTag2 / kModel, {"ds_autoep_layers"}, [](PickleBuilder& b) {
@@ -121,6 +153,21 @@ TEST_CASE("samples changed into forms of later issues")
         one.change(run);
         checkUnsupported(run, one.reason, folder);
     }
+}
+
+TEST_CASE("without ZeRO, states of no partition stay where they are")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("stage0-fp16", folder);
+    const std::string tag = "global_step7";
+    addOddState(run / tag / kModel, "worker_error");
+    const Json told = runVerb({"inspect", run}, 0);
+    CHECK(told.at("supported") == true);
+    CHECK(told.dump().find("1-bit optimizers") != std::string::npos);
+    runVerb({"reshard", run, folder / "three", "-w", "3"}, 0);
+    CHECK(runVerb({"inspect", folder / "three"}, 0).dump().find("worker_error") != std::string::npos);
+    CHECK(runVerb({"reshard", run, folder / "x", "-w", "3", "--stage", "1"}, 6).dump().find("worker_error")
+        != std::string::npos);
 }
 
 TEST_CASE("a swap folder")

@@ -173,7 +173,7 @@ def full_run():
     for setup, stage in itertools.product(_kinds(), (1, 2, 3)):
         cases.append(Stage0(setup, 2, _in_stage(setup, stage), 3))
         cases.append(Stage0(_in_stage(setup, stage), 3, setup, 2))
-    cases += [OtherRanks(setup, 2, 3) for setup in _kinds()]
+    cases += [OtherRanks(setup, 2, 3) for setup in (*_kinds(), Setup(0, "fp32", "adafactor"))]
     plain = (("odd_names", universal.PLAIN_NAMES[1]),)
     for setup in (Setup(0, "fp32", shape=plain), Setup(0, "bf16", "fusedadam", shape=plain),
                   Setup(0, "fp16", shape=plain)):

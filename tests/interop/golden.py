@@ -24,8 +24,10 @@ SAMPLES = {
         "roundrobin-w3": (3, Setup(2, "bf16", round_robin=True), [4]),
         "aligned-w2": (2, Setup(1, "bf16", round_robin=True, aligned=True), [4]),
         "elastic-w3": (3, Setup(2, "bf16", elastic=True, shape=SMALL), [4]),
+        "muon-w3": (3, Setup(2, "bf16", "muon", shape=SMALL), [3]),
         "stage0-fp32": (2, Setup(0, "fp32", shape=SMALL), [4]),
         "stage0-bf16": (2, Setup(0, "bf16", shape=SMALL), [4]),
+        "stage0-adafactor": (2, Setup(0, "fp32", "adafactor", shape=SMALL), [3]),
         "stage0-fp16": (2, Setup(0, "fp16", "fusedadam", shape=SMALL, scheduler="steps"), [7]),
     },
     "0.14.4": {

@@ -108,6 +108,21 @@ def _flat_groups(engine, rank, rename):
         yield index, partition, fragments
 
 
+def _muon_share(value, partition, cuts):
+    """A rank's share of Muon's momentum, in the layout of the partition. ZeRO-1/2 keep it for whole parameters."""
+    if value.shape == partition.shape:
+        return value
+    mine = [cut for cut in cuts if cut[4] > 0]
+    if not mine:
+        return None
+    if value.numel() != sum(numel for _, numel, *_ in mine):
+        raise Disagreement(f"momentum of {value.numel()} elements for a partition of {partition.numel()}")
+    share = value.new_zeros(partition.shape)
+    count = sum(cut[4] for cut in mine)
+    share[:count] = value[mine[0][2]:mine[0][2] + count]
+    return share
+
+
 def _module_weights(engine, rename):
     weights = {}
     if engine.zero_optimization_stage() == 3:
@@ -153,7 +168,13 @@ def local_state(engine, rank, rename=_same_name):
             break  # rank 0 has everything; join() would find it twice
         states = {"fp32": partition}
         inner = getattr(engine.optimizer, "optimizer", engine.optimizer)
+        muon = group < len(inner.param_groups) and inner.param_groups[group].get("use_muon", False)
         for key, value in inner.state.get(partition, {}).items():
+            if muon and key == "momentum_buffer" and engine.zero_optimization_stage() > 0:
+                value = _muon_share(value, partition, cuts)
+                if value is not None:
+                    states[key] = value
+                continue
             if torch.is_tensor(value) and value.dim() > 0 and value.shape == partition.shape:
                 states[key] = value
             else:
@@ -203,9 +224,22 @@ def join(parts):
     return whole
 
 
+def _widened(state):
+    """Muon's momentum as fp32, which holds the same: ZeRO-1/2 keep it in the gradients' dtype, a load makes it fp32, and
+    the next step turns it back."""
+    out = dict(state)
+    for label, value in state.items():
+        if label.endswith("#momentum_buffer") and state.get(f"dtype of {label}") == "torch.bfloat16":
+            wide = torch.frombuffer(bytearray(value), dtype=torch.bfloat16).float()
+            out[label] = wide.view(torch.uint8).numpy().tobytes()
+            out[f"dtype of {label}"] = "torch.float32"
+    return out
+
+
 def differences(left, right, ignore=()):
     """Labels of everything that is not the same bit for bit, with a short reason."""
     found = []
+    left, right = _widened(left), _widened(right)
     for label in sorted(left.keys() | right.keys()):
         if label in ignore:
             continue

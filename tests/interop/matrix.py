@@ -3,6 +3,7 @@
 
 import itertools
 
+import cases_elastic
 import cases_nvme
 import cases_stage0
 import cases_wrappers
@@ -38,6 +39,21 @@ OTHER_OPTIMIZERS = [
     Setup(3, "bf16", offload=True, sub_group_size=500),
     Setup(2, "bf16", "cpuadam", offload=True),
 ]
+
+# Every optimizer that trains on CPU, in every stage. DeepSpeed cannot load its own ZeRO-3 checkpoints of torch's Adagrad.
+EACH_OPTIMIZER = [
+    *(Setup(stage, "fp32", optimizer, sub_group_size=300 if stage == 3 else 0)
+      for stage in (1, 2, 3) for optimizer in ("amsgrad", "sgd", "lion", "rmsprop")),
+    *(Setup(stage, "fp32", "adagrad", groups=1) for stage in (1, 2)),
+    *(Setup(stage, "bf16", "fusedadam", sub_group_size=300 if stage == 3 else 0) for stage in (1, 2, 3)),
+    *(Setup(stage, "bf16", optimizer, offload=True, sub_group_size=300 if stage == 3 else 0)
+      for stage in (1, 2, 3) for optimizer in ("cpuadam", "cpulion", "cpuadagrad")),
+]
+# Its update is clipped by the norm of each rank's own shard, so that losses follow the number of ranks.
+ADAFACTOR = [Setup(stage, "fp32", "adafactor") for stage in (1, 2, 3)]
+MUON = [Setup(1, "bf16", "muon"), Setup(2, "bf16", "muon"), Setup(2, "fp32", "muon"),
+        Setup(2, "bf16", "muon", offload=True), Setup(3, "bf16", "muon", sub_group_size=500), Setup(3, "fp32", "muon"),
+        Setup(1, "bf16", "muon", bf16_optimizer=True), Setup(2, "bf16", "muon", round_robin=True)]
 
 # The order of parameters follows the number of ranks where a group has more of them, as two of three groups do.
 ROUND_ROBIN_MOVES = [(4, 3), (3, 2), (2, 4)]
@@ -93,9 +109,10 @@ def _sub_group_change(size):
 
 
 def _samples(world):
-    # What is elastic holds no options, and is not rewritten.
+    # What is elastic holds no options, which cases_elastic names. Muon's momentum is noted in a dtype that loading
+    # changes, and factored states as scalars of this many ranks.
     return [Sample(name, setup, world) for version in SAMPLES.values() for name, (_, setup, _) in version.items()
-            if not setup.elastic]
+            if not setup.elastic and setup.optimizer not in ("muon", "adafactor")]
 
 
 def short_run():
@@ -111,6 +128,8 @@ def short_run():
         Reshard(OTHER_OPTIMIZERS[1], 4, 2),
         *_demonstrations(SETUPS[3])[:1],
         *_demonstrations(SETUPS[6])[1:],
+        Reshard(MUON[1], 3, 2),
+        *cases_elastic.short_run(),
         Reshard(ROUND_ROBIN[1], 4, 3),
         Reshard(ROUND_ROBIN_ALIGNED[0], 2, 3),
         RoundTrip(SETUPS[0], 4, 3),
@@ -131,6 +150,10 @@ def short_run():
 def full_run():
     cases = [Reshard(setup, before, after) for setup, (before, after) in itertools.product(SETUPS, MOVES)]
     cases += [Reshard(setup, before, after) for setup in OTHER_OPTIMIZERS for before, after in [(4, 2), (3, 5)]]
+    cases += [Reshard(setup, 2, 3) for setup in EACH_OPTIMIZER]
+    cases += [Reshard(setup, 2, 3, tolerance=0.2) for setup in ADAFACTOR]
+    cases += [Reshard(setup, before, after) for setup in MUON for before, after in [(2, 3), (3, 2), (4, 1)]]
+    cases += cases_elastic.full_run()
     cases += [case for setup in (SETUPS[0], SETUPS[3], SETUPS[5], SETUPS[6], SETUPS[8], SETUPS[9])
               for case in _demonstrations(setup)]
     cases += [_sub_group_change(90), _sub_group_change(100000)]

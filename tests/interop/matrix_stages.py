@@ -43,6 +43,9 @@ def _stage_changes():
     yield from _changes(PAIRS, "fp32", "lion")
     yield from _changes(PAIRS, "bf16", "cpuadam", offload=True)
     yield from _changes(ADAGRAD_PAIRS, "fp32", "adagrad", groups=1)
+    yield from _changes([(1, 3), (3, 2), (2, 1)], "bf16", "muon")
+    yield from _changes(PAIRS, "fp32", "rmsprop")
+    yield from _changes(PAIRS, "fp32", "amsgrad")
     for after in (2, 3):
         yield StageChange(BF16_OPTIMIZER, 3, _setup(after, "bf16"), 2)
     yield StageChange(_setup(2, "bf16"), 2, Setup(3, "bf16"), 3)  # whole groups instead of many sub-groups
@@ -103,6 +106,7 @@ def _to_native():
             if optimizer != "adagrad" or native != 3:
                 yield UniversalToNative(_setup(stage, precision, optimizer, **more), 2,
                                         _setup(native, precision, optimizer, **more), 3)
+    yield UniversalToNative(_setup(2, "bf16", "muon"), 2, _setup(1, "bf16", "muon"), 3)
     yield UniversalToNative(BF16_OPTIMIZER, 2, _setup(3, "bf16"), 3)
     yield UniversalToNative(BF16_OPTIMIZER, 2, _setup(2, "bf16"), 3)
 

@@ -57,6 +57,8 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
         zero["parameter_alignment"] = True
     if setup.elastic:
         zero["elastic_checkpoint"] = True
+    if setup.optimizer == "muon" and setup.stage == 3:
+        zero["reduce_scatter"] = False  # whose shards of gradients Muon cannot use there
     if setup.offload:
         zero["offload_optimizer"] = {"device": "cpu"}
     if setup.stage == 3:
@@ -94,7 +96,7 @@ def optimizer_groups(setup, matrices, embeddings, small):
     if setup.groups < 2:
         # DeepSpeed rebuilds torch's Adagrad for ZeRO-1/2 with one group, whatever it was given.
         matrices, small = matrices + small, []
-    rates = {"sgd": 20.0, "lion": 0.03, "adagrad": 5.0}
+    rates = {"sgd": 20.0, "lion": 0.03, "cpulion": 0.03, "adagrad": 5.0, "cpuadagrad": 5.0, "rmsprop": 0.3}
     factor = rates.get(setup.optimizer, 1.0) * setup.rate
     groups = [
         {"params": matrices, "lr": 3e-3 * factor, "weight_decay": 0.1},
@@ -106,8 +108,15 @@ def optimizer_groups(setup, matrices, embeddings, small):
         "sgd": [{"momentum": 0.9}, {"momentum": 0.8, "nesterov": True}, {"momentum": 0.7}],
         "lion": [{"betas": (0.9, 0.99)}, {"betas": (0.85, 0.98)}, {"betas": (0.8, 0.97)}],
         "adagrad": [{"eps": 1e-8}, {"eps": 1e-7}, {"lr_decay": 0.01}],
+        "cpuadagrad": [{"eps": 1e-8}, {"eps": 1e-7}, {"eps": 1e-6}],
+        "rmsprop": [{"alpha": 0.9, "momentum": 0.5, "centered": True}, {"alpha": 0.95}, {"alpha": 0.9, "eps": 1e-7}],
+        "adafactor": [{"beta2_decay": -0.8}, {"beta2_decay": -0.7}, {"d": 2.0}],
+        "muon": [{"use_muon": True, "momentum": 0.9, "ns_method": "standard"},
+                 {"use_muon": False, "betas": (0.85, 0.99), "eps": 1e-7}, {"use_muon": False, "betas": (0.8, 0.9)}],
     }
-    key = "adamw" if setup.optimizer in ("cpuadam", "fusedadam") else "lion" if setup.optimizer == "cpulion" else setup.optimizer
-    for group, options in zip(groups, extra[key]):
+    alike = {"cpuadam": "adamw", "fusedadam": "adamw", "amsgrad": "adamw", "cpulion": "lion"}
+    for group, options in zip(groups, extra[alike.get(setup.optimizer, setup.optimizer)]):
         group.update(options)
+        if setup.optimizer == "amsgrad":
+            group["amsgrad"] = True
     return [group for group in groups if group["params"]]

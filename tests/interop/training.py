@@ -41,7 +41,20 @@ def _build_optimizer(kind, groups):
     if kind == "cpulion":
         from deepspeed.ops.lion import DeepSpeedCPULion
         return DeepSpeedCPULion(groups)
-    classes = {"adamw": torch.optim.AdamW, "sgd": torch.optim.SGD, "adagrad": torch.optim.Adagrad, "lion": Lion}
+    if kind == "cpuadagrad":
+        from deepspeed.ops.adagrad import DeepSpeedCPUAdagrad
+        return DeepSpeedCPUAdagrad(groups)
+    if kind == "muon":
+        from torch import _dynamo
+        _dynamo.config.disable = True  # compiling its kernels takes minutes, and gives other roundings
+        from deepspeed.runtime.zero.muon.muon_optimizer import MuonWithAuxAdam
+        for group in groups:
+            for parameter in group["params"]:
+                parameter.use_muon = group["use_muon"]
+        return MuonWithAuxAdam(groups)
+    classes = {"adamw": torch.optim.AdamW, "amsgrad": torch.optim.Adam, "sgd": torch.optim.SGD,
+               "adagrad": torch.optim.Adagrad, "lion": Lion, "rmsprop": torch.optim.RMSprop,
+               "adafactor": torch.optim.Adafactor}
     return classes[kind](groups, lr=1e-3)
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans from and to checkpoints without ZeRO, on checkpoints that stock DeepSpeed wrote.
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/stage0.h"
 #include "core/torchfile/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"
@@ -7,6 +8,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <array>
 
 using namespace shardscope;
@@ -167,6 +169,28 @@ TEST_CASE("the form follows precision and optimizer, and another one is refused 
         == ErrorCode::Usage);
     CHECK(planError(fp32, {.form = TargetForm::Universal, .stage0Form = CheckpointKind::Torch}).code
         == ErrorCode::Usage);
+}
+
+TEST_CASE("factored states stay in a file without ZeRO, and no other form is made of them")
+{
+    const TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("stage0-adafactor"));
+    REQUIRE(!source->modelError);
+    CHECK(source->complete);
+    const auto odd
+        = std::count_if(source->findings.begin(), source->findings.end(), [](const Finding& finding) {
+              return finding.code == code::kNotSupported
+                  && finding.message.find("`row_var`") != std::string::npos
+                  && finding.message.find("rows and columns") != std::string::npos;
+          });
+    CHECK(odd >= 1);
+    checkSameState(rewrite(source, {.worldSize = 3}, folder.path() / "three"), source);
+    for (const ReshardOptions& options : {ReshardOptions{.worldSize = 2, .stage = 1},
+             ReshardOptions{.worldSize = 2, .stage = 3}, ReshardOptions{.form = TargetForm::Universal}}) {
+        const Error error = planError(source, options);
+        CHECK(error.code == ErrorCode::Refused);
+        CHECK(error.message.find("_var` of group 0") != std::string::npos);
+    }
 }
 
 TEST_CASE("flat and listed masters of one run hold the same")
