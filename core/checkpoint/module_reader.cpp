@@ -49,6 +49,7 @@ private:
 
     void readBufferNames()
     {
+        m_namesBuffers = lookup(m_graph, m_reading.modelRoot, "buffer_names") != kNoNode;
         for (const NodeId item :
             sequenceItems(m_graph, lookup(m_graph, m_reading.modelRoot, "buffer_names"))) {
             if (const auto name = asString(m_graph, item))
@@ -56,8 +57,20 @@ private:
         }
     }
 
+    /// Before 0.4.2, and with experts before 0.19.3, nothing names buffers. ZeRO-3 has placeholders for all
+    /// else, of one element then.
+    [[nodiscard]] bool looksLikeBuffer(
+        const std::string& name, const TensorView& tensor, bool weightsAreWhole) const
+    {
+        if (m_reading.out.findParam(name) || m_frozen.contains(name))
+            return false;
+        return !isFloatingPoint(tensor.dtype)
+            || (!weightsAreWhole && tensor.sizes != Shape{0} && tensor.sizes != Shape{1});
+    }
+
     void readFrozenShapes()
     {
+        m_recordsFrozen = lookup(m_graph, m_reading.modelRoot, "frozen_param_shapes") != kNoNode;
         const auto items = mappingItems(m_graph, lookup(m_graph, m_reading.modelRoot, "frozen_param_shapes"));
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto name = asString(m_graph, items[i]);
@@ -89,7 +102,8 @@ private:
                 percentEncode(name) + "#weight", {describe(tensor.error())});
             return;
         }
-        const bool isBuffer = m_buffers.contains(name);
+        const bool isBuffer
+            = m_namesBuffers ? m_buffers.contains(name) : looksLikeBuffer(name, *tensor, weightsAreWhole);
         const bool real = weightsAreWhole && !(m_reading.placeholders && tensor->sizes == Shape{0});
         if (const auto alias = m_shared.find(name); alias != m_shared.end() && !isBuffer) {
             addAlias(name, alias->second, real ? &tensor->sizes : nullptr);
@@ -100,7 +114,8 @@ private:
             m_reading.add(code::kAliasUnrecorded, Severity::Warning,
                 "the module lists this name, but no shard holds it: probably a tie that was not recorded",
                 percentEncode(name) + "#weight",
-                {"a module object registered under two names leaves no record of the tie"});
+                {m_recordsFrozen ? "a module object registered under two names leaves no record of the tie"
+                                 : "releases before 0.9.2 record no ties, and leave frozen parameters out"});
             return;
         }
         if (!known && !isBuffer && real) {
@@ -191,6 +206,8 @@ private:
 
     Reading& m_reading;
     const PickleGraph& m_graph;
+    bool m_namesBuffers = true;
+    bool m_recordsFrozen = true;
     std::unordered_set<std::string> m_buffers;
     std::map<std::string, Shape> m_frozen;
     std::map<std::string, std::string> m_shared;

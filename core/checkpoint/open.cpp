@@ -3,6 +3,8 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/reading.h"
+#include "core/checkpoint/release_facts.h"
+#include "core/checkpoint/shard_group.h"
 #include "core/checkpoint/stage0.h"
 
 #include <algorithm>
@@ -234,6 +236,7 @@ private:
         if (m_out.kind == CheckpointKind::Unknown && zero3)
             m_out.kind = CheckpointKind::Zero3;
         m_out.zeroStage = m_out.kind == CheckpointKind::Zero3 ? 3 : m_out.zeroStage;
+        heedConfiguredStage(m_reading, optim);
         m_guideOptim = optim;
         return zero3;
     }
@@ -256,6 +259,10 @@ private:
 
     void setKind(const PickleGraph& graph, NodeId wrapper)
     {
+        if (lookup(graph, wrapper, "local_sub_partitions_of_fp32_groups") != kNoNode)
+            return m_reading.refuse(
+                "it has the ZeRO-1 form of releases before 0.3.17, which are cut by communication interval "
+                "(today's DeepSpeed refuses it, too)");
         if (lookup(graph, wrapper, "fp32_flat_groups") != kNoNode) {
             m_out.kind = CheckpointKind::Zero3;
             return;
@@ -298,6 +305,11 @@ private:
 
     uint32_t findWorldSize()
     {
+        if (const auto shards = shardGroupRanks(m_reading, m_guideOptim)) {
+            m_out.evidence.push_back("MiCS: the first shard group of " + std::to_string(*shards)
+                + " ranks saved, the others hold the same");
+            return *shards;
+        }
         if (m_reading.modelRoot != kNoNode) {
             const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
             const auto world = asInteger(graph, lookup(graph, m_reading.modelRoot, "dp_world_size"));
@@ -330,6 +342,7 @@ private:
         markUnread();
         if (const TorchFile* optim = m_reading.content(m_out.rank0Optim))
             m_out.optimWrapper = lookup(optim->pickle(), optim->pickle().root(), "optimizer_state_dict");
+        takeVersionOf(m_reading, m_out.rank0Optim);
         if (m_out.kind == CheckpointKind::Unknown) {
             m_reading.noModel({ErrorCode::Damaged, "no optimizer file tells what kind of checkpoint this is",
                 m_out.tagFolder.string(), {}});
@@ -417,7 +430,7 @@ private:
             m_out.evidence.push_back("the optimizer files have no `zero_stage`: BF16_Optimizer");
         else
             m_out.evidence.push_back("`zero_stage` is " + std::to_string(m_out.zeroStage));
-        if (m_reading.modelRoot != kNoNode)
+        if (m_reading.modelRoot != kNoNode && !shardGroupRanks(m_reading, m_guideOptim))
             m_out.evidence.push_back("`dp_world_size` is " + std::to_string(m_reading.worldSize));
     }
 

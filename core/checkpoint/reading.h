@@ -160,6 +160,8 @@ struct StateSource {
 /// those of these files: noModel() says so. True when no rank's masters can be looked at.
 bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<StateSource>& perRank,
     const std::string& unitText);
+/// Whether one rank's masters are there and have such a length.
+bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, const StateSource& source);
 /// Fills unit.states from the fp32 list entry and the optimizer's state mapping of every rank's file.
 void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<StateSource>& perRank,
     const std::string& unitText);

@@ -306,6 +306,15 @@ std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchSt
     return out;
 }
 
+bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, const StateSource& source)
+{
+    if (source.master == kNoNode || reading.content(source.file) == nullptr)
+        return false;
+    const auto master = asTensor(reading.content(source.file)->pickle(), source.master);
+    return master && master->sizes.size() == 1
+        && lengthFits(unit, rank, master->sizes[0], mastersMayBeLean(unit));
+}
+
 bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<StateSource>& perRank,
     const std::string& unitText)
 {

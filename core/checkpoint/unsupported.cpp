@@ -1,26 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/reading.h"
 
-#include <algorithm>
-#include <charconv>
-
 namespace shardscope {
 
 namespace {
-
-constexpr int kOldestMinor = 14; ///< readers follow 0.14 and later
-constexpr int kOldestZero3Minor = 13; ///< nothing in ZeRO-3's files changed between the two
-
-/// True for versions such as "0.13.2"; "0.0.0" comes from unbuilt source trees and says nothing.
-bool isTooOld(const std::string& version, int oldest)
-{
-    int minor = 0;
-    if (!version.starts_with("0.") || version.starts_with("0.0.0"))
-        return false;
-    const char* begin = version.data() + 2;
-    const auto [end, error] = std::from_chars(begin, version.data() + version.size(), minor);
-    return error == std::errc() && end != begin && minor < oldest;
-}
 
 bool isSet(const Reading& reading, std::initializer_list<std::string_view> path)
 {
@@ -55,8 +38,6 @@ void refuseByFiles(const Reading& reading)
         if (parsed->role == FileRole::ExpertStates && !parsed->expert && file.name.starts_with("expert_"))
             return reading.refuse(
                 "`" + file.name + "` has the experts of all layers, as releases before 0.6.0 wrote them");
-        if (parsed->oldSpelling)
-            return reading.refuse("`" + file.name + "` has the spelling of DeepSpeed before 0.3.14");
     }
 }
 
@@ -67,7 +48,8 @@ void refuseByModelFile(const Reading& reading)
     const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
     if (isSet(reading, {"zero_optimization", "zenflow"}))
         return reading.refuse("ZenFlow stores its 2-D parameters transposed");
-    if (isSet(reading, {"zero_optimization", "zero_quantized_nontrainable_weights"}))
+    const bool frozen = !mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes")).empty();
+    if (frozen && isSet(reading, {"zero_optimization", "zero_quantized_nontrainable_weights"}))
         return reading.refuse("its frozen weights are quantised without their scales");
     if (isUniversal(reading))
         return;
@@ -76,10 +58,6 @@ void refuseByModelFile(const Reading& reading)
             return reading.refuse(
                 "AutoEP keeps the experts of a layer in one tensor (`" + std::string(key) + "`)");
     }
-    const int oldest = reading.out.kind == CheckpointKind::Zero3 ? kOldestZero3Minor : kOldestMinor;
-    if (isTooOld(reading.out.deepspeedVersion, oldest))
-        return reading.refuse("DeepSpeed " + reading.out.deepspeedVersion
-            + " wrote it; releases before 0.14, and of ZeRO-3 before 0.13, are not read");
 }
 
 } // namespace

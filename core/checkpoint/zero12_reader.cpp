@@ -4,8 +4,10 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/expert_families.h"
+#include "core/checkpoint/old_shapes.h"
 
 #include <algorithm>
+#include <tuple>
 
 namespace shardscope {
 
@@ -24,11 +26,10 @@ public:
 
     void run()
     {
-        auto shapes = readParamShapes(m_reading);
         reserveParameters(m_reading);
-        if (!shapes && holdsExperts(m_reading))
-            return m_reading.refuse(
-                "its model file lists no shapes, as those with experts before DeepSpeed 0.19.3 do not");
+        const auto shapes = findParamShapes(m_reading);
+        if (m_out.modelError)
+            return;
         if (!shapes)
             return m_reading.noModel({ErrorCode::Damaged,
                 "the model file has no usable `param_shapes`, so no parameter can be placed",
@@ -141,11 +142,18 @@ private:
             unit.params.push_back(id);
             elements.push_back(param.elements);
         }
-        auto partition
-            = FlatPartition::contiguous(std::move(elements), families.ranksPerFamily, 2, alignment);
-        if (!partition)
-            return m_reading.noModel(partition.error());
-        unit.partition = std::move(*partition);
+        const auto place = [&](uint32_t factor) -> Status {
+            SHARDSCOPE_TRY(unit.partition,
+                FlatPartition::contiguous(elements, families.ranksPerFamily, factor, alignment));
+            return {};
+        };
+        if (const Status placed = place(2); !placed)
+            return m_reading.noModel(placed.error());
+        if (const size_t fitting = countFitting(unit); fitting < unit.partition.ranks()) {
+            // Before 0.5.2 partitions were aligned to the number of ranks alone.
+            if (const Status placed = place(1); placed && countFitting(unit) <= fitting)
+                std::ignore = place(2);
+        }
         ParamGroup& group = m_out.groups[g];
         group.units.push_back(unitId);
         group.parameters += unit.params.size();
@@ -158,6 +166,16 @@ private:
         for (const FlatUnit& unit : m_out.units)
             if (!requireShapesFit(m_reading, unit, sourcesOf(unit), "group" + std::to_string(unit.group)))
                 return;
+    }
+
+    /// Ranks whose masters have a length that the unit's partition gives.
+    [[nodiscard]] size_t countFitting(const FlatUnit& unit) const
+    {
+        const auto sources = sourcesOf(unit);
+        size_t fitting = 0;
+        for (uint32_t rank = 0; rank < sources.size(); ++rank)
+            fitting += masterFits(m_reading, unit, rank, sources[rank]) ? 1 : 0;
+        return fitting;
     }
 
     void fillStates()

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/old_shapes.h"
 #include "core/checkpoint/swap.h"
 
 #include "core/base/finding_codes.h"
@@ -23,12 +24,12 @@ public:
 
     Status run()
     {
-        const auto shapes = readParamShapes(m_reading);
         reserveParameters(m_reading);
+        const auto shapes = findParamShapes(m_reading);
         if (!shapes) {
-            m_reading.noModel({ErrorCode::Damaged,
-                "no model file has a usable `param_shapes`, so no parameter can be placed",
-                m_out.tagFolder.string(), "the form of releases before 0.5.4 is not read"});
+            m_reading.noModel(
+                {ErrorCode::Damaged, "no file has a usable `param_shapes`, so no parameter can be placed",
+                    m_out.tagFolder.string(), {}});
             return {};
         }
         const auto guide = std::find_if(m_out.optimFiles.begin(), m_out.optimFiles.end(), [&](FileId file) {
@@ -66,8 +67,6 @@ private:
             m_reading.refuse("AutoEP experts are partitioned over groups of their own");
         else if (lookup(graph, node, "base_optimizer_state") != kNoNode)
             m_reading.refuse("it has the elastic ZeRO-3 form, which no release of DeepSpeed writes");
-        else if (configValue(m_reading, {"zero_optimization", "mics_shard_size"}) != kNoNode)
-            m_reading.refuse("MiCS partitions over shard groups");
         return m_out.modelError.has_value();
     }
 

@@ -51,6 +51,30 @@ ScalerTexts scalerTexts(const Checkpoint& checkpoint)
         if (const auto key = asString(graph, items[i]))
             out.emplace_back(*key, scalarText(graph, items[i + 1]));
     }
+    for (const ScalerAttribute& attribute :
+        lackingScalerAttributes(graph, object->className, object->attributes)) {
+        PickleBuilder builder;
+        const NodeId root = attribute.make(builder);
+        const PickleGraph made = builder.finish(root);
+        out.emplace_back(attribute.name, scalarText(made, made.root()));
+    }
+    return out;
+}
+
+std::vector<ScalerAttribute> lackingScalerAttributes(
+    const PickleGraph& graph, std::string_view className, NodeId attributes)
+{
+    static constexpr auto kTrue = [](PickleBuilder& builder) { return builder.boolean(true); };
+    static constexpr auto kFalse = [](PickleBuilder& builder) { return builder.boolean(false); };
+    static constexpr auto kHalf = [](PickleBuilder& builder) { return builder.global("torch", "float16"); };
+    std::vector<ScalerAttribute> out;
+    if (className == "DynamicLossScaler")
+        out = {{"raise_error_at_min_scale", kTrue}, {"dynamic", kTrue}, {"dtype", kHalf}};
+    else if (className == "LossScaler")
+        out = {{"dynamic", kFalse}};
+    std::erase_if(out, [&](const ScalerAttribute& attribute) {
+        return lookup(graph, attributes, attribute.name) != kNoNode;
+    });
     return out;
 }
 

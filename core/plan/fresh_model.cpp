@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/joined_slices.h"
 #include "core/plan/model_module.h"
+#include "core/plan/old_forms.h"
 #include "core/plan/stage0_optimizer.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -97,6 +98,35 @@ void setOnePart(ModelFile& file, const ReshardContext& context)
     file.set("checkpoint_parallel_dimensions", degrees);
 }
 
+/// ZeRO-3 before 0.9.1 leaves frozen parameters out. Stock looks for every one of them where it finds any
+/// mapping, and leaves them as they are where it finds None.
+bool tellsFrozen(ModelFile& file, const ReshardContext& context)
+{
+    const PickleGraph& graph = file.composer().graph();
+    return context.source->kind != CheckpointKind::Zero3
+        || isMapping(graph, lookup(graph, graph.root(), "frozen_param_fragments"));
+}
+
+/// Keys that came with 0.4.0, 0.4.2 and 0.9.2, and that today's loaders and converter ask for.
+void setWhatOldFilesLack(ModelFile& file, const ReshardContext& context)
+{
+    PickleBuilder& builder = file.composer().builder();
+    const PickleGraph& graph = file.composer().graph();
+    const auto lacks = [&](std::string_view key) { return lookup(graph, graph.root(), key) == kNoNode; };
+    if (lacks("buffer_names")) {
+        const NodeId names = builder.list();
+        for (const Parameter& param : context.source->params) {
+            if (param.role == ParamRole::Buffer)
+                builder.append(names, builder.string(param.name));
+        }
+        file.set("buffer_names", names);
+    }
+    if (lacks("shared_params"))
+        file.set("shared_params", file.parts().sharedParams());
+    if (lacks("ds_version"))
+        file.set("ds_version", builder.string(writtenVersion(*context.source)));
+}
+
 } // namespace
 
 Result<OutputFile> composeStage0Model(
@@ -127,10 +157,12 @@ Result<OutputFile> composeFreshModel(
     file.set("dp_world_size", builder.integer(context->target.ranks));
     file.set("param_shapes", file.parts().paramShapes());
     // engine.py, _save_checkpoint: below stage 2 frozen parameters are in `module` alone.
-    file.set("frozen_param_shapes", stage < 2 ? builder.none() : file.parts().frozenShapes());
-    file.set("frozen_param_fragments", stage < 2 ? builder.none() : file.parts().frozenFragments(rank));
+    const bool frozen = stage >= 2 && tellsFrozen(file, *context);
+    file.set("frozen_param_shapes", frozen ? file.parts().frozenShapes() : builder.none());
+    file.set("frozen_param_fragments", frozen ? file.parts().frozenFragments(rank) : builder.none());
     setOptimizerFree(file, *context);
     setOnePart(file, *context);
+    setWhatOldFilesLack(file, *context);
     if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
         file.set("shared_params", builder.dict());
     else
@@ -150,6 +182,7 @@ Result<OutputFile> composeUniversalModel(
     file.set("frozen_param_fragments", builder.none()); // whole, in the module
     setOptimizerFree(file, *context);
     setOnePart(file, *context);
+    setWhatOldFilesLack(file, *context);
     if (!slim)
         markWholeTensors(file.composer(), context, context->source->rank0Model);
     return file.finish(name);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/plan/old_forms.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/plan/scaler_forms.h"
 #include "core/torchfile/pickle_values.h"
@@ -42,11 +43,12 @@ public:
             set(root, "ds_config", config == kNoNode ? m_builder.none() : m_composer.import(config));
         }
         if (m_source.kind == CheckpointKind::Universal || isStage0(m_source.kind)) {
-            set(root, "ds_version", m_builder.string(m_source.deepspeedVersion));
+            set(root, "ds_version", m_builder.string(writtenVersion(m_source)));
         } else {
             const auto items = mappingItems(m_graph, m_graph.root());
             for (size_t i = 0; i + 1 < items.size(); i += 2) {
-                if (asString(m_graph, items[i]) != "optimizer_state_dict")
+                const auto key = asString(m_graph, items[i]);
+                if (key != "optimizer_state_dict" && key != "param_shapes") // of the model file since 0.6.0
                     m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));
             }
         }
@@ -64,7 +66,8 @@ private:
         const NodeId wrapper = m_builder.dict();
         if (m_zero3)
             set(wrapper, "zero_stage", zeroStage());
-        addScaler(wrapper);
+        if (m_context->target.kind != CheckpointKind::Bf16)
+            addScaler(wrapper);
         if (m_zero3)
             set(wrapper, "partition_count", m_builder.integer(m_context->target.ranks));
         else
@@ -107,7 +110,10 @@ private:
 
     void addScaler(NodeId wrapper)
     {
-        if (lookup(m_graph, m_source.optimWrapper, "loss_scaler") != kNoNode) {
+        const NodeId old = lookup(m_graph, m_source.optimWrapper, "loss_scaler");
+        if (const NodeId renewed = renewedScaler(m_composer, old); renewed != kNoNode)
+            m_composer.substitute(old, renewed);
+        if (old != kNoNode) {
             for (const std::string_view key : kScalerKeys)
                 carry(wrapper, key);
             return;
@@ -179,10 +185,11 @@ private:
             paddings.push_back(m_builder.integer(groupPadding(*m_context, i, m_rank)));
             counts.push_back(m_builder.integer(m_context->target.ranks));
         }
-        set(wrapper, "zero_stage", zeroStage());
+        if (m_context->target.kind != CheckpointKind::Bf16)
+            set(wrapper, "zero_stage", zeroStage());
         set(wrapper, "group_paddings", m_builder.list(paddings));
         set(wrapper, "partition_count", m_builder.list(counts));
-        set(wrapper, "ds_version", m_builder.string(m_source.deepspeedVersion));
+        set(wrapper, "ds_version", m_builder.string(writtenVersion(m_source)));
         set(wrapper, "param_slice_mappings", sliceMappings(m_composer, *m_context, m_rank));
         if (const NodeId inner = alignmentPaddings(m_composer, *m_context); inner != kNoNode)
             set(wrapper, "param_alignment_paddings", inner);

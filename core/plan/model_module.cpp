@@ -88,6 +88,12 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
     return node;
 }
 
+/// A placeholder of a name that no shard holds; before 0.6.0 it has an element.
+bool ModelParts::isUnrecorded(const TensorView& tensor) const
+{
+    return tensor.elements() == 0 || m_source.kind == CheckpointKind::Zero3;
+}
+
 Result<NodeId> ModelParts::module(ModuleContent content)
 {
     const NodeId old = lookup(m_graph, m_graph.root(), "module");
@@ -112,10 +118,14 @@ Result<NodeId> ModelParts::module(ModuleContent content)
             SHARDSCOPE_TRY(value,
                 wholeWeight(
                     *param, items[i + 1], (*tensor)->dtype, role == ParamRole::Trainable && content.masters));
-        } else if (content.trainable && (*tensor)->elements() == 0) {
+        } else if (isUnrecorded(**tensor) && !content.trainable) {
+            value = placeholder((*tensor)->dtype);
+        } else if (isUnrecorded(**tensor)) {
             return fail(ErrorCode::Refused,
                 "the module lists `" + toValidUtf8(*name)
-                    + "`, and no shard holds it: probably a tie that was not recorded",
+                    + "`, and no shard holds it: probably a tie that was not recorded, or a frozen "
+                      "parameter, "
+                      "which ZeRO-3 before 0.9.1 leaves out",
                 m_source.tagFolder.string(),
                 "stay with stage 3, where the name alone is enough; below it the tensor would be missing");
         } else {

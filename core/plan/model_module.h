@@ -27,7 +27,7 @@ public:
     /// `module` with the source's names in the source's order. Refused when a name's tensor is needed and no
     /// file holds it.
     Result<NodeId> module(ModuleContent content);
-    /// `param_shapes`: one mapping per flat unit of the target.
+    /// `param_shapes`: one mapping per flat unit of the target that the first rank has.
     NodeId paramShapes();
     /// `shared_params`: second name → the first, of tied parameters.
     NodeId sharedParams();
@@ -39,6 +39,7 @@ public:
 private:
     NodeId shape(ParamId param);
     NodeId placeholder(DType dtype);
+    [[nodiscard]] bool isUnrecorded(const TensorView& tensor) const;
     Result<NodeId> wholeWeight(ParamId param, NodeId inModule, DType dtype, bool fromMaster);
     [[nodiscard]] std::vector<ParamId> frozen() const;
 

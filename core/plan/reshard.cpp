@@ -8,6 +8,7 @@
 #include "core/compare/state_digest.h"
 #include "core/io/sha256.h"
 #include "core/plan/elastic_options.h"
+#include "core/plan/old_forms.h"
 #include "core/plan/reshard_advice.h"
 #include "core/plan/reshard_context.h"
 #include "core/plan/reshard_options.h"
@@ -274,7 +275,9 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     const uint32_t ranks = kind == CheckpointKind::Universal
         ? 1
         : options.worldSize / (source->parallel.tp * source->parallel.pp);
-    const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined;
+    const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1;
+    const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined
+        || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {
         const bool dealsExperts = options.ep && *options.ep != source->parallel.ep;

@@ -214,7 +214,8 @@ Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
     }
     if (source.groups.empty())
         return refuse("the source tells no param groups");
-    if (source.deepspeedVersion.empty())
+    if (source.deepspeedVersion.empty()
+        && (source.kind == CheckpointKind::Universal || isStage0(source.kind)))
         return refuse("the source does not tell the DeepSpeed version that wrote it, and stock asks for one");
     if (target != CheckpointKind::Universal)
         return {};

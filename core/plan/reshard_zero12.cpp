@@ -2,6 +2,7 @@
 #include "core/plan/reshard_context.h"
 
 #include "core/plan/model_module.h"
+#include "core/plan/old_forms.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -38,6 +39,9 @@ public:
             "group_paddings", [this](uint32_t g) { return groupPadding(*m_context, m_units[g], m_rank); });
         replaceAlignmentPaddings();
         replaceMappings();
+        const NodeId scaler = lookup(m_graph, m_wrapper, "loss_scaler");
+        if (const NodeId renewed = renewedScaler(m_composer, scaler); renewed != kNoNode)
+            m_composer.substitute(scaler, renewed);
         return m_composer.finish(name, m_context->optimRecords);
     }
 
@@ -185,7 +189,19 @@ Result<OutputFile> composeZero12Model(
         composer.substitute(world, composer.builder().integer(context->target.ranks));
     replaceShapes(composer, context);
     markWholeTensors(composer, context, context->source->rank0Model);
-    return composer.finish(name, context->modelRecords);
+    const NodeId shapes = lookup(graph, graph.root(), "param_shapes");
+    if (shapes != kNoNode && graph.kind(shapes) == NodeKind::List)
+        return composer.finish(name, context->modelRecords);
+    // With experts before 0.19.3: what was found stands there from now on.
+    ModelParts parts(composer, context);
+    const NodeId root = composer.builder().dict();
+    const auto items = mappingItems(graph, graph.root());
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        if (asString(graph, items[i]) != "param_shapes")
+            composer.builder().setItem(root, composer.import(items[i]), composer.import(items[i + 1]));
+    }
+    composer.builder().setItem(root, composer.builder().string("param_shapes"), parts.paramShapes());
+    return composer.finish(root, name, context->modelRecords);
 }
 
 } // namespace shardscope

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_context.h"
 
+#include "core/plan/old_forms.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -35,6 +36,9 @@ public:
         replaceMasters();
         replaceStates();
         replaceGroupLists();
+        const NodeId scaler = lookup(m_graph, m_wrapper, "loss_scaler");
+        if (const NodeId renewed = renewedScaler(m_composer, scaler); renewed != kNoNode)
+            m_composer.substitute(scaler, renewed);
         return m_composer.finish(name, m_context->optimRecords);
     }
 

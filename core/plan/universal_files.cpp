@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/plan/old_forms.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/plan/scaler_forms.h"
 #include "core/torchfile/pickle_values.h"
@@ -37,7 +38,7 @@ public:
             if (!known)
                 m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));
         }
-        set(root, "ds_version", m_builder.string(m_source.deepspeedVersion));
+        set(root, "ds_version", m_builder.string(writtenVersion(m_source)));
         const NodeId groups = paramGroups();
         set(root, "param_groups", groups);
         const NodeId nested = m_builder.dict();

@@ -21,7 +21,8 @@ sys.path.insert(0, str(HERE.parent / "interop"))
 
 import environment  # noqa: E402
 import ranks  # noqa: E402
-from golden import CONVERTED, OWN, PARALLEL, SAMPLES  # noqa: E402
+from golden import CONVERTED, OLD_PARALLEL, OWN, PARALLEL, SAMPLES  # noqa: E402
+from setups import Setup  # noqa: E402
 
 
 def write_sample(rank, world, setup, tag_steps, folder):
@@ -66,7 +67,7 @@ def main(samples, names):
         world, setup, tag_steps = samples[name]
         folder = HERE / "samples" / name
         shutil.rmtree(folder, ignore_errors=True)
-        write = write_parallel_sample if name in PARALLEL else write_sample
+        write = write_sample if isinstance(setup, Setup) else write_parallel_sample
         parts = ranks.run_ranks(world, write, setup, tag_steps, str(folder))
         tags = {f"global_step{step}": describe(live_state.join([states[index] for states in parts]))
                 for index, step in enumerate(tag_steps)}
@@ -92,4 +93,4 @@ if __name__ == "__main__":
     environment.import_judges()
     import live_state
     from golden import describe
-    main(SAMPLES[asked.deepspeed] | (PARALLEL if asked.deepspeed == OWN else {}), asked.names)
+    main(SAMPLES[asked.deepspeed] | ({OWN: PARALLEL} | OLD_PARALLEL).get(asked.deepspeed, {}), asked.names)

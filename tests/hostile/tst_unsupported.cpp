@@ -106,27 +106,28 @@ TEST_CASE("samples changed into forms of later issues")
                     [](PickleBuilder& b) { return dictOf(b, "topk_ratio", b.real(0.1)); });
             },
             "ZenFlow"},
-        {"a release that is too old", "zero2-w2",
+        {"ZeRO-1 of releases before 0.3.17", "zero2-w2",
             [](const fs::path& run) {
-                replaceAt(run / kTag2 / kModel, {"ds_version"},
-                    [](PickleBuilder& b) { return b.string("0.13.5"); });
+                for (const char rank : {'0', '1'})
+                    replaceAt(run / kTag2
+                            / (std::string("bf16_zero_pp_rank_") + rank + "_mp_rank_00_optim_states.pt"),
+                        {"optimizer_state_dict", "local_sub_partitions_of_fp32_groups"},
+                        [](PickleBuilder& b) { return b.list(); });
             },
-            "0.13.5"},
+            "0.3.17"},
         {"parts of the fast writer", "zero2-w2",
             [](const fs::path& run) {
                 fs::rename(run / kTag2 / kModel, run / kTag2 / (kModel + "-0.2"));
                 copyFile(run / kTag2 / (kModel + "-0.2"), run / kTag2 / (kModel + "-1.2"));
             },
             "fast checkpoint writer"},
-        {"MiCS", "zero3-w4",
+        {"quantised frozen weights", "zero3-w4",
             [](const fs::path& run) {
-                for (const char rank : {'0', '1', '2', '3'})
-                    replaceAt(run / "global_step5"
-                            / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt"),
-                        {"ds_config", "zero_optimization", "mics_shard_size"},
-                        [](PickleBuilder& b) { return b.integer(2); });
+                replaceAt(run / "global_step5/zero_pp_rank_0_mp_rank_00_model_states.pt",
+                    {"ds_config", "zero_optimization", "zero_quantized_nontrainable_weights"},
+                    [](PickleBuilder& b) { return b.boolean(true); });
             },
-            "MiCS"},
+            "without their scales"},
         {"a legacy torch file of another protocol", "zero2-w2",
             [](const fs::path& run) {
                 // torch.save(..., _use_new_zipfile_serialization=False): a stack of pickles, first this
@@ -168,6 +169,34 @@ TEST_CASE("without ZeRO, states of no partition stay where they are")
     CHECK(runVerb({"inspect", folder / "three"}, 0).dump().find("worker_error") != std::string::npos);
     CHECK(runVerb({"reshard", run, folder / "x", "-w", "3", "--stage", "1"}, 6).dump().find("worker_error")
         != std::string::npos);
+}
+
+TEST_CASE("options of ZeRO-3 that leave no trace, or another number of ranks")
+{
+    struct Option {
+        const char* name;
+        int64_t value;
+        int64_t savedBy; ///< ranks
+    };
+    for (const Option& option :
+        {Option{"zero_hpz_partition_size", 2, 4}, Option{"stage3_gather_16bit_weights_on_model_save", 1, 4},
+            Option{"zero_quantized_weights", 1, 4}, Option{"mics_shard_size", 4, 8}}) {
+        CAPTURE(option.name);
+        const TemporaryFolder folder;
+        const fs::path run = copySample("zero3-w4", folder);
+        for (const char rank : {'0', '1', '2', '3'}) {
+            const fs::path file = run / "global_step5"
+                / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt");
+            replaceAt(file, {"ds_config", "zero_optimization", option.name},
+                [&](PickleBuilder& b) { return b.integer(option.value); });
+            replaceAt(file, {"dp_world_size"}, [&](PickleBuilder& b) { return b.integer(option.savedBy); });
+        }
+        const Json answer = runVerb({"inspect", run}, 0);
+        CHECK(answer.at("supported") == true);
+        runVerb({"reshard", run, folder / "to", "--world-size", "3"}, 0);
+        runVerb({"verify", folder / "to", "--against", run}, 0);
+        runVerb({"verify", folder / "to", "--against", samplePath("zero3-w4")}, 0);
+    }
 }
 
 TEST_CASE("a swap folder")

@@ -35,6 +35,19 @@ SAMPLES = {
         "ds0144-zero2-w2": (2, Setup(2, "fp16"), [7]),
         "ds0144-bf16opt-w2": (2, Setup(1, "bf16", bf16_optimizer=True), [4]),
     },
+    "0.19.2": {},
+}
+
+# Written by make_old_samples.py, with releases that today's PyTorch does not run.
+OLD_SAMPLES = {
+    "ds0310-zero2-w2": (2, Setup(2, "fp16", shape=SMALL, scheduler="steps"), [7]),
+    "ds045-zero2-w3": (3, Setup(2, "fp16", shape=SMALL, scheduler="steps"), [7]),
+    "ds053-zero3-w3": (3, Setup(3, "fp16", shape=SMALL, scheduler="steps", sub_group_size=100), [7]),
+    "ds0510-zero2-w3": (3, Setup(2, "fp16", shape=SMALL, scheduler="steps"), [7]),
+    "ds067-zero1-w2": (2, Setup(1, "bf16", shape=SMALL, scheduler="steps"), [4]),
+    "ds083-zero3-w2": (2, Setup(3, "fp16", shape=SMALL, scheduler="steps"), [7]),
+    "ds0103-bf16opt-w2": (2, Setup(1, "bf16", shape=SMALL, scheduler="steps", bf16_optimizer=True), [4]),
+    "ds0135-zero2-w3": (3, Setup(2, "fp16", shape=SMALL, scheduler="steps"), [7]),
 }
 
 # Ranks that do not all hold the same parameters.
@@ -43,6 +56,9 @@ PARALLEL = {
     "pipeline-w4": (4, ParallelSetup("pipeline", 1, "bf16"), [3]),
     "slices-w4": (4, ParallelSetup("slices", 1, "bf16"), [3]),
 }
+
+# The last release whose model files with experts list no shapes.
+OLD_PARALLEL = {"0.19.2": {"ds0192-experts-w4": (4, ParallelSetup("experts", 2, "bf16"), [3])}}
 
 # Their last tag lies there a second time, as DeepSpeed's own converter writes it.
 CONVERTED = ("zero2-universal-w2", "zero3-universal-w3")

@@ -5,6 +5,7 @@ import itertools
 
 import cases_elastic
 import cases_nvme
+import cases_old
 import cases_stage0
 import cases_wrappers
 import matrix_parallel
@@ -141,6 +142,7 @@ def short_run():
         *[case for case in _samples(3) if case.sample in ("ds0144-zero2-w2", "ds0144-zero3-w3")],
         *matrix_stages.short_run(),
         *cases_stage0.short_run(),
+        *cases_old.short_run(),
         *matrix_parallel.short_run(),
         *cases_wrappers.short_run(),
     ]
@@ -161,7 +163,7 @@ def full_run():
     cases += [Folder(setup, 4, 2) for setup in SETUPS]
     cases += _orders()
     cases += [Reshard(setup, before, after) for setup in LEGACY for before, after in [(4, 2), (2, 3)]]
-    cases += _samples(1) + _samples(4)
+    cases += _samples(1) + _samples(4) + cases_old.full_run()
     cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
     return (cases + matrix_stages.full_run() + cases_stage0.full_run() + matrix_parallel.full_run()
             + cases_wrappers.full_run() + cases_nvme.full_run())

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/release_facts.h"
+
+namespace shardscope {
+
+void heedConfiguredStage(const Reading& reading, FileId optimFile)
+{
+    if (reading.content(optimFile) == nullptr || reading.out.kind != CheckpointKind::Zero2)
+        return;
+    const PickleGraph& graph = reading.content(optimFile)->pickle();
+    const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+    const NodeId stage = configValue(reading, {"zero_optimization", "stage"});
+    if (stage == kNoNode || !asInteger(graph, lookup(graph, wrapper, "zero_stage"))
+        || asInteger(reading.content(reading.out.rank0Model)->pickle(), stage) != 1)
+        return;
+    reading.out.kind = CheckpointKind::Zero1;
+    reading.out.zeroStage = 1;
+}
+
+void takeVersionOf(const Reading& reading, FileId optimFile)
+{
+    const TorchFile* file = reading.content(optimFile);
+    if (file == nullptr || !reading.out.deepspeedVersion.empty())
+        return;
+    if (const auto version
+        = asString(file->pickle(), lookup(file->pickle(), file->pickle().root(), "ds_version")))
+        reading.out.deepspeedVersion = std::string(*version);
+}
+
+} // namespace shardscope
