@@ -10,6 +10,9 @@ void heedConfiguredStage(const Reading& reading, FileId optimFile)
     const PickleGraph& graph = reading.content(optimFile)->pickle();
     const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
     const NodeId stage = configValue(reading, {"zero_optimization", "stage"});
+    // 0.7.0 brought both an enum for the stage and the record of paddings.
+    if (lookup(graph, wrapper, "group_paddings") != kNoNode)
+        return;
     if (stage == kNoNode || !asInteger(graph, lookup(graph, wrapper, "zero_stage"))
         || asInteger(reading.content(reading.out.rank0Model)->pickle(), stage) != 1)
         return;
