@@ -61,6 +61,11 @@ std::vector<Option> targetOptions()
                     "checkpoints hold none: lr=1e-3, \"betas=(0.9, 0.95)\", or 1:weight_decay=0.0 for param "
                     "group 1 alone. What is missing is asked for by name. May be given several times.",
             .repeats = true},
+        {.name = "--patterns",
+            .kind = ValueKind::File,
+            .valueName = "FILE",
+            .help = "How tensor slices join, where the checkpoint does not record it: a JSON object with the "
+                    "keys of DeepSpeed's universal_checkpoint_info, which list regular expressions."},
         {.name = "--no-latest", .help = "Do not write the pointer file (`latest`, `latest_universal`)."},
         {.name = "--allow",
             .kind = ValueKind::Text,

@@ -18,6 +18,7 @@ namespace shardscope::cli {
 namespace {
 
 constexpr uint64_t kMostJobs = 1024;
+constexpr uint64_t kPatternsLimitBytes = uint64_t{1} << 20;
 
 /// Damage in a source that opened is a reason to refuse (exit 6), not one to call the source no checkpoint
 /// (exit 3).
@@ -43,9 +44,14 @@ Status checkDestination(
     return options.force ? Status() : checkBeside(files, plan, options.destination, {}, job);
 }
 
-Result<ReshardOptions> optionsFrom(const Arguments& arguments)
+Result<ReshardOptions> optionsFrom(const Session& session)
 {
+    const Arguments& arguments = session.arguments();
     ReshardOptions out;
+    if (arguments.has("--patterns")) {
+        SHARDSCOPE_TRY(
+            out.patterns, session.files().readSmall(arguments.text("--patterns"), kPatternsLimitBytes));
+    }
     out.tagOut = arguments.text("--tag-out");
     out.writePointer = !arguments.has("--no-latest");
     out.optimizerOptions = arguments.all("--optimizer-option");
@@ -124,7 +130,7 @@ Result<unsigned> jobsAsked(const Arguments& arguments)
 Result<WriteJob> planReshardJob(Session& session)
 {
     const Arguments& arguments = session.arguments();
-    SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(arguments));
+    SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(session));
     SHARDSCOPE_CHECK(addNativeOptions(arguments, options));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
@@ -136,7 +142,7 @@ Result<WriteJob> planReshardJob(Session& session)
 
 Result<WriteJob> planConvertJob(Session& session)
 {
-    SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(session.arguments()));
+    SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(session));
     options.form = TargetForm::Universal;
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));

@@ -3,6 +3,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/text.h"
+#include "core/checkpoint/slice_pieces.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace shardscope {
 namespace {
 
 constexpr size_t kMostPieces = 1024; ///< of one parameter
+constexpr size_t kMostNamed = 20;
 
 /// "^layers\.0\.up_proj\.weight$" → "layers.0.up_proj.weight": AutoTP writes names as patterns, each matching
 /// one name. Nothing for a pattern that says more than a name.
@@ -109,15 +111,16 @@ bool addRuns(ParamId slice, const std::vector<uint64_t>& shape, const Affine& wh
 class Join
 {
 public:
-    explicit Join(const CheckpointPtr& of)
+    Join(const CheckpointPtr& of, const SliceRules* rules)
         : m_of(of)
+        , m_rules(rules)
         , m_graph(of->file(of->rank0Model).content->pickle())
     {
     }
 
     Result<CheckpointPtr> run()
     {
-        readMap();
+        SHARDSCOPE_CHECK(readRecord());
         auto out = std::make_shared<Checkpoint>(*m_of);
         auto joined = std::make_shared<JoinedSlices>();
         joined->of = m_of;
@@ -146,8 +149,10 @@ private:
         return ParamId{before + index(param)};
     }
 
-    void readMap()
+    Status readRecord()
     {
+        if (m_rules != nullptr)
+            return {};
         const NodeId info = lookup(m_graph, m_graph.root(), "universal_checkpoint_info");
         const auto items
             = mappingItems(m_graph, lookup(m_graph, lookup(m_graph, info, "affine_map"), "params"));
@@ -156,6 +161,12 @@ private:
             if (auto name = pattern ? nameOfPattern(*pattern) : std::nullopt)
                 m_map.emplace(std::move(*name), items[i + 1]);
         }
+        if (!m_map.empty())
+            return {}; // it has all parameters, and says more than patterns do
+        SHARDSCOPE_TRY(
+            m_recorded, SliceRules::recorded(m_graph, info, m_of->file(m_of->rank0Model).path.string()));
+        m_rules = m_recorded ? &*m_recorded : nullptr;
+        return {};
     }
 
     Status addParams()
@@ -165,8 +176,12 @@ private:
             param.unit = kNoUnit;
             const ParamId id{i};
             m_joined->pieces.emplace_back();
+            m_joined->marks.emplace_back();
+            m_joined->alike.emplace_back();
+            m_joined->unnamed.emplace_back();
+            m_joined->isRuled.push_back(false);
             if (param.role == ParamRole::Trainable && param.sharedWith == kNoParam)
-                SHARDSCOPE_CHECK(join(param, m_joined->pieces.back()));
+                SHARDSCOPE_CHECK(join(param));
             else if (param.role == ParamRole::Frozen && param.sharedWith == kNoParam)
                 return fail(ErrorCode::Unsupported,
                     "`" + toValidUtf8(param.name)
@@ -178,6 +193,8 @@ private:
             m_out->paramByName.emplace(param.name, id);
             m_out->params.push_back(std::move(param));
         }
+        if (!m_missing.empty())
+            return missingRules();
         for (Parameter& alias : m_out->params) { // an alias has its owner's shape
             if (alias.sharedWith != kNoParam) {
                 alias.shape = m_out->params[index(alias.sharedWith)].shape;
@@ -187,24 +204,77 @@ private:
         return {};
     }
 
-    Status join(Parameter& param, std::vector<SlicePiece>& pieces)
+    [[nodiscard]] tl::unexpected<Error> missingRules() const
     {
-        const std::string shown = "`" + toValidUtf8(param.name) + "`";
+        std::string names;
+        for (size_t i = 0; i < m_missing.size() && i < kMostNamed; ++i)
+            names += (i == 0 ? "`" : ", `") + toValidUtf8(m_missing[i]) + "`";
+        if (m_missing.size() > kMostNamed)
+            names += " and " + std::to_string(m_missing.size() - kMostNamed) + " more";
+        return fail(ErrorCode::Unsupported,
+            "the checkpoint does not record how the slices of these parameters join: " + names,
+            m_of->tagFolder.string(),
+            "say it in a file of patterns, with --patterns; runs with AutoTP record it from DeepSpeed 0.18.9 "
+            "on");
+    }
+
+    Status join(Parameter& param)
+    {
         const auto entry = m_map.find(param.name);
-        if (entry == m_map.end())
-            return fail(ErrorCode::Unsupported,
-                "the checkpoint does not record how the slices of " + shown + " join",
-                m_of->tagFolder.string(), "runs with AutoTP record it from DeepSpeed 0.18.9 on");
+        if (entry != m_map.end())
+            return joinAsMapped(param, entry->second);
+        if (m_rules != nullptr)
+            return joinAsRuled(param);
+        m_missing.push_back(param.name);
+        return {};
+    }
+
+    Status joinAsRuled(Parameter& param)
+    {
+        SHARDSCOPE_TRY(const SliceRule rule, m_rules->ruleFor(param.name));
+        const std::string shown = "the slices of `" + toValidUtf8(param.name) + "` ";
+        ParamSlices slices;
+        for (size_t tp = 0; tp < m_of->parts.size(); ++tp) {
+            const auto slice = m_of->parts[tp]->findParam(param.name);
+            if (!slice)
+                return fail(ErrorCode::Damaged,
+                    shown + "are not all there: number " + std::to_string(tp) + " is missing",
+                    m_of->tagFolder.string());
+            slices.ids.push_back(inWhole(tp, *slice));
+            slices.shapes.push_back(m_of->parts[tp]->params[index(*slice)].shape);
+        }
+        auto made = piecesOf(rule, slices);
+        if (!made)
+            return fail(made.error().code, shown + made.error().message, m_of->tagFolder.string());
+        param.shape = std::move(made->shape);
+        param.elements = elementCount(param.shape).value_or(0);
+        if (!covers(made->pieces, param.elements))
+            return fail(ErrorCode::Refused, shown + "do not make a whole as the pattern says",
+                m_of->tagFolder.string());
+        m_joined->isRuled.back() = true;
+        m_joined->pieces.back() = std::move(made->pieces);
+        m_joined->marks.back() = std::move(made->marks);
+        if (made->alike)
+            m_joined->alike.back() = slices.ids;
+        else if (!rule.isNamed)
+            m_joined->unnamed.back() = slices.ids;
+        return {};
+    }
+
+    Status joinAsMapped(Parameter& param, NodeId entry)
+    {
+        std::vector<SlicePiece>& pieces = m_joined->pieces.back();
+        const std::string shown = "`" + toValidUtf8(param.name) + "`";
         const auto damaged = [&](const std::string& what) {
             return fail(ErrorCode::Damaged, "what is recorded of the slices of " + shown + " " + what,
                 m_of->file(m_of->rank0Model).path.string());
         };
-        auto shape = numbersOf(m_graph, lookup(m_graph, entry->second, "logical_shape"));
+        auto shape = numbersOf(m_graph, lookup(m_graph, entry, "logical_shape"));
         const auto elements = shape ? elementCount(*shape) : std::nullopt;
         if (!elements)
             return damaged("has no shape");
         std::set<std::pair<uint64_t, uint64_t>> seen; // replicated pieces are the same on every rank
-        const NodeId ranks = lookup(m_graph, entry->second, "ranks");
+        const NodeId ranks = lookup(m_graph, entry, "ranks");
         for (size_t tp = 0; tp < m_of->parts.size(); ++tp) {
             const auto slice = m_of->parts[tp]->findParam(param.name);
             const NodeId rank = lookup(m_graph, ranks, static_cast<int64_t>(tp));
@@ -212,6 +282,7 @@ private:
                 || numbersOf(m_graph, lookup(m_graph, rank, "shard_shape"))
                     != m_of->parts[tp]->params[index(*slice)].shape)
                 return damaged("does not fit the shape of slice " + std::to_string(tp));
+            bool repeats = m_of->parts[tp]->params[index(*slice)].shape == *shape;
             for (const NodeId piece : sequenceItems(m_graph, lookup(m_graph, rank, "pieces"))) {
                 const auto sizes = numbersOf(m_graph, lookup(m_graph, piece, "shape"));
                 const auto whole = affineOf(m_graph, lookup(m_graph, piece, "source"));
@@ -222,10 +293,14 @@ private:
                 if (!addRuns(inWhole(tp, *slice), *sizes, *whole, *part, made))
                     return damaged("has a piece that cannot be followed");
                 for (const SlicePiece& next : made) {
-                    if (seen.insert({next.first, next.run}).second)
-                        pieces.push_back(next);
+                    if (!seen.insert({next.first, next.run}).second)
+                        continue;
+                    pieces.push_back(next);
+                    repeats = repeats && tp == 0;
                 }
             }
+            if (repeats)
+                m_joined->alike.back().push_back(inWhole(tp, *slice));
         }
         if (!covers(pieces, *elements))
             return damaged("leaves elements out, or has some twice");
@@ -285,7 +360,10 @@ private:
     }
 
     CheckpointPtr m_of;
+    const SliceRules* m_rules;
+    std::optional<SliceRules> m_recorded;
     const PickleGraph& m_graph;
+    std::vector<std::string> m_missing; ///< parameters of which nothing says how they join
     std::map<std::string, NodeId, std::less<>> m_map; ///< name → what is recorded of its slices
     JoinedSlices* m_joined = nullptr;
     Checkpoint* m_out = nullptr;
@@ -293,12 +371,12 @@ private:
 
 } // namespace
 
-Result<CheckpointPtr> joinSlices(const CheckpointPtr& of)
+Result<CheckpointPtr> joinSlices(const CheckpointPtr& of, const SliceRules* rules)
 {
     if (of->parts.empty() || of->parallel.pp > 1)
         return fail(ErrorCode::Unsupported, "tensor slices of pipeline stages are not joined by this build",
             of->tagFolder.string());
-    SHARDSCOPE_TRY(CheckpointPtr joined, Join(of).run());
+    SHARDSCOPE_TRY(CheckpointPtr joined, Join(of, rules).run());
     return joined;
 }
 

@@ -4,6 +4,7 @@
 #include "core/checkpoint/checkpoint.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,33 @@ struct SlicePiece {
     uint64_t count = 0;
 };
 
-/// What the parameters of a joined checkpoint consist of.
+/// What the converter writes beside a joined parameter, so that another number of slices can be cut from it
+/// (deepspeed/checkpoint/universal_checkpoint.py, load_hp_checkpoint_state).
+struct UniversalMarks {
+    struct SubShape { ///< SubparamShape
+        std::vector<std::string> patterns;
+        std::vector<int64_t> shape;
+        std::vector<uint64_t> sizes; ///< in place of shape[dimension]
+        uint32_t dimension = 0;
+    };
+    uint32_t catDimension = 0;
+    uint32_t subParams = 1;
+    std::optional<SubShape> subShape;
+    bool isVocabulary = false;
+    uint64_t paddingRows = 0; ///< that were left out
+};
+
+/// What the parameters of a joined checkpoint consist of. By parameter of the joined one, and empty where
+/// stages were joined and not slices:
 struct JoinedSlices {
     CheckpointPtr of; ///< the checkpoint whose parts are the slices
-    std::vector<std::vector<SlicePiece>> pieces; ///< by parameter of the joined one; empty: not joined
+    std::vector<std::vector<SlicePiece>> pieces; ///< empty: not joined
+    std::vector<UniversalMarks> marks;
+    /// Slices of which each is the whole, parameters of `of`; empty where there are none.
+    std::vector<std::vector<ParamId>> alike;
+    /// Slices that no pattern names, which DeepSpeed joins along their first dimension; empty for others.
+    std::vector<std::vector<ParamId>> unnamed;
+    std::vector<bool> isRuled; ///< joined by a pattern or for want of one, not by AutoTP's map
 };
 
 /// Visits elements [begin, end) of a joined parameter as runs of its slices, in order; stops when `visit`
@@ -38,11 +62,13 @@ struct SliceRun {
 void forEachSliceRun(const std::vector<SlicePiece>& pieces, uint64_t begin, uint64_t end,
     const std::function<bool(const SliceRun&)>& visit);
 
+class SliceRules;
+
 /// The tensor slices of a checkpoint as one: parameters in their full shapes, stored whole, in pieces. How
-/// slices join is what the run recorded in `universal_checkpoint_info` (AutoTP, 0.18.9 and later).
-/// Unsupported, naming the parameter, where it recorded nothing that says so; Damaged where the record does
-/// not fit the shapes.
-Result<CheckpointPtr> joinSlices(const CheckpointPtr& of);
+/// slices join is what `rules` say, else what the run recorded in `universal_checkpoint_info`: the map of
+/// AutoTP (0.18.9 and later), or patterns. Unsupported, naming the parameters, where nothing says so; Damaged
+/// where the record does not fit the shapes, Refused or Usage where the rules do not.
+Result<CheckpointPtr> joinSlices(const CheckpointPtr& of, const SliceRules* rules = nullptr);
 
 /// The pipeline stages of a checkpoint as one: what the same PipelineModule holds with one stage. Its param
 /// groups begin with the tied modules, then come the layers by their numbers

@@ -7,6 +7,7 @@
 #include "core/checkpoint/open.h"
 #include "core/checkpoint/stage0.h"
 #include "core/checkpoint/wrapper_files.h"
+#include "core/compare/slice_replicas.h"
 #include "core/compare/state_digest.h"
 #include "core/engine/manifest_reader.h"
 #include "core/engine/verify_beside.h"
@@ -203,6 +204,13 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
                     "the training state is not the one the manifest names", kManifestName,
                     {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
         }
+    }
+    if (const auto joined = checkpoint->parallel.tp > 1 && !checkpoint->modelError
+            ? joinSlices(checkpoint)
+            : Result<CheckpointPtr>(nullptr);
+        joined && *joined) { // where nothing says how slices join, nothing says which should be equal
+        SHARDSCOPE_TRY(const auto unlike, checkReplicas(files, **joined, job));
+        report.problems.insert(report.problems.end(), unlike.begin(), unlike.end());
     }
     if (against) {
         SHARDSCOPE_TRY(const CheckpointScan other, scanCheckpoint(files, against, jobs, false, job));

@@ -14,6 +14,7 @@
 #include "core/plan/reshard_options.h"
 #include "core/plan/reshard_parts.h"
 #include "core/plan/scaler_forms.h"
+#include "core/plan/slice_join.h"
 #include "core/plan/stage0_form.h"
 #include "core/plan/target_files.h"
 #include "core/torchfile/zip_layout.h"
@@ -53,7 +54,8 @@ public:
     {
     }
 
-    Status build(io::FileSystem& files, std::vector<Finding> notes, JobContext& job)
+    /// `warnings`: what making the plan's source has shown.
+    Status build(io::FileSystem& files, std::vector<Finding> warnings, JobContext& job)
     {
         for (size_t part = 0; part < m_parts.contexts().size(); ++part) {
             for (const TargetFile& spec : targetFiles(*m_parts.contexts()[part]))
@@ -70,7 +72,7 @@ public:
         if (!isUniversal())
             m_batch = batchPairs(*m_source, m_parts.contexts().front()->target.ranks);
         m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize);
-        m_warnings = std::move(notes);
+        m_warnings = std::move(warnings);
         auto advice = reshardWarnings(*m_source, targetKind(), m_options, m_subGroupSize);
         std::move(advice.begin(), advice.end(), std::back_inserter(m_warnings));
         auto more = wrapperWarnings(
@@ -234,7 +236,7 @@ private:
             + std::to_string(m_subGroupSize) + "|" + std::to_string(m_source->parallel.tp) + "|"
             + std::to_string(m_source->parallel.pp)
             + (expertRanks() == 0 ? std::string() : "|ep" + std::to_string(expertRanks())) + "|"
-            + optionsText() + "\n";
+            + optionsText() + (m_options.patterns.empty() ? std::string() : "|" + m_options.patterns) + "\n";
     }
 
     CheckpointPtr m_source;
@@ -261,9 +263,20 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
     const CheckpointPtr whole = source;
+    std::vector<Finding> warnings;
+    const bool joinsSlices = joinsParts(*source, options) && source->parallel.tp > 1;
+    if (!joinsSlices && !options.patterns.empty())
+        return fail(ErrorCode::Usage, "patterns say how tensor slices join, and none are joined here",
+            source->tagFolder.string(), "leave --patterns out");
     if (joinsParts(*source, options)) {
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
-        SHARDSCOPE_TRY(source, joinParts(source));
+        if (joinsSlices && source->parallel.pp == 1) {
+            SHARDSCOPE_TRY(SliceJoin join, joinForPlan(files, source, options, job));
+            source = std::move(join.source);
+            warnings = std::move(join.warnings);
+        } else {
+            SHARDSCOPE_TRY(source, joinParts(source));
+        }
     }
     SHARDSCOPE_CHECK(checkOptions(*source, options));
     SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
@@ -297,7 +310,8 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     }
     ReshardParts parts(source, std::move(contexts));
     auto plan = std::make_shared<ReshardPlanImpl>(source, options, kind, subGroupSize, std::move(parts));
-    SHARDSCOPE_CHECK(plan->build(files, std::move(optioned.notes), job));
+    std::move(optioned.notes.begin(), optioned.notes.end(), std::back_inserter(warnings));
+    SHARDSCOPE_CHECK(plan->build(files, std::move(warnings), job));
     return std::shared_ptr<const ReshardPlan>(std::move(plan));
 }
 

@@ -57,6 +57,8 @@ Json optionsJson(const ReshardOptions& options)
         out["pp"] = *options.pp;
     if (options.ep)
         out["ep"] = *options.ep;
+    if (!options.patterns.empty())
+        putText(out, "patterns", options.patterns);
     out["sub_group_size"] = options.subGroupSize ? Json(*options.subGroupSize) : Json(nullptr);
     if (!options.tagOut.empty())
         putText(out, "tag_out", options.tagOut);
@@ -86,6 +88,8 @@ ReshardOptions readOptions(const Json& object)
         out.pp = object.at("pp").get<uint32_t>();
     if (object.contains("ep"))
         out.ep = object.at("ep").get<uint32_t>();
+    if (object.contains("patterns"))
+        out.patterns = getText(object, "patterns");
     if (const Json& size = object.at("sub_group_size"); !size.is_null())
         out.subGroupSize = size.get<uint64_t>();
     if (object.contains("tag_out"))

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/joined_slices.h"
 #include "core/plan/old_forms.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/plan/scaler_forms.h"
@@ -103,6 +104,36 @@ ArchiveComposer formOnly(const ReshardContext& context)
         ArchiveComposer::Take::FormOnly};
 }
 
+/// Keys by which a run with tensor slices cuts a parameter that consists of several.
+void addMarks(PickleBuilder& builder, NodeId root, const UniversalMarks& marks)
+{
+    if (marks.subParams > 1)
+        builder.setItem(
+            root, builder.string("param_n_sub_params"), builder.integer(int64_t{marks.subParams}));
+    if (marks.isVocabulary)
+        builder.setItem(root, builder.string("vocab_tensor"), builder.boolean(true));
+    if (!marks.subShape)
+        return;
+    const UniversalMarks::SubShape& of = *marks.subShape;
+    std::vector<NodeId> patterns;
+    for (const std::string& pattern : of.patterns)
+        patterns.push_back(builder.string(pattern));
+    std::vector<NodeId> sizes;
+    for (const uint64_t size : of.sizes)
+        sizes.push_back(builder.integer(static_cast<int64_t>(size)));
+    std::vector<NodeId> shape;
+    for (size_t i = 0; i < of.shape.size(); ++i)
+        shape.push_back(i == of.dimension ? builder.tuple(sizes) : builder.integer(of.shape[i]));
+    const NodeId attributes = builder.dict();
+    builder.setItem(attributes, builder.string("patterns"), builder.list(patterns));
+    builder.setItem(attributes, builder.string("shape"), builder.tuple(shape));
+    builder.setItem(attributes, builder.string("partition_dim"), builder.integer(int64_t{of.dimension}));
+    const NodeId object = builder.newObj(
+        builder.global("deepspeed.checkpoint.universal_checkpoint", "SubparamShape"), builder.tuple({}));
+    builder.setState(object, attributes);
+    builder.setItem(root, builder.string("sub_param_shape"), object);
+}
+
 } // namespace
 
 Result<OutputFile> composeUniversalState(const std::shared_ptr<const ReshardContext>& context, uint32_t unit,
@@ -117,7 +148,13 @@ Result<OutputFile> composeUniversalState(const std::shared_ptr<const ReshardCont
     builder.setItem(root, builder.string("param"),
         wholeTensor(composer, context, id, of.states[state].name, of.states[state].dtype,
             context->tensorOf(id, state), state == 0));
-    builder.setItem(root, builder.string("cat_dim"), builder.integer(0));
+    const JoinedSlices* joined = context->source->joined.get();
+    const UniversalMarks* marks
+        = joined != nullptr && index(id) < joined->marks.size() ? &joined->marks[index(id)] : nullptr;
+    builder.setItem(root, builder.string("cat_dim"),
+        builder.integer(marks == nullptr ? 0 : int64_t{marks->catDimension}));
+    if (marks != nullptr)
+        addMarks(builder, root, *marks);
     return composer.finish(root, name, context->optimRecords);
 }
 

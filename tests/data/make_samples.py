@@ -50,7 +50,9 @@ def write_parallel_sample(rank, world, setup, tag_steps, folder):
     for step in tag_steps:
         parallel_training.train(engine, setup, rank, world, done, step - done)
         done = step
-        engine.save_checkpoint(folder)
+        # Where it says how slices join, only the last tag does.
+        said = parallel_training.client_state(setup) if step == tag_steps[-1] else {}
+        engine.save_checkpoint(folder, client_state=said)
         states.append(parallel_training.local_state(engine, setup, rank, world))
     return states
 

@@ -15,7 +15,7 @@ def train_and_save(rank, world, setup, folder):
     import parallel_training
     engine = parallel_training.build_engine(setup, world)
     parallel_training.train(engine, setup, rank, world, 0, STEPS_BEFORE)
-    engine.save_checkpoint(folder)
+    engine.save_checkpoint(folder, client_state=parallel_training.client_state(setup))
     state = parallel_training.local_state(engine, setup, rank, world)
     return state, parallel_training.train(engine, setup, rank, world, STEPS_BEFORE, STEPS_AFTER)
 
@@ -59,6 +59,37 @@ class ParallelReshard:
         states, losses = zip(*ranks.run_ranks(self.after, load_and_train, self.setup, str(target),
                                               log_path=context.sources.log))
         tensors = checks.same_state(source.state, live_state.join(states))
+        checks.same_trust(source.folder, target)
+        deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[self.setup.precision])
+        verified = context.tool.call("verify", target, "--against", source.folder)
+        if not verified["ok"]:
+            raise checks.Failure(f"verify finds other values than the source's: {verified['problems']}")
+        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
+@dataclass(frozen=True)
+class DealExperts:
+    """Experts for another number of expert-parallel ranks: the same state but for the degree in the groups' names."""
+    setup: object
+    before: int
+    after: int
+    degree: int
+
+    @property
+    def name(self):
+        return f"parallel {self.setup.name} {self.before}->{self.after} experts{self.degree}"
+
+    def run(self, context):
+        source = _source(context, self.setup, self.before)
+        target = context.target(self.name)
+        context.tool.reshard(source.folder, target, self.after, "--ep", self.degree)
+        states, losses = zip(*ranks.run_ranks(self.after, load_and_train, replace(self.setup, degree=self.degree),
+                                              str(target), log_path=context.sources.log))
+        names = {label: ("str", repr(f"ep_size_{self.degree}")) for label, value in source.state.items()
+                 if value == ("str", repr(f"ep_size_{self.setup.degree}"))}
+        if not names:
+            raise checks.Failure("no param group is named after its expert-parallel degree")
+        tensors = checks.same_state_but(source.state, live_state.join(states), names)
         checks.same_trust(source.folder, target)
         deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[self.setup.precision])
         verified = context.tool.call("verify", target, "--against", source.folder)

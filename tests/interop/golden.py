@@ -55,6 +55,7 @@ PARALLEL = {
     "experts-w4": (4, ParallelSetup("experts", 2, "bf16"), [3]),
     "pipeline-w4": (4, ParallelSetup("pipeline", 1, "bf16"), [3]),
     "slices-w4": (4, ParallelSetup("slices", 1, "bf16"), [3]),
+    "megatron-w2": (2, ParallelSetup("megatron", 1, "bf16", padding=2), [2, 3]),
 }
 
 # The last release whose model files with experts list no shapes.

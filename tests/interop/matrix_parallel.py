@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cases of models whose ranks do not all hold the same parameters."""
 
-from cases_parallel import JoinSlices, JoinStages, ParallelReshard, ParallelRoundTrip
+from dataclasses import replace
+
+from cases_megatron import AskedByName, JoinByPatterns, JoinLikeConverter
+from cases_parallel import DealExperts, JoinSlices, JoinStages, ParallelReshard, ParallelRoundTrip
 from parallel_setups import ParallelSetup
 
 EXPERTS = ParallelSetup("experts", 2, "bf16")
 PIPELINE = ParallelSetup("pipeline", 1, "bf16")
 SLICES = ParallelSetup("slices", 1, "bf16")
+MEGATRON = ParallelSetup("megatron", 1, "fp32")
 
 
 def short_run():
     return [
         ParallelReshard(EXPERTS, 4, 2),
+        DealExperts(EXPERTS, 4, 4, 1),
         ParallelReshard(PIPELINE, 4, 2),
         ParallelReshard(SLICES, 4, 2),
         JoinSlices(SLICES, 4, 3, 2),
         JoinStages(PIPELINE, 4, 1),
+        JoinByPatterns(MEGATRON, 4, 3, 2),
     ]
 
 
@@ -29,6 +35,18 @@ def full_run():
         ParallelReshard(ParallelSetup("experts", 1, "bf16", data_first=True), 4, 2),
         ParallelReshard(ParallelSetup("experts", 2, "bf16", data_first=True), 4, 6),
     ]
+    wide = ParallelSetup("experts", 2, "bf16", experts=(4, 8))
+    cases += [
+        DealExperts(EXPERTS, 4, 4, 1),
+        DealExperts(EXPERTS, 4, 3, 1),
+        DealExperts(wide, 4, 4, 4),
+        DealExperts(wide, 2, 8, 4),
+        DealExperts(ParallelSetup("experts", 2, "bf16", degree=1), 2, 4, 2),
+        DealExperts(ParallelSetup("experts", 1, "fp32", degree=4, experts=(4, 4)), 4, 4, 2),
+        DealExperts(ParallelSetup("experts", 2, "bf16", experts=(4, 4), round_robin=True), 6, 4, 4),
+        DealExperts(ParallelSetup("experts", 2, "bf16", experts=(4, 4), data_first=True), 4, 8, 4),
+        DealExperts(ParallelSetup("experts", 2, "bf16", experts=(4, 4), data_first=True), 4, 4, 1),
+    ]
     cases += [ParallelReshard(setup, before, after)
               for setup in (PIPELINE, ParallelSetup("pipeline", 1, "fp32"), ParallelSetup("pipeline", 1, "fp16"))
               for before, after in ((4, 2), (2, 4))]
@@ -40,6 +58,13 @@ def full_run():
     cases += [JoinSlices(setup, 4, after, stage) for setup in (SLICES, ParallelSetup("slices", 2, "fp32"))
               for after, stage in ((1, 1), (3, 2), (2, 3))]
     cases += [JoinSlices(ParallelSetup("slices", 3, "fp32"), 4, 2, 3)]
+    full = ParallelSetup("megatron", 1, "fp32")
+    padded, unrecorded = replace(full, padding=2), replace(full, stage=2, recorded=False)
+    cases += [JoinByPatterns(full, 4, 3, 2), JoinByPatterns(full, 2, 2, 1), JoinByPatterns(unrecorded, 4, 2, 3),
+              JoinByPatterns(full, 4, 2, 1, universal=True), JoinByPatterns(padded, 4, 2, 2, universal=True),
+              JoinByPatterns(replace(padded, recorded=False), 4, 2, 3, universal=True),
+              JoinLikeConverter(full, 4), JoinLikeConverter(padded, 4), JoinLikeConverter(replace(full, stage=2), 2),
+              AskedByName(unrecorded, 4), ParallelReshard(full, 4, 2)]
     cases += [JoinSlices(ParallelSetup("slices", 1, "fp32"), 4, 2, stage, universal=True) for stage in (1, 2, 3)]
     pipelines = (PIPELINE, ParallelSetup("pipeline", 1, "fp32"), ParallelSetup("pipeline", 1, "fp16"))
     cases += [JoinStages(setup, 4, after) for setup in pipelines for after in (2, 3)]

@@ -58,7 +58,7 @@ def pipeline_model(stages, topology=None):
 class MoeModel(nn.Module):
     """Two layers of experts with different counts, between dense parameters."""
 
-    def __init__(self, ep_size, experts=(4, 2), data_first=False):
+    def __init__(self, ep_size, experts):
         super().__init__()
         from deepspeed.moe.layer import MoE
         self.embed = nn.Embedding(VOCABULARY, WIDTH)

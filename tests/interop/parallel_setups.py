@@ -9,19 +9,25 @@ BATCH = 24
 
 @dataclass(frozen=True)
 class ParallelSetup:
-    kind: str  # pipeline, experts or slices
+    kind: str  # pipeline, experts, slices (AutoTP) or megatron
     stage: int
     precision: str
     degree: int = 2  # pipeline stages, expert-parallel ranks or tensor slices
     data_first: bool = False  # experts: use_data_before_expert_parallelism
+    experts: tuple = (4, 2)  # experts: of each layer
     round_robin: bool = False
+    padding: int = 0  # megatron: rows of the embedding behind the vocabulary
+    recorded: bool = True  # megatron: universal_checkpoint_info goes into the checkpoint
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
 
     @property
     def name(self):
         parts = [f"{self.kind}{self.degree}", f"zero{self.stage}", self.precision]
         parts += ["data-first"] if self.data_first else []
+        parts += ["of" + "+".join(map(str, self.experts))] if self.experts != (4, 2) else []
         parts += ["roundrobin"] if self.round_robin else []
+        parts += [f"padding{self.padding}"] if self.padding else []
+        parts += ["unrecorded"] if not self.recorded else []
         parts += ["universal"] if self.universal else []
         return "-".join(parts)
 

@@ -7,6 +7,7 @@ import torch
 from deepspeed.accelerator import get_accelerator
 
 import live_state
+import megatron
 import parallel_models
 from parallel_setups import BATCH
 
@@ -58,7 +59,12 @@ def build_engine(setup, world, seed=17):
         model = parallel_models.TensorParallelModel()
         engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
         return engine
-    if setup.kind == "pipeline":
+    mpu = None
+    if setup.kind == "megatron":
+        mpu = megatron.Mpu(setup.degree) if setup.degree > 1 else None
+        model = megatron.Model(mpu, parallel_models.VOCABULARY, setup.padding)
+        groups = _param_groups(model)
+    elif setup.kind == "pipeline":
         model = parallel_models.pipeline_model(setup.degree)
         groups = _param_groups(model)
     else:
@@ -66,9 +72,9 @@ def build_engine(setup, world, seed=17):
         if setup.data_first:
             from deepspeed.utils import groups as process_groups
             process_groups._create_expert_and_data_parallel(setup.degree, use_data_before_expert_parallel_=True)
-        model = parallel_models.MoeModel(setup.degree)
+        model = parallel_models.MoeModel(setup.degree, setup.experts)
         groups = split_params_into_different_moe_groups_for_optimizer(_param_groups(model))
-    engine, *_ = deepspeed.initialize(model=model, optimizer=torch.optim.AdamW(groups, lr=1e-3), config=config)
+    engine, *_ = deepspeed.initialize(model=model, optimizer=torch.optim.AdamW(groups, lr=1e-3), config=config, mpu=mpu)
     return engine
 
 
@@ -83,9 +89,16 @@ def _place(engine, setup, rank, world):
     """(data-parallel rank, model-parallel rank)"""
     if setup.kind == "pipeline":
         return engine.grid.get_data_parallel_rank(), engine.grid.get_pipe_parallel_rank()
-    if setup.kind == "slices":
+    if setup.kind in ("slices", "megatron"):
         return rank // setup.degree, rank % setup.degree
     return rank, 0
+
+
+def client_state(setup):
+    if setup.kind != "megatron" or not setup.recorded:
+        return {}
+    rows = parallel_models.VOCABULARY
+    return {"universal_checkpoint_info": megatron.universal_info(rows, rows + setup.padding)}
 
 
 def train(engine, setup, rank, world, first_step, steps):
@@ -119,7 +132,7 @@ def local_state(engine, setup, rank, world):
             from deepspeed.utils import groups
             offset = groups._get_expert_parallel_rank(parameter.group_name) * local_experts[match[1]]
             name = f"{match[1]}{int(match[2]) + offset}{match[3]}"
-        if setup.kind == "slices":
+        if setup.kind in ("slices", "megatron"):
             return f"{name}:tp{part}" if setup.degree > 1 else name
         # A module that several stages share is trained on each of them.
         return f"{name}:pp{part}" if name.startswith("tied_modules.") else name

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model in tensor slices as Megatron-DeepSpeed keeps them: cut by its own layers, with an mpu that knows the ranks,
+and patterns that say how the slices join."""
+
+import torch
+from torch import distributed, nn
+from torch.nn import functional
+
+WIDTH, HIDDEN = 12, 24
+
+
+class Mpu:
+    """Megatron's model parallel unit: `degree` neighbours hold one model."""
+
+    def __init__(self, degree):
+        rank, world = distributed.get_rank(), distributed.get_world_size()
+        self.degree = degree
+        self.rank = rank
+        for start in range(0, world, degree):
+            members = list(range(start, start + degree))
+            group = distributed.new_group(members)
+            if rank in members:
+                self.model_group = group
+        for start in range(degree):
+            members = list(range(start, world, degree))
+            group = distributed.new_group(members)
+            if rank in members:
+                self.data_group, self.data_members = group, members
+
+    def get_model_parallel_rank(self):
+        return self.rank % self.degree
+
+    def get_model_parallel_world_size(self):
+        return self.degree
+
+    def get_model_parallel_group(self):
+        return self.model_group
+
+    def get_data_parallel_rank(self):
+        return self.rank // self.degree
+
+    def get_data_parallel_world_size(self):
+        return len(self.data_members)
+
+    def get_data_parallel_group(self):
+        return self.data_group
+
+    def get_data_parallel_group_ranks(self):
+        return self.data_members
+
+
+class _Enter(torch.autograd.Function):
+    """What goes into sliced layers: every slice's share of the gradient is summed."""
+
+    @staticmethod
+    def forward(context, x, mpu):
+        context.mpu = mpu
+        return x
+
+    @staticmethod
+    def backward(context, gradient):
+        gradient = gradient.clone()
+        distributed.all_reduce(gradient, group=context.mpu.get_model_parallel_group())
+        return gradient, None
+
+
+class _Leave(torch.autograd.Function):
+    """What comes out of them: every slice's share of the value is summed."""
+
+    @staticmethod
+    def forward(context, x, mpu):
+        x = x.clone()
+        distributed.all_reduce(x, group=mpu.get_model_parallel_group())
+        return x
+
+    @staticmethod
+    def backward(context, gradient):
+        return gradient, None
+
+
+def enter(x, mpu):
+    return x if mpu is None else _Enter.apply(x, mpu)
+
+
+def leave(x, mpu):
+    return x if mpu is None else _Leave.apply(x, mpu)
+
+
+class Cut:
+    """Draws whole tensors and keeps this rank's slice of them."""
+
+    def __init__(self, mpu):
+        self.rank, self.degree = (mpu.get_model_parallel_rank(), mpu.degree) if mpu else (0, 1)
+
+    def take(self, whole, dimension, parts=1):
+        pieces = [part.chunk(self.degree, dim=dimension)[self.rank] for part in whole.chunk(parts, dim=dimension)]
+        parameter = nn.Parameter(torch.cat(pieces, dim=dimension).clone())
+        parameter.tensor_model_parallel = True  # else its norm counts once for all slices
+        return parameter
+
+
+class Layer(nn.Module):
+
+    def __init__(self, mpu):
+        super().__init__()
+        cut, self.mpu = Cut(mpu), mpu
+        self.input_layernorm = nn.LayerNorm(WIDTH)
+        self.query_key_value = nn.ParameterDict({"weight": cut.take(torch.randn(3 * WIDTH, WIDTH) * 0.2, 0, parts=3),
+                                                 "bias": cut.take(torch.randn(3 * WIDTH) * 0.1, 0, parts=3)})
+        self.dense = nn.ParameterDict({"weight": cut.take(torch.randn(WIDTH, WIDTH) * 0.2, 1),
+                                       "bias": nn.Parameter(torch.zeros(WIDTH))})
+        self.gate_and_up = nn.ParameterDict({"weight": cut.take(torch.randn(2 * HIDDEN, WIDTH) * 0.2, 0, parts=2)})
+        self.side = nn.ParameterDict({"weight": cut.take(torch.randn(HIDDEN, WIDTH) * 0.2, 0),
+                                      "bias": cut.take(torch.randn(HIDDEN) * 0.1, 0)})
+        self.down = nn.ParameterDict({"weight": cut.take(torch.randn(WIDTH, HIDDEN) * 0.2, 1)})
+        self.scale = nn.Parameter(torch.ones(WIDTH))
+
+    def forward(self, x):
+        inner = enter(self.input_layernorm(x), self.mpu)
+        query, key, value = functional.linear(inner, self.query_key_value["weight"],
+                                              self.query_key_value["bias"]).chunk(3, dim=-1)
+        mixed = torch.sigmoid(query) * torch.tanh(key) + value
+        x = x + leave(functional.linear(mixed, self.dense["weight"]), self.mpu) + self.dense["bias"]
+        inner = enter(x * self.scale, self.mpu)
+        gate, up = functional.linear(inner, self.gate_and_up["weight"]).chunk(2, dim=-1)
+        side = functional.linear(inner, self.side["weight"], self.side["bias"])
+        return x + leave(functional.linear(functional.silu(gate) * up + side, self.down["weight"]), self.mpu)
+
+
+class Model(nn.Module):
+    """`padding` rows of embedding behind the vocabulary, by which Megatron makes it divisible."""
+
+    def __init__(self, mpu, vocabulary, padding):
+        super().__init__()
+        cut, self.mpu = Cut(mpu), mpu
+        padded = vocabulary + padding
+        self.word_embeddings = nn.ParameterDict({"weight": cut.take(torch.randn(padded, WIDTH) * 0.1, 0)})
+        self.first_row = cut.rank * (padded // cut.degree)
+        self.layers = nn.ModuleList(Layer(mpu) for _ in range(2))
+        self.final_layernorm = nn.LayerNorm(WIDTH)
+        self.head = nn.Linear(WIDTH, vocabulary, bias=False)
+
+    def forward(self, tokens):
+        local = tokens[:, :-1] - self.first_row
+        rows = self.word_embeddings["weight"]
+        inside = (local >= 0) & (local < rows.shape[0])
+        x = functional.embedding(local.clamp(0, rows.shape[0] - 1), rows) * inside.unsqueeze(-1)
+        x = leave(x, self.mpu)
+        for layer in self.layers:
+            x = layer(x)
+        logits = self.head(self.final_layernorm(x))
+        return functional.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten())
+
+
+def universal_info(vocabulary, padded):
+    """As Megatron-DeepSpeed's model makes it for engine.save_checkpoint(client_state=...)."""
+    return {
+        "universal_checkpoint_version": 0.2,
+        "original_vocab_size": vocabulary,
+        "padded_vocab_size": padded,
+        "vocabulary_parameter_patterns": [r"word_embeddings\.weight$"],
+        "pipeline_replicated_parameter_patterns": [],
+        "parameter_to_average_patterns": [r"layers\.\d+\.scale"],
+        "parameter_with_row_parallelism_patterns": [r"layers\.\d+\.dense\.weight", r"layers\.\d+\.down\.weight"],
+        "tp_replicated_parameter_patterns": [r".*layernorm\.(weight|bias)$", r"layers\.\d+\.dense\.bias", "head"],
+        "parameter_with_2_sub_params_cat_dim_0": [r"layers\.[0-9]+\.gate_and_up\."],
+        "parameter_with_sub_params": [
+            {"patterns": [r"layers\.\d+\.query_key_value\.weight"], "shape": ((WIDTH, WIDTH, WIDTH), WIDTH),
+             "partition_dim": 0},
+            {"patterns": [r"layers\.\d+\.query_key_value\.bias"], "shape": (3,), "partition_dim": 0},
+        ],
+    }
+
+
+def joined(name, slices):
+    """The whole of what every slice holds, by the parameter's own layers."""
+    def by(dimension, parts=1):
+        return torch.cat([piece for part in zip(*(one.chunk(parts, dim=dimension) for one in slices)) for piece in part],
+                         dim=dimension)
+    if "query_key_value" in name:
+        return by(0, parts=3)
+    if "gate_and_up" in name:
+        return by(0, parts=2)
+    if name.endswith(("dense.weight", "down.weight")):
+        return by(1)
+    if "word_embeddings" in name or ".side." in name:
+        return by(0)
+    if any(not torch.equal(slices[0], other) for other in slices[1:]):
+        raise RuntimeError(f"{name} is not the same in all slices")
+    return slices[0]
