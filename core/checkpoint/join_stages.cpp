@@ -33,13 +33,15 @@ std::string optionsOf(const Checkpoint& of, size_t group)
 class StageJoin
 {
 public:
-    explicit StageJoin(const CheckpointPtr& of)
+    StageJoin(const CheckpointPtr& of, const SliceRules* rules)
         : m_of(of)
+        , m_rules(rules)
     {
     }
 
     Result<CheckpointPtr> run()
     {
+        SHARDSCOPE_CHECK(addStages());
         SHARDSCOPE_CHECK(checkGroups());
         auto out = std::make_shared<Checkpoint>(*m_of);
         auto joined = std::make_shared<JoinedSlices>();
@@ -63,24 +65,63 @@ public:
     }
 
 private:
-    [[nodiscard]] const Checkpoint& part(size_t stage) const { return *m_of->parts[stage]; }
-    [[nodiscard]] size_t stages() const { return m_of->parts.size(); }
+    [[nodiscard]] const Checkpoint& stageModel(size_t stage) const { return *m_stages[stage]; }
+    [[nodiscard]] size_t stages() const { return m_stages.size(); }
+    [[nodiscard]] bool hasSlices() const { return m_of->parallel.tp > 1; }
     [[nodiscard]] tl::unexpected<Error> refuse(std::string what, std::string hint = {}) const
     {
         return fail(ErrorCode::Refused, std::move(what), m_of->tagFolder.string(), std::move(hint));
+    }
+
+    /// Every stage by itself, its slices joined.
+    Status addStages()
+    {
+        uint32_t firstParam = 0;
+        for (uint32_t stage = 0; stage < m_of->parallel.pp; ++stage) {
+            m_firstParam.push_back(firstParam);
+            const auto first = m_of->parts.begin() + ptrdiff_t{stage} * m_of->parallel.tp;
+            const std::vector<CheckpointPtr> slices(first, first + m_of->parallel.tp);
+            uint32_t end = firstParam;
+            for (const CheckpointPtr& slice : slices)
+                end += static_cast<uint32_t>(slice->params.size());
+            if (!hasSlices()) {
+                m_stages.push_back(slices.front());
+            } else {
+                SHARDSCOPE_TRY(CheckpointPtr joined, joinSlices(ofStage(slices, firstParam, end), m_rules));
+                m_stages.push_back(std::move(joined));
+            }
+            firstParam = end;
+        }
+        return {};
+    }
+
+    /// The slices of one stage as a checkpoint of their own.
+    [[nodiscard]] CheckpointPtr ofStage(
+        const std::vector<CheckpointPtr>& slices, uint32_t firstParam, uint32_t end) const
+    {
+        auto out = std::make_shared<Checkpoint>(*m_of);
+        const Checkpoint& first = *slices.front();
+        out->parts = slices;
+        out->parallel.pp = 1;
+        out->params.assign(m_of->params.begin() + firstParam, m_of->params.begin() + end);
+        out->paramByName.clear();
+        out->rank0Model = first.rank0Model;
+        out->rank0Optim = first.rank0Optim;
+        out->optimWrapper = first.optimWrapper;
+        return out;
     }
 
     /// The stages' optimizers have the same param groups, so that the one of all has them too.
     Status checkGroups() const
     {
         for (size_t stage = 1; stage < stages(); ++stage) {
-            const auto count = part(stage).groups.size();
-            if (count != part(0).groups.size())
+            const auto count = stageModel(stage).groups.size();
+            if (count != stageModel(0).groups.size())
                 return refuse("pipeline stages 0 and " + std::to_string(stage) + " have "
-                    + std::to_string(part(0).groups.size()) + " and " + std::to_string(count)
+                    + std::to_string(stageModel(0).groups.size()) + " and " + std::to_string(count)
                     + " param groups, so it cannot be known which belong together");
             for (size_t group = 0; group < count; ++group) {
-                if (optionsOf(part(stage), group) != optionsOf(part(0), group))
+                if (optionsOf(stageModel(stage), group) != optionsOf(stageModel(0), group))
                     return refuse("the options of param group " + std::to_string(group)
                         + " differ between pipeline stages 0 and " + std::to_string(stage));
             }
@@ -90,22 +131,54 @@ private:
 
     Status addParams()
     {
-        uint32_t firstParam = 0;
         for (size_t stage = 0; stage < stages(); ++stage) {
             m_inOut.emplace_back();
-            for (uint32_t i = 0; i < part(stage).params.size(); ++i) {
-                const Parameter& from = part(stage).params[i];
+            for (uint32_t i = 0; i < stageModel(stage).params.size(); ++i) {
+                const Parameter& from = stageModel(stage).params[i];
                 SHARDSCOPE_TRY(const ParamId id, paramFor(from, stage));
                 m_inOut.back().push_back(id);
-                auto& pieces = m_joined->pieces[index(id)];
                 const bool stored = from.role == ParamRole::Trainable && from.sharedWith == kNoParam;
-                if (stored && from.elements > 0 && pieces.empty())
-                    pieces.push_back(
-                        {ParamId{firstParam + i}, 0, from.elements, 0, from.elements, from.elements, 1});
+                if (!stored || from.elements == 0)
+                    continue;
+                if (m_joined->pieces[index(id)].empty())
+                    addPieces(stage, ParamId{i}, id);
+                m_joined->tied[index(id)].push_back(firstSlice(stage, ParamId{i}));
             }
-            firstParam += static_cast<uint32_t>(part(stage).params.size());
         }
         return {};
+    }
+
+    [[nodiscard]] ParamId firstSlice(size_t stage, ParamId param) const
+    {
+        const ParamId slice
+            = hasSlices() ? stageModel(stage).joined->pieces[index(param)].front().slice : param;
+        return ParamId{index(slice) + m_firstParam[stage]};
+    }
+
+    /// Pieces speak of the parameters of all parts.
+    void addPieces(size_t stage, ParamId from, ParamId to)
+    {
+        const uint32_t offset = m_firstParam[stage];
+        const uint64_t elements = stageModel(stage).params[index(from)].elements;
+        std::vector<SlicePiece>& pieces = m_joined->pieces[index(to)];
+        if (!hasSlices()) {
+            pieces.push_back({ParamId{offset + index(from)}, 0, elements, 0, elements, elements, 1});
+            return;
+        }
+        const JoinedSlices& slices = *stageModel(stage).joined;
+        const auto shifted = [&](std::vector<ParamId> ids) {
+            for (ParamId& id : ids)
+                id = ParamId{index(id) + offset};
+            return ids;
+        };
+        for (SlicePiece piece : slices.pieces[index(from)]) {
+            piece.slice = ParamId{index(piece.slice) + offset};
+            pieces.push_back(piece);
+        }
+        m_joined->marks[index(to)] = slices.marks[index(from)];
+        m_joined->alike[index(to)] = shifted(slices.alike[index(from)]);
+        m_joined->unnamed[index(to)] = shifted(slices.unnamed[index(from)]);
+        m_joined->isRuled[index(to)] = slices.isRuled[index(from)];
     }
 
     /// What several stages have is one parameter.
@@ -124,6 +197,13 @@ private:
         m_out->paramByName.emplace(param.name, id);
         m_out->params.push_back(std::move(param));
         m_joined->pieces.emplace_back();
+        m_joined->tied.emplace_back();
+        if (hasSlices()) {
+            m_joined->marks.emplace_back();
+            m_joined->alike.emplace_back();
+            m_joined->unnamed.emplace_back();
+            m_joined->isRuled.push_back(false);
+        }
         return id;
     }
 
@@ -131,19 +211,22 @@ private:
     void addTies()
     {
         for (size_t stage = 0; stage < stages(); ++stage) {
-            for (uint32_t i = 0; i < part(stage).params.size(); ++i) {
-                const ParamId owner = part(stage).params[i].sharedWith;
+            for (uint32_t i = 0; i < stageModel(stage).params.size(); ++i) {
+                const ParamId owner = stageModel(stage).params[i].sharedWith;
                 if (owner != kNoParam)
                     m_out->params[index(m_inOut[stage][i])].sharedWith = m_inOut[stage][index(owner)];
             }
         }
     }
 
+    /// Not where the layers' files hold slices: they do not go along.
     void addWhole()
     {
+        if (hasSlices())
+            return;
         std::vector<bool> has(m_out->params.size());
         for (size_t stage = 0; stage < stages(); ++stage) {
-            for (WholeTensor tensor : part(stage).whole) {
+            for (WholeTensor tensor : stageModel(stage).whole) {
                 tensor.param = m_inOut[stage][index(tensor.param)];
                 if (has[index(tensor.param)])
                     continue;
@@ -160,7 +243,7 @@ private:
     Result<std::vector<std::vector<ParamId>>> orderOfGroups() const
     {
         std::vector<std::vector<ParamId>> out;
-        for (size_t g = 0; g < part(0).groups.size(); ++g) {
+        for (size_t g = 0; g < stageModel(0).groups.size(); ++g) {
             std::vector<ParamId> tied;
             std::vector<ParamId> layers;
             uint32_t last = 0;
@@ -192,14 +275,17 @@ private:
     [[nodiscard]] std::vector<ParamId> optimizerOrder(size_t stage, size_t group) const
     {
         std::vector<ParamId> out;
-        for (const UnitId id : part(stage).groups[group].units) {
-            const std::vector<ParamId>& params = part(stage).units[index(id)].params;
+        for (const UnitId id : stageModel(stage).groups[group].units) {
+            const std::vector<ParamId>& params = stageModel(stage).units[index(id)].params;
             out.insert(out.end(), params.begin(), params.end());
         }
         return out;
     }
 
     CheckpointPtr m_of;
+    const SliceRules* m_rules;
+    std::vector<CheckpointPtr> m_stages;
+    std::vector<uint32_t> m_firstParam; ///< of a stage, among the parameters of all parts
     JoinedSlices* m_joined = nullptr;
     Checkpoint* m_out = nullptr;
     std::vector<std::vector<ParamId>> m_inOut; ///< stage, its parameter → the joined one's
@@ -207,25 +293,25 @@ private:
 
 } // namespace
 
-Result<CheckpointPtr> joinStages(const CheckpointPtr& of)
+Result<CheckpointPtr> joinStages(const CheckpointPtr& of, const SliceRules* rules)
 {
     const auto unsupported
         = [&](const char* what) { return fail(ErrorCode::Unsupported, what, of->tagFolder.string()); };
-    if (of->parts.empty() || of->parallel.tp > 1)
-        return unsupported("pipeline stages that are cut into tensor slices are not joined by this build");
     if (of->parallel.ep > 1)
         return unsupported("pipeline stages with experts are not joined by this build");
     if (of->roundRobin)
         return unsupported("pipeline stages under round_robin_gradients are not joined by this build");
-    SHARDSCOPE_TRY(CheckpointPtr joined, StageJoin(of).run());
+    if (of->parts.size() != size_t{of->parallel.tp} * of->parallel.pp)
+        return unsupported("the checkpoint does not have all ranks of its pipeline stages");
+    SHARDSCOPE_TRY(CheckpointPtr joined, StageJoin(of, rules).run());
     return joined;
 }
 
-Result<CheckpointPtr> joinParts(const CheckpointPtr& of)
+Result<CheckpointPtr> joinParts(const CheckpointPtr& of, const SliceRules* rules)
 {
     if (of->parts.empty())
         return of;
-    return of->parallel.pp > 1 ? joinStages(of) : joinSlices(of);
+    return of->parallel.pp > 1 ? joinStages(of, rules) : joinSlices(of, rules);
 }
 
 } // namespace shardscope

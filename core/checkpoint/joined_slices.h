@@ -48,6 +48,8 @@ struct JoinedSlices {
     std::vector<std::vector<ParamId>> alike;
     /// Slices that no pattern names, which DeepSpeed joins along their first dimension; empty for others.
     std::vector<std::vector<ParamId>> unnamed;
+    /// Joined stages: the same slice of every stage that shares the parameter, parameters of `of`.
+    std::vector<std::vector<ParamId>> tied;
     std::vector<bool> isRuled; ///< joined by a pattern or for want of one, not by AutoTP's map
 };
 
@@ -73,12 +75,13 @@ Result<CheckpointPtr> joinSlices(const CheckpointPtr& of, const SliceRules* rule
 /// The pipeline stages of a checkpoint as one: what the same PipelineModule holds with one stage. Its param
 /// groups begin with the tied modules, then come the layers by their numbers
 /// (deepspeed/runtime/pipe/module.py registers `tied_modules` first). A tied parameter is that of the first
-/// stage that has it. Refused where the stages' groups do not stand in that order or differ in their options;
-/// Unsupported for stages that are themselves cut into tensor slices or hold experts.
-Result<CheckpointPtr> joinStages(const CheckpointPtr& of);
+/// stage that has it. Stages in slices are joined slice by slice first, and leave the tensors of their
+/// layers' files behind. Refused where the stages' groups do not stand in that order or differ in their
+/// options; Unsupported for experts.
+Result<CheckpointPtr> joinStages(const CheckpointPtr& of, const SliceRules* rules = nullptr);
 
-/// Slices, stages or nothing joined, whatever the checkpoint consists of.
-Result<CheckpointPtr> joinParts(const CheckpointPtr& of);
+/// Slices, stages, both or nothing joined, whatever the checkpoint consists of.
+Result<CheckpointPtr> joinParts(const CheckpointPtr& of, const SliceRules* rules = nullptr);
 
 /// Gives `out` one whole unit per param group of the first part that has parameters. `order`: parameters of
 /// `out` by group of the first part, in the optimizer's order. Refused when the units of a group differ in

@@ -74,6 +74,9 @@ Result<SliceComparison> compareSlices(
     SliceComparison out;
     Comparison comparison(files, of, job);
     for (const std::string& state : statesOf(of, slices.front())) {
+        if (std::any_of(slices.begin(), slices.end(),
+                [&](ParamId slice) { return !findState(of, slice, state).has_value(); }))
+            continue; // a copy that one pipeline stage alone has
         SHARDSCOPE_CHECK(comparison.compare(slices, state, out));
         if (!out.areEqual())
             break;
@@ -83,21 +86,28 @@ Result<SliceComparison> compareSlices(
 
 Result<std::vector<Finding>> checkReplicas(io::FileSystem& files, const Checkpoint& joined, JobContext& job)
 {
+    const JoinedSlices& slices = *joined.joined;
     std::vector<Finding> out;
-    for (size_t i = 0; i < joined.joined->alike.size() && out.size() < kMostFindings; ++i) {
-        const std::vector<ParamId>& slices = joined.joined->alike[i];
-        if (slices.size() < 2)
-            continue;
-        SHARDSCOPE_TRY(const SliceComparison found, compareSlices(files, *joined.joined->of, slices, job));
+    const auto check = [&](const std::vector<ParamId>& alike, const char* message) -> Status {
+        if (alike.size() < 2 || out.size() >= kMostFindings)
+            return {};
+        SHARDSCOPE_TRY(const SliceComparison found, compareSlices(files, *slices.of, alike, job));
         if (found.areEqual())
-            continue;
-        const std::string& name = joined.joined->of->params[index(slices[found.slice])].name;
-        out.push_back({code::kRankForeign, Severity::Error,
-            "every tensor slice should hold all of this parameter, and they do not hold the same values",
+            return {};
+        const std::string& first = slices.of->params[index(alike.front())].name;
+        const std::string& name = slices.of->params[index(alike[found.slice])].name;
+        out.push_back({code::kRankForeign, Severity::Error, message,
             percentEncode(name) + "#" + percentEncode(found.state),
-            {"slice " + std::to_string(found.slice) + " first differs from slice 0 at element "
+            {"`" + toValidUtf8(name) + "` first differs from `" + toValidUtf8(first) + "` at element "
                 + std::to_string(found.element)}});
-    }
+        return {};
+    };
+    for (const std::vector<ParamId>& alike : slices.alike)
+        SHARDSCOPE_CHECK(check(alike,
+            "every tensor slice should hold all of this parameter, and they do not hold the same values"));
+    for (const std::vector<ParamId>& tied : slices.tied)
+        SHARDSCOPE_CHECK(
+            check(tied, "pipeline stages share this parameter, and they do not hold the same values of it"));
     return out;
 }
 

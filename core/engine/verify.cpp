@@ -205,9 +205,9 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
                     {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
         }
     }
-    if (const auto joined = checkpoint->parallel.tp > 1 && !checkpoint->modelError
-            ? joinSlices(checkpoint)
-            : Result<CheckpointPtr>(nullptr);
+    const bool parallel = checkpoint->parallel.tp > 1 || checkpoint->parallel.pp > 1;
+    if (const auto joined
+        = parallel && !checkpoint->modelError ? joinParts(checkpoint) : Result<CheckpointPtr>(nullptr);
         joined && *joined) { // where nothing says how slices join, nothing says which should be equal
         SHARDSCOPE_TRY(const auto unlike, checkReplicas(files, **joined, job));
         report.problems.insert(report.problems.end(), unlike.begin(), unlike.end());

@@ -270,13 +270,9 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
             source->tagFolder.string(), "leave --patterns out");
     if (joinsParts(*source, options)) {
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
-        if (joinsSlices && source->parallel.pp == 1) {
-            SHARDSCOPE_TRY(SliceJoin join, joinForPlan(files, source, options, job));
-            source = std::move(join.source);
-            warnings = std::move(join.warnings);
-        } else {
-            SHARDSCOPE_TRY(source, joinParts(source));
-        }
+        SHARDSCOPE_TRY(SliceJoin join, joinForPlan(files, source, options, job));
+        source = std::move(join.source);
+        warnings = std::move(join.warnings);
     }
     SHARDSCOPE_CHECK(checkOptions(*source, options));
     SHARDSCOPE_CHECK(requireComplete(*source, options.allow));

@@ -207,6 +207,8 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
 Status addCopied(io::FileSystem& files, ReshardContext& out)
 {
     const Checkpoint& source = *out.source;
+    if (source.joined && source.joined->of->parallel.tp > 1)
+        return {}; // layers' files of slices are no files of whole layers
     for (uint32_t i = 0; i < source.files.size(); ++i) {
         const CheckpointFile& file = source.files[i];
         const auto parsed = parseCheckpointFileName(file.name);

@@ -36,6 +36,17 @@ public:
 
     Status run(std::vector<Finding>& warnings)
     {
+        for (size_t i = 0; i < m_slices.tied.size(); ++i) {
+            if (m_slices.tied[i].size() > 1)
+                SHARDSCOPE_CHECK(checkTied(m_joined.params[i].name, m_slices.tied[i]));
+        }
+        return m_slices.of->parallel.tp > 1 ? checkRules(warnings) : Status();
+    }
+
+private:
+    /// What patterns claim.
+    Status checkRules(std::vector<Finding>& warnings)
+    {
         std::vector<std::string> copies;
         std::vector<std::string> unnamed;
         for (uint32_t i = 0; i < m_joined.params.size(); ++i) {
@@ -65,7 +76,17 @@ public:
         return {};
     }
 
-private:
+    Status checkTied(const std::string& name, const std::vector<ParamId>& stages)
+    {
+        SHARDSCOPE_TRY(const SliceComparison found, compareSlices(m_files, *m_slices.of, stages, m_job));
+        if (found.areEqual())
+            return {};
+        return fail(ErrorCode::Refused,
+            "the pipeline stages that share `" + toValidUtf8(name) + "` hold different values of `"
+                + found.state + "`, from element " + std::to_string(found.element) + " on",
+            m_joined.tagFolder.string(), "only one of them can be kept, and which one is right is not known");
+    }
+
     Status checkAlike(const std::string& name, const std::vector<ParamId>& slices)
     {
         SHARDSCOPE_TRY(const SliceComparison found, compareSlices(m_files, *m_slices.of, slices, m_job));
@@ -105,15 +126,29 @@ Result<SliceJoin> joinForPlan(
     if (!options.patterns.empty()) {
         SHARDSCOPE_TRY(SliceRules given, SliceRules::fromJson(options.patterns, "--patterns"));
         std::vector<std::string> names;
-        for (const Parameter& param : source->parts.front()->params)
-            names.push_back(param.name);
+        for (const CheckpointPtr& part : source->parts) {
+            for (const Parameter& param : part->params)
+                names.push_back(param.name);
+        }
         if (const std::string unused = given.unusedPattern(names); !unused.empty())
             return fail(ErrorCode::Usage, "the pattern `" + unused + "` fits no parameter of the checkpoint",
                 source->tagFolder.string(), "`shardscope params` lists their names, up to the colon");
         rules = std::move(given);
     }
     SliceJoin out;
-    SHARDSCOPE_TRY(out.source, joinSlices(source, rules ? &*rules : nullptr));
+    SHARDSCOPE_TRY(out.source, joinParts(source, rules ? &*rules : nullptr));
+    if (source->parallel.pp > 1 && source->parallel.tp > 1) {
+        if (options.form == TargetForm::Native)
+            return fail(ErrorCode::Unsupported,
+                "this build does not join the layers' files of tensor slices, which a native pipeline loads",
+                source->tagFolder.string(),
+                "`shardscope convert --to universal` joins masters and states, which is all that a universal "
+                "load reads");
+        out.warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "the layers' files of tensor slices do not go along: buffers of the model are those of the run "
+            "that loads",
+            {}, {}});
+    }
     const JoinedSlices& slices = *out.source->joined;
     for (size_t i = 0; options.form == TargetForm::Native && i < slices.marks.size(); ++i) {
         if (slices.marks[i].paddingRows > 0)
