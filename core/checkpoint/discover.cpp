@@ -351,6 +351,15 @@ Result<Discovery> discover(
     }
     if (!numberedCheckpoints(files, folder).empty())
         return discoverOutput(files, folder, tag);
+    for (const char* name :
+        {"model.safetensors.index.json", "model.safetensors"}) { // weights of transformers
+        if (!folder.has(name))
+            continue;
+        Discovery out;
+        out.tagFolder = path;
+        out.selectedFile = name;
+        return out;
+    }
     return fail(ErrorCode::NotACheckpoint, "nothing in this folder was written by DeepSpeed", path.string(),
         "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/reading.h"
+#include "core/checkpoint/weights_reader.h"
 
 namespace shardscope {
 
@@ -12,7 +13,12 @@ Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& j
     out.kind = found.foreignKind;
     out.fullyRead = true;
     std::string hint;
+    if (out.kind == CheckpointKind::Unknown && isWeightsIndex(file.name))
+        return readWeightsIndex(files, file.path, job, out);
     if (out.kind == CheckpointKind::Unknown) {
+        SHARDSCOPE_TRY(const bool weights, isSafetensorsFile(files, file.path));
+        if (weights)
+            return readWeightsFile(files, file.path, job, out);
         auto opened = TorchFile::open(files, file.path, ReadMode::Tolerant, job);
         if (opened) {
             file.content = std::move(*opened);

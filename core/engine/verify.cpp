@@ -177,6 +177,10 @@ std::pair<std::string, std::string> comparable(const CheckpointPtr& checkpoint, 
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     CheckpointPtr against, unsigned jobs, JobContext& job)
 {
+    if (checkpoint->kind == CheckpointKind::Weights || (against && against->kind == CheckpointKind::Weights))
+        return fail(ErrorCode::Unsupported,
+            "weights alone carry no checksums and no state that could be held against another",
+            checkpoint->tagFolder.string());
     if (against) {
         SHARDSCOPE_CHECK(requireModel(*against));
         SHARDSCOPE_TRY(against, withDegreesOf(*checkpoint, against));

@@ -262,6 +262,10 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
 {
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
+    if (source->kind == CheckpointKind::Weights)
+        return fail(ErrorCode::Unsupported,
+            "weights alone hold no masters and no optimizer state, which a run goes on from",
+            source->tagFolder.string(), "give the checkpoint of the run that they were exported from");
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
     const bool joinsSlices = joinsParts(*source, options) && source->parallel.tp > 1;
