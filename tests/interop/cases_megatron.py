@@ -57,7 +57,7 @@ def _patterns_file(context, setup, name):
     rows = parallel_models.VOCABULARY
     path = context.work / "patterns" / f"{name}.json".replace(" ", "_").replace(">", "")
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(megatron.universal_info(rows, rows + setup.padding)))
+    path.write_text(json.dumps(megatron.universal_info(rows, rows + setup.padding, setup.stages > 0)))
     return ["--patterns", path]
 
 
@@ -83,7 +83,8 @@ class JoinByPatterns:
             context.tool.convert(source.folder, target, *options)
         else:
             context.tool.reshard(source.folder, target, self.after, "--tp", 1, "--stage", self.stage, *options)
-        one = replace(self.setup, degree=1, stage=self.stage, padding=0, universal=self.universal)
+        one = replace(self.setup, degree=1, stages=min(1, self.setup.stages), stage=self.stage, padding=0,
+                      universal=self.universal)
         states, losses = zip(*ranks.run_ranks(self.after, cases_parallel.load_and_train, one, str(target),
                                               log_path=context.sources.log))
         tensors = checks.same_state(_whole(source.state, parallel_models.VOCABULARY), live_state.join(states))

@@ -65,6 +65,9 @@ def full_run():
               JoinByPatterns(replace(padded, recorded=False), 4, 2, 3, universal=True),
               JoinLikeConverter(full, 4), JoinLikeConverter(padded, 4), JoinLikeConverter(replace(full, stage=2), 2),
               AskedByName(unrecorded, 4), ParallelReshard(full, 4, 2)]
+    staged = replace(full, stages=2)
+    cases += [JoinLikeConverter(staged, 4), JoinByPatterns(staged, 4, 2, 1, universal=True),
+              JoinByPatterns(replace(staged, padding=2, recorded=False), 4, 1, 1, universal=True)]
     cases += [JoinSlices(ParallelSetup("slices", 1, "fp32"), 4, 2, stage, universal=True) for stage in (1, 2, 3)]
     pipelines = (PIPELINE, ParallelSetup("pipeline", 1, "fp32"), ParallelSetup("pipeline", 1, "fp16"))
     cases += [JoinStages(setup, 4, after) for setup in pipelines for after in (2, 3)]

@@ -152,22 +152,50 @@ class Model(nn.Module):
         return functional.cross_entropy(logits.float().flatten(0, 1), tokens[:, 1:].flatten())
 
 
-def universal_info(vocabulary, padded):
+class PipelineEmbedding(nn.Module):
+
+    def __init__(self, mpu, padded):
+        super().__init__()
+        cut, self.mpu = Cut(mpu), mpu
+        self.word_embeddings = nn.ParameterDict({"weight": cut.take(torch.randn(padded, WIDTH) * 0.1, 0)})
+        self.first_row = cut.rank * (padded // cut.degree)
+
+    def forward(self, tokens):
+        local = tokens - self.first_row
+        rows = self.word_embeddings["weight"]
+        inside = (local >= 0) & (local < rows.shape[0])
+        return leave(functional.embedding(local.clamp(0, rows.shape[0] - 1), rows) * inside.unsqueeze(-1), self.mpu)
+
+
+def pipeline_model(degree, stages, data_ranks, vocabulary, padding, loss_fn):
+    """The same layers in a PipelineModule, whose topology puts slices next to each other."""
+    from deepspeed.pipe import LayerSpec, PipelineModule
+    from deepspeed.runtime.pipe.topology import PipeModelDataParallelTopology
+    mpu = Mpu(degree) if degree > 1 else None
+    layers = [LayerSpec(PipelineEmbedding, mpu, vocabulary + padding), LayerSpec(Layer, mpu), LayerSpec(Layer, mpu),
+              LayerSpec(nn.LayerNorm, WIDTH), LayerSpec(nn.Linear, WIDTH, vocabulary, bias=False)]
+    topology = PipeModelDataParallelTopology(num_pp=stages, num_mp=degree, num_dp=data_ranks)
+    return PipelineModule(layers=layers, topology=topology, loss_fn=loss_fn, partition_method="uniform")
+
+
+def universal_info(vocabulary, padded, pipeline=False):
     """As Megatron-DeepSpeed's model makes it for engine.save_checkpoint(client_state=...)."""
+    # A PipelineModule names layers by their numbers.
+    embedding, layer, last = (r"0\.", r"\d+\.", [r"3\.", r"4\.weight"]) if pipeline else ("", r"layers\.\d+\.", ["head"])
     return {
         "universal_checkpoint_version": 0.2,
         "original_vocab_size": vocabulary,
         "padded_vocab_size": padded,
-        "vocabulary_parameter_patterns": [r"word_embeddings\.weight$"],
+        "vocabulary_parameter_patterns": [embedding + r"word_embeddings\.weight$"],
         "pipeline_replicated_parameter_patterns": [],
-        "parameter_to_average_patterns": [r"layers\.\d+\.scale"],
-        "parameter_with_row_parallelism_patterns": [r"layers\.\d+\.dense\.weight", r"layers\.\d+\.down\.weight"],
-        "tp_replicated_parameter_patterns": [r".*layernorm\.(weight|bias)$", r"layers\.\d+\.dense\.bias", "head"],
-        "parameter_with_2_sub_params_cat_dim_0": [r"layers\.[0-9]+\.gate_and_up\."],
+        "parameter_to_average_patterns": [layer + "scale"],
+        "parameter_with_row_parallelism_patterns": [layer + r"dense\.weight", layer + r"down\.weight"],
+        "tp_replicated_parameter_patterns": [r".*layernorm\.(weight|bias)$", layer + r"dense\.bias", *last],
+        "parameter_with_2_sub_params_cat_dim_0": [layer + r"gate_and_up\."],
         "parameter_with_sub_params": [
-            {"patterns": [r"layers\.\d+\.query_key_value\.weight"], "shape": ((WIDTH, WIDTH, WIDTH), WIDTH),
+            {"patterns": [layer + r"query_key_value\.weight"], "shape": ((WIDTH, WIDTH, WIDTH), WIDTH),
              "partition_dim": 0},
-            {"patterns": [r"layers\.\d+\.query_key_value\.bias"], "shape": (3,), "partition_dim": 0},
+            {"patterns": [layer + r"query_key_value\.bias"], "shape": (3,), "partition_dim": 0},
         ],
     }
 

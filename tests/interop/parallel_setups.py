@@ -17,6 +17,7 @@ class ParallelSetup:
     experts: tuple = (4, 2)  # experts: of each layer
     round_robin: bool = False
     padding: int = 0  # megatron: rows of the embedding behind the vocabulary
+    stages: int = 0  # megatron: of the PipelineModule that its layers are in; 0: in none
     recorded: bool = True  # megatron: universal_checkpoint_info goes into the checkpoint
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
 
@@ -26,10 +27,15 @@ class ParallelSetup:
         parts += ["data-first"] if self.data_first else []
         parts += ["of" + "+".join(map(str, self.experts))] if self.experts != (4, 2) else []
         parts += ["roundrobin"] if self.round_robin else []
+        parts += [f"stages{self.stages}"] if self.stages else []
         parts += [f"padding{self.padding}"] if self.padding else []
         parts += ["unrecorded"] if not self.recorded else []
         parts += ["universal"] if self.universal else []
         return "-".join(parts)
 
+    @property
+    def is_pipeline(self):
+        return self.kind == "pipeline" or self.stages > 0
+
     def data_ranks(self, world):
-        return world if self.kind == "experts" else world // self.degree
+        return world if self.kind == "experts" else world // (self.degree * max(1, self.stages))

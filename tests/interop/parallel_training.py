@@ -15,7 +15,7 @@ EXPERT = re.compile(r"(.*deepspeed_experts\.)(\d+)(\..*)")
 
 
 def _config(setup, world):
-    accumulation = 2 if setup.kind == "pipeline" else 1
+    accumulation = 2 if setup.is_pipeline else 1
     config = {
         "train_micro_batch_size_per_gpu": BATCH // setup.data_ranks(world) // accumulation,
         "gradient_accumulation_steps": accumulation,
@@ -60,7 +60,12 @@ def build_engine(setup, world, seed=17):
         engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
         return engine
     mpu = None
-    if setup.kind == "megatron":
+    if setup.stages:
+        model = megatron.pipeline_model(setup.degree, setup.stages, setup.data_ranks(world),
+                                        parallel_models.VOCABULARY, setup.padding, parallel_models.next_token_loss)
+        groups = _param_groups(model)
+        config["pipeline"] = {"pipe_partitioned": False, "grad_partitioned": False}
+    elif setup.kind == "megatron":
         mpu = megatron.Mpu(setup.degree) if setup.degree > 1 else None
         model = megatron.Model(mpu, parallel_models.VOCABULARY, setup.padding)
         groups = _param_groups(model)
@@ -89,6 +94,8 @@ def _place(engine, setup, rank, world):
     """(data-parallel rank, model-parallel rank)"""
     if setup.kind == "pipeline":
         return engine.grid.get_data_parallel_rank(), engine.grid.get_pipe_parallel_rank()
+    if setup.stages:
+        return engine.grid.get_data_parallel_rank(), engine.grid.get_slice_parallel_rank()
     if setup.kind in ("slices", "megatron"):
         return rank // setup.degree, rank % setup.degree
     return rank, 0
@@ -98,7 +105,7 @@ def client_state(setup):
     if setup.kind != "megatron" or not setup.recorded:
         return {}
     rows = parallel_models.VOCABULARY
-    return {"universal_checkpoint_info": megatron.universal_info(rows, rows + setup.padding)}
+    return {"universal_checkpoint_info": megatron.universal_info(rows, rows + setup.padding, setup.stages > 0)}
 
 
 def train(engine, setup, rank, world, first_step, steps):
@@ -107,7 +114,7 @@ def train(engine, setup, rank, world, first_step, steps):
     losses = []
     for step in range(first_step, first_step + steps):
         local = _batch(step).chunk(setup.data_ranks(world))[data_rank]
-        if setup.kind == "pipeline":
+        if setup.is_pipeline:
             losses.append(float(engine.train_batch(iter([(x[:, :-1], x[:, 1:]) for x in local.chunk(2)]))))
             continue
         loss = engine(local)

@@ -7,6 +7,9 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <fstream>
+
 using namespace shardscope;
 using test::openForPlan;
 using test::planFor;
@@ -199,4 +202,26 @@ TEST_CASE("pipeline stages are joined, tied modules first, into native and unive
     const CheckpointPtr again = test::rewrite(universal, {.worldSize = 3}, folder / "again");
     checkStagesJoined(*again, *source);
     test::checkSameState(again, native);
+}
+
+TEST_CASE("stages that hold different values of a tied parameter are not joined")
+{
+    const test::TemporaryFolder folder;
+    std::filesystem::copy(
+        planSample("pipeline-w4"), folder / "run", std::filesystem::copy_options::recursive);
+    const CheckpointPtr before = openForPlan(folder / "run");
+    const ParamId tied = *before->findParam("tied_modules.embed.weight:pp1");
+    const auto fragments = fragmentsOf(*before, tied, "exp_avg", 7, 8);
+    REQUIRE(fragments.has_value());
+    std::fstream file(
+        before->file(fragments->front().file).path, std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(static_cast<std::streamoff>(fragments->front().byteOffset));
+    file.put('\x17');
+    file.close();
+    JobContext job;
+    const auto plan
+        = planReshard(io::realFileSystem(), openForPlan(folder / "run"), {.worldSize = 2, .pp = 1}, job);
+    REQUIRE(!plan.has_value());
+    CHECK(plan.error().code == ErrorCode::Refused);
+    CHECK(plan.error().message.find("`exp_avg`, from element 7 on") != std::string::npos);
 }
