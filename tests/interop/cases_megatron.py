@@ -141,7 +141,7 @@ class AskedByName:
 
         def refusal(code, *options):
             answer = context.tool.call("convert", source.folder, target, "--to", "universal", *options, expect=code)
-            return answer["error"]["message"]
+            return answer["message"]
 
         said = refusal(4)
         if "`layers.0.query_key_value.weight`" not in said:

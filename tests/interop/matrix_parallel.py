@@ -62,7 +62,7 @@ def full_run():
     padded, unrecorded = replace(full, padding=2), replace(full, stage=2, recorded=False)
     cases += [JoinByPatterns(full, 4, 3, 2), JoinByPatterns(full, 2, 2, 1), JoinByPatterns(unrecorded, 4, 2, 3),
               JoinByPatterns(full, 4, 2, 1, universal=True), JoinByPatterns(padded, 4, 2, 2, universal=True),
-              JoinByPatterns(replace(padded, recorded=False), 4, 2, 3, universal=True),
+              JoinByPatterns(replace(padded, recorded=False), 4, 2, 1, universal=True),
               JoinLikeConverter(full, 4), JoinLikeConverter(padded, 4), JoinLikeConverter(replace(full, stage=2), 2),
               AskedByName(unrecorded, 4), ParallelReshard(full, 4, 2)]
     staged = replace(full, stages=2)
