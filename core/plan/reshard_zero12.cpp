@@ -153,7 +153,8 @@ void replaceShapes(ArchiveComposer& composer, const std::shared_ptr<const Reshar
     const PickleGraph& graph = composer.graph();
     if (context.target.expertRanks != 0) {
         const NodeId old = lookup(graph, graph.root(), "param_shapes");
-        composer.substitute(old, ModelParts(composer, shared).paramShapes());
+        if (old != kNoNode) // else they are added
+            composer.substitute(old, ModelParts(composer, shared).paramShapes());
         return;
     }
     if (!context.source->roundRobin)

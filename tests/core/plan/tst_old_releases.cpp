@@ -121,14 +121,29 @@ TEST_CASE("a loss scaler of an old release gets what today's class asks for")
     }
 }
 
-TEST_CASE("what old releases saved without options is read, and not rewritten without them")
+TEST_CASE("what old releases saved without options is rewritten with those that are named")
 {
     for (const char* name : {"ds0310-zero2-w2", "ds045-zero2-w3"}) {
         CAPTURE(name);
         JobContext job;
-        const auto plan
-            = planReshard(io::realFileSystem(), openForPlan(planSample(name)), {.worldSize = 2}, job);
-        REQUIRE(!plan.has_value());
-        CHECK(plan.error().message.find("options") != std::string::npos);
+        const CheckpointPtr source = openForPlan(planSample(name));
+        const auto without = planReshard(io::realFileSystem(), source, {.worldSize = 2}, job);
+        REQUIRE(!without.has_value());
+        CHECK(without.error().message.find("options") != std::string::npos);
+        for (const uint32_t ranks : {1u, 2u, 5u}) {
+            for (const int stage : {1, 2, 3}) {
+                CAPTURE(ranks);
+                CAPTURE(stage);
+                const TemporaryFolder folder;
+                const auto result = rewrite(source,
+                    {.worldSize = ranks,
+                        .stage = stage,
+                        .optimizerOptions = {"betas=0.9,0.95", "eps=1e-8", "weight_decay=0"}},
+                    folder.path());
+                CHECK(result->zeroStage == stage);
+                for (const ParamGroup& group : result->groups)
+                    CHECK(group.options != kNoNode);
+            }
+        }
     }
 }
