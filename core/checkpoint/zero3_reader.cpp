@@ -29,7 +29,7 @@ public:
         if (!shapes) {
             m_reading.noModel(
                 {ErrorCode::Damaged, "no file has a usable `param_shapes`, so no parameter can be placed",
-                    m_out.tagFolder.string(), {}});
+                    m_out.tagFolder.string(), "bring a whole *_model_states.pt file of the same run"});
             return {};
         }
         const auto guide = std::find_if(m_out.optimFiles.begin(), m_out.optimFiles.end(), [&](FileId file) {

@@ -138,7 +138,8 @@ TEST_CASE("what old releases saved without options is rewritten with those that 
                 const auto result = rewrite(source,
                     {.worldSize = ranks,
                         .stage = stage,
-                        .optimizerOptions = {"betas=0.9,0.95", "eps=1e-8", "weight_decay=0"}},
+                        .optimizerOptions
+                        = {"betas=0.9,0.95", "eps=1e-8", "weight_decay=0", "bias_correction=True"}},
                     folder.path());
                 CHECK(result->zeroStage == stage);
                 for (const ParamGroup& group : result->groups)
