@@ -56,10 +56,10 @@ std::vector<Option> targetOptions()
             .help = "The tag of the result; without it the tag of the source."},
         {.name = "--optimizer-option",
             .kind = ValueKind::Text,
-            .valueName = "[G:]KEY=VALUE",
+            .valueName = "OPTION",
             .help = "An option of the optimizer's param groups that the source does not hold, as elastic "
-                    "checkpoints hold none: lr=1e-3, \"betas=(0.9, 0.95)\", or 1:weight_decay=0.0 for param "
-                    "group 1 alone. What is missing is asked for by name. May be given several times.",
+                    "checkpoints hold none, as KEY=VALUE, or GROUP:KEY=VALUE for one group alone: lr=1e-3, "
+                    "1:weight_decay=0.0. What is missing is asked for by name. May be given several times.",
             .repeats = true},
         {.name = "--patterns",
             .kind = ValueKind::File,

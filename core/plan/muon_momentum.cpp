@@ -55,7 +55,8 @@ MuonForm muonFormOf(const Checkpoint& source, CheckpointKind target, const Param
     const UnitState* momentum = momentumOf(source, group);
     if (momentum == nullptr || (target != CheckpointKind::Zero1 && target != CheckpointKind::Zero2))
         return MuonForm::None;
-    const bool same = source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2;
+    const bool same = !source.joined // whose units are those of no file
+        && (source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2);
     const bool whole = same ? momentum->lean : !offloads(source);
     return whole ? MuonForm::HeldWhole : MuonForm::Partitioned;
 }

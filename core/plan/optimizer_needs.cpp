@@ -13,7 +13,8 @@ using Names = std::set<std::string_view>;
 OptimizerNeeds adamNeeds(const FlatUnit& unit, const Names& states, bool stepInGroup)
 {
     OptimizerNeeds out{"Adam or AdamW of torch", {"lr", "betas", "eps", "weight_decay"}, {}};
-    if (unit.stepForm == StepForm::Integer) {
+    const bool apex = unit.stepForm == StepForm::Absent && stepInGroup; // keeps it nowhere else
+    if (unit.stepForm == StepForm::Integer || apex) {
         out.optimizer = stepInGroup ? "FusedAdam" : "DeepSpeedCPUAdam";
         out.keys.emplace_back("bias_correction");
         if (!stepInGroup)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import checks
 from cases_stage import stage_options
-from setups import Setup
+from setups import Setup, optimizer_groups
 
 
 def named_options(setup):
@@ -13,10 +13,11 @@ def named_options(setup):
     wanted = {"adamw": ("betas", "eps", "weight_decay"), "cpuadam": ("betas", "eps", "weight_decay"),
               "fusedadam": ("betas", "eps", "weight_decay"), "lion": ("betas", "weight_decay"),
               "sgd": ("momentum", "weight_decay")}[setup.optimizer]
-    words = {"sgd": ["dampening=0", "nesterov=False", "1:nesterov=True"], "adamw": ["eps=1e-8"], "lion": [],
-             "cpuadam": ["eps=1e-8", "bias_correction=True"], "fusedadam": ["eps=1e-8", "bias_correction=True"]}
+    # torch's SGD is made with fused=None, and makes False of it where a load finds none.
+    words = {"sgd": ["dampening=0", "nesterov=False", "1:nesterov=True", "fused=None"],
+             "adamw": ["eps=1e-8"], "lion": [], "cpuadam": ["eps=1e-8", "bias_correction=True"],
+             "fusedadam": ["eps=1e-8", "bias_correction=True"]}
     out = list(words[setup.optimizer])
-    from setups import optimizer_groups
     for index, group in enumerate(optimizer_groups(setup, [1], [2], [3])):
         out += [f"{index}:{key}={group[key]}" for key in wanted if key in group]
     return [word for option in out for word in ("--optimizer-option", option)]
