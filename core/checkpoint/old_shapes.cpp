@@ -116,6 +116,8 @@ private:
     /// All candidates, one group after another (0.4.4 and later). True when lengths leave one way.
     bool splitInOrder()
     {
+        if (m_groups.size() > kMostGroups) // each is a step deeper
+            return false;
         std::vector<size_t> ends(m_groups.size());
         size_t ways = 0;
         m_tries = 0;
@@ -218,6 +220,7 @@ private:
         return out;
     }
 
+    static constexpr size_t kMostGroups = 4096;
     static constexpr size_t kMostTries = 10'000'000;
 
     Reading& m_reading;
