@@ -5,6 +5,7 @@
 #include "app/cli/suggest.h"
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
+#include "core/checkpoint/slice_rules.h"
 #include "core/checkpoint/stage0.h"
 #include "core/engine/execute.h"
 #include "core/engine/preflight.h"
@@ -18,7 +19,6 @@ namespace shardscope::cli {
 namespace {
 
 constexpr uint64_t kMostJobs = 1024;
-constexpr uint64_t kPatternsLimitBytes = uint64_t{1} << 20;
 
 /// Damage in a source that opened is a reason to refuse (exit 6), not one to call the source no checkpoint
 /// (exit 3).

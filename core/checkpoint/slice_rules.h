@@ -13,6 +13,8 @@
 
 namespace shardscope {
 
+constexpr uint64_t kPatternsLimitBytes = uint64_t{1} << 20; ///< of a file of patterns
+
 /// How the tensor slices of one parameter make up the whole.
 struct SliceRule {
     enum class Join : uint8_t {

@@ -236,7 +236,7 @@ private:
             + std::to_string(m_subGroupSize) + "|" + std::to_string(m_source->parallel.tp) + "|"
             + std::to_string(m_source->parallel.pp)
             + (expertRanks() == 0 ? std::string() : "|ep" + std::to_string(expertRanks())) + "|"
-            + optionsText() + (m_options.patterns.empty() ? std::string() : "|" + m_options.patterns) + "\n";
+            + optionsText() + (m_options.patterns ? "|" + *m_options.patterns : std::string()) + "\n";
     }
 
     CheckpointPtr m_source;
@@ -269,7 +269,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
     const bool joinsSlices = joinsParts(*source, options) && source->parallel.tp > 1;
-    if (!joinsSlices && !options.patterns.empty())
+    if (!joinsSlices && options.patterns)
         return fail(ErrorCode::Usage, "patterns say how tensor slices join, and none are joined here",
             source->tagFolder.string(), "leave --patterns out");
     if (joinsParts(*source, options)) {

@@ -24,8 +24,8 @@ struct ReshardOptions {
     std::optional<CheckpointKind> stage0Form = {};
     std::optional<uint32_t> tp = {}; ///< tensor slices of a native target: the source's, or 1 to join them
     std::optional<uint32_t> pp = {}; ///< the same of pipeline stages
-    /// How tensor slices join, as JSON text (slice_rules.h); empty: as the checkpoint records.
-    std::string patterns = {};
+    /// How tensor slices join, as JSON text (slice_rules.h); default as the checkpoint records.
+    std::optional<std::string> patterns = {};
     std::optional<uint32_t> ep = {}; ///< expert-parallel ranks of a native target; default the source's
     std::optional<uint64_t> subGroupSize
         = {}; ///< ZeRO-3 targets, elements per rank; default the source's, else 1e9

@@ -57,8 +57,8 @@ Json optionsJson(const ReshardOptions& options)
         out["pp"] = *options.pp;
     if (options.ep)
         out["ep"] = *options.ep;
-    if (!options.patterns.empty())
-        putText(out, "patterns", options.patterns);
+    if (options.patterns)
+        putText(out, "patterns", *options.patterns);
     out["sub_group_size"] = options.subGroupSize ? Json(*options.subGroupSize) : Json(nullptr);
     if (!options.tagOut.empty())
         putText(out, "tag_out", options.tagOut);

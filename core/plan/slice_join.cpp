@@ -123,8 +123,8 @@ Result<SliceJoin> joinForPlan(
     io::FileSystem& files, const CheckpointPtr& source, const ReshardOptions& options, JobContext& job)
 {
     std::optional<SliceRules> rules;
-    if (!options.patterns.empty()) {
-        SHARDSCOPE_TRY(SliceRules given, SliceRules::fromJson(options.patterns, "--patterns"));
+    if (options.patterns) {
+        SHARDSCOPE_TRY(SliceRules given, SliceRules::fromJson(*options.patterns, "--patterns"));
         std::vector<std::string> names;
         for (const CheckpointPtr& part : source->parts) {
             for (const Parameter& param : part->params)

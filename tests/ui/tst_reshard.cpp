@@ -7,6 +7,7 @@
 #include "ui/widgets/job_card.h"
 
 #include <QComboBox>
+#include <QFile>
 #include <QLabel>
 #include <QLineEdit>
 #include <QMessageBox>
@@ -87,6 +88,27 @@ private Q_SLOTS:
         QVERIFY(!parallel->isVisibleTo(dialog));
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().target->findParam(name.toStdString()).has_value());
+    }
+
+    void takesAFileOfPatterns()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("megatron-w2")));
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        auto* patterns = dialog->findChild<QLineEdit*>(u"reshardPatterns"_s);
+        QVERIFY(!patterns->isVisibleTo(dialog));
+        auto* kind = dialog->findChild<QComboBox*>(u"reshardKind"_s);
+        kind->setCurrentIndex(kind->count() - 1); // universal, which has no padded vocabulary
+        QVERIFY(patterns->isVisibleTo(dialog));
+        dialog->form()->setDestination(ui.folder(u"out"_s));
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().plan); // by what the checkpoint records
+        const QString file = ui.folder(u"patterns.json"_s);
+        QVERIFY(QFile(file).open(QIODevice::WriteOnly));
+        patterns->setText(file); // an empty file is no JSON
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(!dialog->preview().plan);
+        QVERIFY(dialog->findChild<QLineEdit*>(u"reshardCommand"_s)->text().contains(u"--patterns"_s));
     }
 
     void takesExpertRanksAndOptions()

@@ -247,7 +247,7 @@ std::optional<ReshardWish> ReshardForm::wish() const
         if (changesStage())
             wish.options.stage = stage();
     }
-    m_choices->apply(stage(), wish.options);
+    m_choices->apply(stage(), wish);
     wish.options.tagOut = m_tag->text().trimmed().toStdString();
     wish.options.writePointer = m_latest->isChecked();
     wish.destination = toPath(m_target->text().trimmed());

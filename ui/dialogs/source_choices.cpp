@@ -3,10 +3,14 @@
 
 #include "core/plan/elastic_options.h"
 #include "core/plan/expert_degree.h"
+#include "ui/models/text.h"
 
 #include <QComboBox>
+#include <QFileDialog>
 #include <QFormLayout>
+#include <QHBoxLayout>
 #include <QLineEdit>
+#include <QPushButton>
 #include <QSpinBox>
 
 #include <algorithm>
@@ -25,6 +29,8 @@ SourceChoices::SourceChoices(CheckpointPtr source, QWidget* form)
     : QObject(form)
     , m_source(std::move(source))
     , m_parallel(new QComboBox(form))
+    , m_patternsRow(new QWidget(form))
+    , m_patterns(new QLineEdit(m_patternsRow))
     , m_experts(new QSpinBox(form))
     , m_stage0Form(new QComboBox(form))
     , m_options(new QLineEdit(form))
@@ -33,7 +39,9 @@ SourceChoices::SourceChoices(CheckpointPtr source, QWidget* form)
     fillExperts();
     fillStage0Forms();
     fillOptions();
+    fillPatterns();
     connect(m_parallel, &QComboBox::currentIndexChanged, this, &SourceChoices::changed);
+    connect(m_patterns, &QLineEdit::textChanged, this, &SourceChoices::changed);
     connect(m_experts, &QSpinBox::valueChanged, this, &SourceChoices::changed);
     connect(m_stage0Form, &QComboBox::currentIndexChanged, this, &SourceChoices::changed);
     connect(m_options, &QLineEdit::textChanged, this, &SourceChoices::changed);
@@ -43,9 +51,10 @@ void SourceChoices::addRows(QFormLayout* rows)
 {
     m_rows = rows;
     rows->addRow(tr("&Parallel ranks"), m_parallel);
+    rows->addRow(tr("Patter&ns"), m_patternsRow);
     rows->addRow(tr("&Expert ranks"), m_experts);
     rows->addRow(tr("&Optimizer form"), m_stage0Form);
-    rows->addRow(tr("Optio&ns"), m_options);
+    rows->addRow(tr("Opt&ions"), m_options);
 }
 
 void SourceChoices::fillParallel()
@@ -94,10 +103,40 @@ void SourceChoices::fillOptions()
            "and a colon name one param group."));
 }
 
+void SourceChoices::fillPatterns()
+{
+    m_patterns->setObjectName(u"reshardPatterns"_s);
+    m_patterns->setAccessibleName(tr("File of patterns that says how tensor slices join"));
+    m_patterns->setPlaceholderText(tr("as the checkpoint records"));
+    m_patterns->setToolTip(
+        tr("A JSON object with the keys of “universal_checkpoint_info”, which list regular expressions"));
+    auto* button = new QPushButton(tr("Browse…"), m_patternsRow);
+    auto* row = new QHBoxLayout(m_patternsRow);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(6);
+    row->addWidget(m_patterns, 1);
+    row->addWidget(button);
+    m_patternsRow->setFocusProxy(m_patterns);
+    connect(button, &QPushButton::clicked, this, &SourceChoices::browse);
+}
+
+void SourceChoices::browse()
+{
+    auto* dialog = new QFileDialog(m_patternsRow, tr("File of Patterns"));
+    dialog->setObjectName(u"reshardPatternsDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    dialog->setNameFilters({tr("JSON (*.json)"), tr("All files (*)")});
+    connect(dialog, &QFileDialog::fileSelected, m_patterns, &QLineEdit::setText);
+    dialog->open();
+}
+
 void SourceChoices::showFor(std::optional<int> stage)
 {
     const ParallelDegrees& degrees = m_source->parallel;
     m_rows->setRowVisible(m_parallel, stage && (degrees.tp > 1 || degrees.pp > 1));
+    // A universal folder joins slices in any case.
+    m_rows->setRowVisible(m_patternsRow, degrees.tp > 1 && (!stage || joins()));
     m_rows->setRowVisible(m_experts, stage && (degrees.ep > 1 || hasExperts(*m_source)));
     m_rows->setRowVisible(m_stage0Form, stage == 0);
     m_rows->setRowVisible(m_options, lacksElasticOptions(*m_source));
@@ -108,12 +147,15 @@ bool SourceChoices::joins() const
     return m_parallel->currentData().toBool();
 }
 
-void SourceChoices::apply(std::optional<int> stage, ReshardOptions& options) const
+void SourceChoices::apply(std::optional<int> stage, ReshardWish& wish) const
 {
+    ReshardOptions& options = wish.options;
     for (const QString& option : m_options->text().split(u';', Qt::SkipEmptyParts)) {
         if (!option.trimmed().isEmpty())
             options.optimizerOptions.push_back(option.trimmed().toStdString());
     }
+    if (m_source->parallel.tp > 1 && (!stage || joins()))
+        wish.patternsFile = toPath(m_patterns->text().trimmed());
     if (!stage)
         return;
     const auto form = static_cast<CheckpointKind>(m_stage0Form->currentData().toInt());

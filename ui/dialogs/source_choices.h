@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/plan/reshard.h"
+#include "ui/models/reshard_preview.h"
 
 #include <QObject>
 
@@ -14,7 +14,8 @@ class QWidget;
 namespace shardscope::ui {
 
 /// The rows of the reshard form that only some sources or results have: whether slices and stages are joined,
-/// the expert-parallel degree, the form of stage 0, and optimizer options that the source does not hold.
+/// a file of patterns that says how, the expert-parallel degree, the form of stage 0, and optimizer options
+/// that the source does not hold.
 class SourceChoices : public QObject
 {
     Q_OBJECT
@@ -27,7 +28,7 @@ public:
     void showFor(std::optional<int> stage);
     /// Whether slices and stages are joined; meaningless for universal folders, which always join them.
     [[nodiscard]] bool joins() const;
-    void apply(std::optional<int> stage, ReshardOptions& options) const;
+    void apply(std::optional<int> stage, ReshardWish& wish) const;
 
 Q_SIGNALS:
     void changed();
@@ -37,10 +38,14 @@ private:
     void fillExperts();
     void fillStage0Forms();
     void fillOptions();
+    void fillPatterns();
+    void browse();
 
     CheckpointPtr m_source;
     QFormLayout* m_rows = nullptr;
     QComboBox* m_parallel;
+    QWidget* m_patternsRow;
+    QLineEdit* m_patterns;
     QSpinBox* m_experts;
     QComboBox* m_stage0Form;
     QLineEdit* m_options;

@@ -2,6 +2,7 @@
 #include "ui/models/reshard_preview.h"
 
 #include "core/checkpoint/file_names.h"
+#include "core/checkpoint/slice_rules.h"
 #include "core/checkpoint/stage0.h"
 #include "core/engine/preflight.h"
 #include "ui/models/text.h"
@@ -145,7 +146,16 @@ ReshardPreview previewReshard(
 {
     ReshardPreview preview;
     JobContext job(token);
-    auto plan = planReshard(files, source, wish.options, job);
+    ReshardOptions options = wish.options;
+    if (!wish.patternsFile.empty()) {
+        auto patterns = files.readSmall(wish.patternsFile, kPatternsLimitBytes);
+        if (!patterns) {
+            preview.problem = std::move(patterns).error();
+            return preview;
+        }
+        options.patterns = std::move(*patterns);
+    }
+    auto plan = planReshard(files, source, options, job);
     if (!plan) {
         preview.problem = std::move(plan).error();
         return preview;
@@ -194,6 +204,8 @@ QString reshardCommand(const Checkpoint& source, const ReshardWish& wish)
         words << u"--pp"_s << QString::number(*wish.options.pp);
     if (wish.options.ep)
         words << u"--ep"_s << QString::number(*wish.options.ep);
+    if (!wish.patternsFile.empty())
+        words << u"--patterns"_s << quoted(QString::fromStdString(wish.patternsFile.native()));
     for (const std::string& option : wish.options.optimizerOptions)
         words << u"--optimizer-option"_s << quoted(toText(option));
     if (!source.latest || *source.latest != source.tag)

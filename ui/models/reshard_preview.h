@@ -14,7 +14,8 @@ namespace shardscope::ui {
 
 /// What the reshard dialog asks for.
 struct ReshardWish {
-    ReshardOptions options;
+    ReshardOptions options; ///< but for the patterns, which the planner reads
+    io::Path patternsFile; ///< empty: as the checkpoint records
     io::Path destination;
     bool verify = true;
     bool force = false;

@@ -137,6 +137,7 @@ TEST_CASE("what no pattern tells is asked for by name")
     const Error unused = refusalOf(source, {.form = TargetForm::Universal, .patterns = text});
     CHECK(unused.code == ErrorCode::Usage);
     CHECK(unused.message.find("no_such_name") != std::string::npos);
+    CHECK(refusalOf(source, {.form = TargetForm::Universal, .patterns = ""}).code == ErrorCode::Usage);
     CHECK(refusalOf(source, {.worldSize = 4, .patterns = patternsText(24)}).code == ErrorCode::Usage);
 }
 
