@@ -11,11 +11,6 @@ namespace shardscope {
 
 namespace {
 
-NodeId wrapperOf(const PickleGraph& graph)
-{
-    return lookup(graph, graph.root(), "optimizer_state_dict");
-}
-
 std::optional<int64_t> partitionCount(const PickleGraph& graph)
 {
     const NodeId node = lookup(graph, wrapperOf(graph), "partition_count");

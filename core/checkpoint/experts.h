@@ -24,6 +24,10 @@ struct ExpertName {
         return std::string(before) + std::to_string(to) + std::string(after);
     }
 };
+/// The `name` of a param group of experts: this, then the expert-parallel degree
+/// (deepspeed/moe/utils.py, split_params_into_different_moe_groups_for_optimizer).
+inline constexpr std::string_view kExpertGroupPrefix = "ep_size_";
+
 /// Nothing when the name is no expert's.
 std::optional<ExpertName> parseExpertName(std::string_view name);
 

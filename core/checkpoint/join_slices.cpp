@@ -121,18 +121,11 @@ public:
     Result<CheckpointPtr> run()
     {
         SHARDSCOPE_CHECK(readRecord());
-        auto out = std::make_shared<Checkpoint>(*m_of);
+        auto out = emptyJoined(*m_of);
         auto joined = std::make_shared<JoinedSlices>();
         joined->of = m_of;
         m_joined = joined.get();
         m_out = out.get();
-        out->parts.clear();
-        out->params.clear();
-        out->paramByName.clear();
-        out->units.clear();
-        out->whole.clear();
-        out->groups.clear();
-        out->parallel = {m_of->parallel.dp, 1, 1, 1};
         SHARDSCOPE_CHECK(addParams());
         SHARDSCOPE_CHECK(addUnits());
         out->joined = std::move(joined);

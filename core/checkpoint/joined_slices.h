@@ -83,6 +83,10 @@ Result<CheckpointPtr> joinStages(const CheckpointPtr& of, const SliceRules* rule
 /// Slices, stages, both or nothing joined, whatever the checkpoint consists of.
 Result<CheckpointPtr> joinParts(const CheckpointPtr& of, const SliceRules* rules = nullptr);
 
+/// What a joined checkpoint begins with: the facts and files of `of`, one model-parallel rank, and no
+/// parameters, units or groups yet.
+std::shared_ptr<Checkpoint> emptyJoined(const Checkpoint& of);
+
 /// Gives `out` one whole unit per param group of the first part that has parameters. `order`: parameters of
 /// `out` by group of the first part, in the optimizer's order. Refused when the units of a group differ in
 /// step or states: one entry stands for all of them.

@@ -43,6 +43,19 @@ FlatUnit wholeUnit(const Checkpoint& of, const FlatUnit& guide)
 
 } // namespace
 
+std::shared_ptr<Checkpoint> emptyJoined(const Checkpoint& of)
+{
+    auto out = std::make_shared<Checkpoint>(of);
+    out->parts.clear();
+    out->params.clear();
+    out->paramByName.clear();
+    out->units.clear();
+    out->whole.clear();
+    out->groups.clear();
+    out->parallel = {of.parallel.dp, 1, 1, 1};
+    return out;
+}
+
 Status addJoinedUnits(const Checkpoint& of, const std::vector<std::vector<ParamId>>& order, Checkpoint& out)
 {
     const Checkpoint& first = *of.parts.front();

@@ -18,4 +18,11 @@ inline bool isMuonGroup(const PickleGraph& graph, NodeId options)
     return option != kNoNode && asBool(graph, option).value_or(false);
 }
 
+/// Whether `offload_optimizer.device` of a ds_config names a place.
+inline bool saysOffload(const PickleGraph& graph, NodeId device)
+{
+    const auto text = asString(graph, device);
+    return !text || *text != "none"; // an enum of its own says the same
+}
+
 } // namespace shardscope

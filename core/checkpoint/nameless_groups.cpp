@@ -13,11 +13,6 @@ namespace {
 
 constexpr size_t kMostKept = 100'000;
 
-NodeId wrapperOf(const PickleGraph& graph)
-{
-    return lookup(graph, graph.root(), "optimizer_state_dict");
-}
-
 /// Ranks whose files are there, with them; the others as kNoFile.
 std::vector<FileId> usableFiles(const Reading& reading)
 {
@@ -30,10 +25,39 @@ std::vector<FileId> usableFiles(const Reading& reading)
     return out;
 }
 
-std::optional<int64_t> numberAt(const PickleGraph& graph, std::string_view key, size_t group)
+/// What one rank's file lists of all groups.
+struct GroupLists {
+    const PickleGraph* graph = nullptr; ///< null where the file is not there
+    std::span<const NodeId> masters;
+    std::span<const NodeId> counts;
+    std::span<const NodeId> paddings;
+
+    [[nodiscard]] std::optional<int64_t> number(std::span<const NodeId> list, size_t group) const
+    {
+        return group < list.size() ? asInteger(*graph, list[group]) : std::nullopt;
+    }
+};
+
+/// By rank. Empty where the files differ in number of groups.
+std::vector<GroupLists> listsOf(const Reading& reading, const std::vector<FileId>& files)
 {
-    const auto items = sequenceItems(graph, lookup(graph, wrapperOf(graph), key));
-    return group < items.size() ? asInteger(graph, items[group]) : std::nullopt;
+    const bool sliced = reading.out.kind == CheckpointKind::Zero3;
+    const std::string_view key = sliced ? "fp32_flat_groups" : "single_partition_of_fp32_groups";
+    std::vector<GroupLists> out(files.size());
+    std::optional<size_t> count;
+    for (size_t rank = 0; rank < files.size(); ++rank) {
+        if (files[rank] == kNoFile)
+            continue;
+        const PickleGraph& graph = reading.content(files[rank])->pickle();
+        const NodeId wrapper = wrapperOf(graph);
+        out[rank] = {&graph, sequenceItems(graph, lookup(graph, wrapper, key)),
+            sequenceItems(graph, lookup(graph, wrapper, "partition_count")),
+            sequenceItems(graph, lookup(graph, wrapper, "group_paddings"))};
+        if (count.value_or(out[rank].masters.size()) != out[rank].masters.size())
+            return {};
+        count = out[rank].masters.size();
+    }
+    return out;
 }
 
 StoredRun runOf(const Reading& reading, FileId file, NodeId node, DType& type)
@@ -97,19 +121,12 @@ uint64_t NamelessGroup::exactElements() const
 std::vector<NamelessGroup> readNamelessGroups(const Reading& reading)
 {
     const bool sliced = reading.out.kind == CheckpointKind::Zero3;
-    const std::string_view key = sliced ? "fp32_flat_groups" : "single_partition_of_fp32_groups";
     const std::vector<FileId> files = usableFiles(reading);
-    std::optional<size_t> count;
-    for (const FileId file : files) {
-        if (file == kNoFile)
-            continue;
-        const PickleGraph& graph = reading.content(file)->pickle();
-        const size_t groups = sequenceItems(graph, lookup(graph, wrapperOf(graph), key)).size();
-        if (count.value_or(groups) != groups)
-            return {};
-        count = groups;
-    }
-    std::vector<NamelessGroup> out(count.value_or(0));
+    const std::vector<GroupLists> lists = listsOf(reading, files);
+    const auto first = std::find_if(
+        lists.begin(), lists.end(), [](const GroupLists& list) { return list.graph != nullptr; });
+    std::vector<NamelessGroup> out(first == lists.end() ? 0 : first->masters.size());
+    const bool consecutive = familiesAreConsecutive(reading);
     for (size_t g = 0; g < out.size(); ++g) {
         NamelessGroup& group = out[g];
         group.sliced = sliced;
@@ -122,30 +139,27 @@ std::vector<NamelessGroup> readNamelessGroups(const Reading& reading)
                 group.perRank.emplace_back();
                 continue;
             }
-            const PickleGraph& graph = reading.content(files[rank])->pickle();
-            const auto shared = numberAt(graph, "partition_count", g);
+            const auto shared = lists[rank].number(lists[rank].counts, g);
             if (!sliced && shared && *shared > 0 && files.size() % static_cast<size_t>(*shared) == 0)
                 ranks = static_cast<size_t>(*shared);
-            group.perRank.push_back(runOf(reading, files[rank],
-                sequenceItems(graph, lookup(graph, wrapperOf(graph), key))[g], group.type));
+            group.perRank.push_back(runOf(reading, files[rank], lists[rank].masters[g], group.type));
         }
         const size_t stride = // between the first family's ranks
-            familiesAreConsecutive(reading) ? 1 : files.size() / std::max<size_t>(ranks, 1);
+            consecutive ? 1 : files.size() / std::max<size_t>(ranks, 1);
         for (size_t i = 0; i < ranks; ++i)
             group.perRank[i] = group.perRank[i * stride];
         group.perRank.resize(ranks);
         for (size_t i = 0; i < ranks && padded; ++i) {
-            const auto recorded = numberAt(reading.content(files[i * stride])->pickle(), "group_paddings", g);
+            const GroupLists& own = lists[i * stride];
+            const auto recorded = own.number(own.paddings, g);
             padded = recorded && *recorded >= 0;
             padding += recorded.value_or(0);
         }
-        const auto first = ranks > 0 && padded
-            ? numberAt(reading.content(files[0])->pickle(), "group_paddings", g)
-            : std::nullopt;
-        if (!first || !group.perRank[0].isPresent())
+        const auto cutOff = ranks > 0 && padded ? lists[0].number(lists[0].paddings, g) : std::nullopt;
+        if (!cutOff || !group.perRank[0].isPresent())
             continue;
         const bool lean = reading.out.kind != CheckpointKind::Bf16;
-        const uint64_t part = group.perRank[0].elements + (lean ? static_cast<uint64_t>(*first) : 0);
+        const uint64_t part = group.perRank[0].elements + (lean ? static_cast<uint64_t>(*cutOff) : 0);
         if (part * ranks >= static_cast<uint64_t>(padding))
             group.recorded = part * ranks - static_cast<uint64_t>(padding);
     }

@@ -125,6 +125,12 @@ void setStepForm(const PickleGraph& graph, NodeId value, FlatUnit& unit);
 /// The number that a value is, or that a tensor of one element in `file` holds.
 std::optional<double> scalarOf(const Reading& reading, FileId file, NodeId value);
 
+/// In an optimizer file: the mapping that holds masters, states and scaler; kNoNode where there is none.
+inline NodeId wrapperOf(const PickleGraph& graph)
+{
+    return lookup(graph, graph.root(), "optimizer_state_dict");
+}
+
 /// Per param group of the torch optimizer state: options and the state keys ("params") it lists.
 struct GroupEntry {
     NodeId options = kNoNode;

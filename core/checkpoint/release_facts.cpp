@@ -8,7 +8,7 @@ void heedConfiguredStage(const Reading& reading, FileId optimFile)
     if (reading.content(optimFile) == nullptr || reading.out.kind != CheckpointKind::Zero2)
         return;
     const PickleGraph& graph = reading.content(optimFile)->pickle();
-    const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+    const NodeId wrapper = wrapperOf(graph);
     const NodeId stage = configValue(reading, {"zero_optimization", "stage"});
     // 0.7.0 brought both an enum for the stage and the record of paddings.
     if (lookup(graph, wrapper, "group_paddings") != kNoNode)

@@ -12,7 +12,7 @@ std::optional<uint32_t> shardGroupRanks(const Reading& reading, FileId optimFile
         || asInteger(reading.content(reading.out.rank0Model)->pickle(), size).value_or(-1) <= 0)
         return std::nullopt;
     const PickleGraph& graph = reading.content(optimFile)->pickle();
-    const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+    const NodeId wrapper = wrapperOf(graph);
     const auto count = asInteger(graph, lookup(graph, wrapper, "partition_count"));
     if (!count || *count <= 0 || *count > 1'000'000)
         return std::nullopt;

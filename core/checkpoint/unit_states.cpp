@@ -195,10 +195,7 @@ bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::v
 bool offloadsOptimizer(const Reading& reading)
 {
     const NodeId device = configValue(reading, {"zero_optimization", "offload_optimizer", "device"});
-    if (device == kNoNode)
-        return false;
-    const auto text = asString(reading.content(reading.out.rank0Model)->pickle(), device);
-    return !text || *text != "none"; // an enum of its own says the same
+    return device != kNoNode && saysOffload(reading.content(reading.out.rank0Model)->pickle(), device);
 }
 
 /// Whether ranks keep the state for whole parameters, as ZeRO-1/2 keep the momentum of Muon. Where both

@@ -144,12 +144,12 @@ bool isWeightsIndex(std::string_view name)
 
 Result<bool> isSafetensorsFile(io::FileSystem& files, const io::Path& path)
 {
+    if (path.extension() == ".safetensors")
+        return true; // what is wrong with it is told as such
     SHARDSCOPE_TRY(const auto file, files.openRead(path));
     std::array<uint8_t, 16> head{};
     const std::span<uint8_t> part(head.data(), std::min<uint64_t>(head.size(), file->size()));
     SHARDSCOPE_CHECK(file->readAt(0, part));
-    if (path.extension() == ".safetensors")
-        return true; // what is wrong with it is told as such
     return sniffFile(part, file->size()).name == "a safetensors file";
 }
 

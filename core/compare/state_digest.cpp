@@ -26,7 +26,7 @@ std::string numberText(double value)
 /// The group's name says nothing but at which degree its experts are spread.
 bool namesExpertDegree(std::string_view key, std::optional<std::string_view> value)
 {
-    return key == "name" && value && value->starts_with("ep_size_");
+    return key == "name" && value && value->starts_with(kExpertGroupPrefix);
 }
 
 Digest groupScalars(const Checkpoint& checkpoint, const ParamGroup& group, uint32_t number)

@@ -130,8 +130,14 @@ Result<CheckpointPtr> withDegreesOf(const Checkpoint& checkpoint, const Checkpoi
     const ParallelDegrees& there = against->parallel;
     if (here.tp == there.tp && here.pp == there.pp)
         return against;
-    if (here.tp == 1 && here.pp == 1)
-        return joinParts(against);
+    if (here.tp == 1 && here.pp == 1) {
+        auto joined = joinParts(against);
+        if (!joined && joined.error().code == ErrorCode::Unsupported) // its hint is for those who write
+            joined.error().hint
+                = "only what the source records can be compared; without --against the files are held "
+                  "against their manifest";
+        return joined;
+    }
     return fail(ErrorCode::Unsupported,
         "a checkpoint of tp " + std::to_string(here.tp) + ", pp " + std::to_string(here.pp)
             + " is not compared with one of tp " + std::to_string(there.tp) + ", pp "

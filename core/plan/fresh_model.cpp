@@ -25,6 +25,7 @@ public:
 
     ArchiveComposer& composer() { return m_composer; }
     ModelParts& parts() { return m_parts; }
+    /// The first value of a key is the one that counts.
     void set(std::string key, NodeId value) { m_new.emplace(std::move(key), value); }
     void leaveOut(std::string key) { m_left.insert(std::move(key)); }
 
@@ -66,16 +67,21 @@ void setOptimizerFree(ModelFile& file, const ReshardContext& context)
     file.set("shared_params", file.parts().sharedParams());
 }
 
+NodeId bufferNames(ModelFile& file, const Checkpoint& source)
+{
+    PickleBuilder& builder = file.composer().builder();
+    const NodeId names = builder.list();
+    for (const Parameter& param : source.params) {
+        if (param.role == ParamRole::Buffer)
+            builder.append(names, builder.string(param.name));
+    }
+    return names;
+}
+
 /// A file of one pipeline stage speaks of the names that this stage has.
 void setAllStages(ModelFile& file, const Checkpoint& source)
 {
-    PickleBuilder& builder = file.composer().builder();
-    const NodeId buffers = builder.list();
-    for (const Parameter& param : source.params) {
-        if (param.role == ParamRole::Buffer)
-            builder.append(buffers, builder.string(param.name));
-    }
-    file.set("buffer_names", buffers);
+    file.set("buffer_names", bufferNames(file, source));
     file.set("shared_params", file.parts().sharedParams());
 }
 
@@ -113,14 +119,8 @@ void setWhatOldFilesLack(ModelFile& file, const ReshardContext& context)
     PickleBuilder& builder = file.composer().builder();
     const PickleGraph& graph = file.composer().graph();
     const auto lacks = [&](std::string_view key) { return lookup(graph, graph.root(), key) == kNoNode; };
-    if (lacks("buffer_names")) {
-        const NodeId names = builder.list();
-        for (const Parameter& param : context.source->params) {
-            if (param.role == ParamRole::Buffer)
-                builder.append(names, builder.string(param.name));
-        }
-        file.set("buffer_names", names);
-    }
+    if (lacks("buffer_names"))
+        file.set("buffer_names", bufferNames(file, *context.source));
     if (lacks("shared_params"))
         file.set("shared_params", file.parts().sharedParams());
     if (lacks("ds_version"))
@@ -160,12 +160,12 @@ Result<OutputFile> composeFreshModel(
     const bool frozen = stage >= 2 && tellsFrozen(file, *context);
     file.set("frozen_param_shapes", frozen ? file.parts().frozenShapes() : builder.none());
     file.set("frozen_param_fragments", frozen ? file.parts().frozenFragments(rank) : builder.none());
+    if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
+        file.set("shared_params", builder.dict());
     setOptimizerFree(file, *context);
     setOnePart(file, *context);
     setWhatOldFilesLack(file, *context);
-    if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
-        file.set("shared_params", builder.dict());
-    else
+    if (rank == 0)
         markWholeTensors(file.composer(), context, context->source->rank0Model);
     return file.finish(name);
 }

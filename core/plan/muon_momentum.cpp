@@ -25,10 +25,7 @@ const UnitState* momentumOf(const Checkpoint& source, const ParamGroup& group)
 bool offloads(const Checkpoint& source)
 {
     const NodeId device = configNode(source, {"zero_optimization", "offload_optimizer", "device"});
-    if (device == kNoNode)
-        return false;
-    const auto text = asString(source.file(source.rank0Model).content->pickle(), device);
-    return !text || *text != "none";
+    return device != kNoNode && saysOffload(source.file(source.rank0Model).content->pickle(), device);
 }
 
 /// Elements of one parameter at the border of a rank's share, of which its neighbours keep count.

@@ -160,7 +160,6 @@ bool describesShards(std::string_view wrapperKey)
 NodeId groupOptions(
     ArchiveComposer& composer, NodeId options, std::span<const NodeId> numbers, uint32_t expertRanks)
 {
-    constexpr std::string_view kExpertGroup = "ep_size_";
     const PickleGraph& graph = composer.graph();
     PickleBuilder& builder = composer.builder();
     const NodeId out = builder.dict();
@@ -168,9 +167,9 @@ NodeId groupOptions(
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto text = asString(graph, items[i + 1]);
         if (expertRanks != 0 && asString(graph, items[i]) == "name" && text
-            && text->starts_with(kExpertGroup))
+            && text->starts_with(kExpertGroupPrefix))
             builder.setItem(out, composer.import(items[i]),
-                builder.string(std::string(kExpertGroup) + std::to_string(expertRanks)));
+                builder.string(std::string(kExpertGroupPrefix) + std::to_string(expertRanks)));
         else if (asString(graph, items[i]) != "params")
             builder.setItem(out, composer.import(items[i]), composer.import(items[i + 1]));
     }

@@ -67,10 +67,8 @@ public:
     }
     bool string(string_t& value) override
     {
-        if (m_depth == 2 && m_inMetadata) {
-            m_out.metadata.emplace(m_key, std::move(value));
-            return true;
-        }
+        if (m_depth == 2 && m_inMetadata)
+            return true; // what the writer says of the file; nothing here needs it
         if (m_depth != 2 || m_key != "dtype" || m_list != List::None)
             return wrong("a string where none belongs");
         const auto known = std::find_if(

@@ -6,7 +6,6 @@
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
-#include <map>
 #include <string>
 #include <vector>
 
@@ -28,7 +27,6 @@ struct SafeTensor {
 struct SafetensorsHeader {
     io::FileIdentity identity;
     std::vector<SafeTensor> tensors; ///< ascending by offset
-    std::map<std::string, std::string, std::less<>> metadata; ///< `__metadata__`
 };
 
 /// Damaged for a header that is none; Hostile for one whose tensors overlap, leave gaps or the file, or have

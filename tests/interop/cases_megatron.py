@@ -8,12 +8,9 @@ import torch
 
 import cases_parallel
 import checks
-import live_state
 import megatron
 import parallel_models
-import ranks
 import universal
-from sources import mean_losses
 
 
 def _tensor(dtype, shape, data):
@@ -85,11 +82,8 @@ class JoinByPatterns:
             context.tool.reshard(source.folder, target, self.after, "--tp", 1, "--stage", self.stage, *options)
         one = replace(self.setup, degree=1, stages=min(1, self.setup.stages), stage=self.stage, padding=0,
                       universal=self.universal)
-        states, losses = zip(*ranks.run_ranks(self.after, cases_parallel.load_and_train, one, str(target),
-                                              log_path=context.sources.log))
-        tensors = checks.same_state(_whole(source.state, parallel_models.VOCABULARY), live_state.join(states))
-        deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[self.setup.precision])
-        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+        whole = _whole(source.state, parallel_models.VOCABULARY)
+        return cases_parallel.goes_on_as(context, one, self.after, target, source, whole)
 
 
 @dataclass(frozen=True)

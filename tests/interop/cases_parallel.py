@@ -40,6 +40,21 @@ def _source(context, setup, world):
     return _made[key]
 
 
+def goes_on_as(context, setup, world, target, source, expected, changed=()):
+    """An engine of `setup` loads TARGET, holds `expected` bit for bit but for the labels that `changed` gives other
+    values, and its losses are the source's."""
+    states, losses = zip(*ranks.run_ranks(world, load_and_train, setup, str(target), log_path=context.sources.log))
+    tensors = checks.same_state_but(expected, live_state.join(states), dict(changed))
+    deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[setup.precision])
+    return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
+def same_values(context, target, source):
+    verified = context.tool.call("verify", target, "--against", source.folder)
+    if not verified["ok"]:
+        raise checks.Failure(f"verify finds other values than the source's: {verified['problems']}")
+
+
 @dataclass(frozen=True)
 class ParallelReshard:
     """As Reshard: the state is the same bit for bit on whoever holds it, and losses go on alike."""
@@ -56,15 +71,9 @@ class ParallelReshard:
         source = _source(context, self.setup, self.before)
         target = context.target(self.name)
         context.tool.reshard(source.folder, target, self.after, *self.options)
-        states, losses = zip(*ranks.run_ranks(self.after, load_and_train, self.setup, str(target),
-                                              log_path=context.sources.log))
-        tensors = checks.same_state(source.state, live_state.join(states))
         checks.same_trust(source.folder, target)
-        deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[self.setup.precision])
-        verified = context.tool.call("verify", target, "--against", source.folder)
-        if not verified["ok"]:
-            raise checks.Failure(f"verify finds other values than the source's: {verified['problems']}")
-        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+        same_values(context, target, source)
+        return goes_on_as(context, self.setup, self.after, target, source, source.state)
 
 
 @dataclass(frozen=True)
@@ -83,19 +92,14 @@ class DealExperts:
         source = _source(context, self.setup, self.before)
         target = context.target(self.name)
         context.tool.reshard(source.folder, target, self.after, "--ep", self.degree)
-        states, losses = zip(*ranks.run_ranks(self.after, load_and_train, replace(self.setup, degree=self.degree),
-                                              str(target), log_path=context.sources.log))
         names = {label: ("str", repr(f"ep_size_{self.degree}")) for label, value in source.state.items()
                  if value == ("str", repr(f"ep_size_{self.setup.degree}"))}
         if not names:
             raise checks.Failure("no param group is named after its expert-parallel degree")
-        tensors = checks.same_state_but(source.state, live_state.join(states), names)
         checks.same_trust(source.folder, target)
-        deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[self.setup.precision])
-        verified = context.tool.call("verify", target, "--against", source.folder)
-        if not verified["ok"]:
-            raise checks.Failure(f"verify finds other values than the source's: {verified['problems']}")
-        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+        same_values(context, target, source)
+        dealt = replace(self.setup, degree=self.degree)
+        return goes_on_as(context, dealt, self.after, target, source, source.state, names)
 
 
 @dataclass(frozen=True)
@@ -184,11 +188,7 @@ class JoinSlices:
         else:
             context.tool.reshard(source.folder, target, self.after, "--tp", 1, "--stage", self.stage)
         whole = replace(self.setup, degree=1, stage=self.stage, universal=self.universal)
-        states, losses = zip(*ranks.run_ranks(self.after, load_and_train, whole, str(target),
-                                              log_path=context.sources.log))
-        tensors = checks.same_state(_joined(source.state), live_state.join(states))
-        deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[self.setup.precision])
-        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+        return goes_on_as(context, whole, self.after, target, source, _joined(source.state))
 
 
 def _for_stages(state, stages):
@@ -220,12 +220,6 @@ class JoinStages:
             context.tool.convert(source.folder, target)
         else:
             context.tool.reshard(source.folder, target, self.after, "--pp", self.stages)
-        verified = context.tool.call("verify", target, "--against", source.folder)
-        if not verified["ok"]:
-            raise checks.Failure(f"verify finds other values than the source's: {verified['problems']}")
+        same_values(context, target, source)
         whole = replace(self.setup, degree=self.stages, universal=self.universal)
-        states, losses = zip(*ranks.run_ranks(self.after, load_and_train, whole, str(target),
-                                              log_path=context.sources.log))
-        tensors = checks.same_state(_for_stages(source.state, self.stages), live_state.join(states))
-        deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[self.setup.precision])
-        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+        return goes_on_as(context, whole, self.after, target, source, _for_stages(source.state, self.stages))

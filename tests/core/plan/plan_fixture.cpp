@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/engine/verify.h"
+#include "core/layout/fragments.h"
 #include "tests/support/plain_writer.h"
 
 #include <doctest/doctest.h>
@@ -30,16 +31,27 @@ std::shared_ptr<const ReshardPlan> planFor(const CheckpointPtr& source, const Re
     return *plan;
 }
 
-CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options, const io::Path& folder)
+CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options, const io::Path& folder,
+    std::string_view allowed)
 {
     plainWrite(*planFor(source, options), folder);
     CheckpointPtr result = openForPlan(folder);
     for (const Finding& finding : result->findings)
-        CHECK_MESSAGE((finding.severity == Severity::Info || finding.code == code::kSubGroupSize),
-            finding.where, ": ", finding.message);
+        CHECK_MESSAGE((finding.severity == Severity::Info || finding.code == allowed), finding.where, ": ",
+            finding.message);
     REQUIRE(!result->modelError);
     CHECK(result->complete);
     return result;
+}
+
+std::vector<uint8_t> bytesOf(const Checkpoint& checkpoint, const std::string& name, const std::string& state)
+{
+    const auto param = checkpoint.findParam(name);
+    REQUIRE_MESSAGE(param, name);
+    const uint64_t elements = checkpoint.params[index(*param)].elements;
+    std::vector<uint8_t> out(elements * itemSize(findState(checkpoint, *param, state)->dtype));
+    REQUIRE(readElements(io::realFileSystem(), checkpoint, *param, state, 0, elements, out).has_value());
+    return out;
 }
 
 void checkSameState(const CheckpointPtr& result, const CheckpointPtr& source)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/open.h"
 #include "core/plan/reshard.h"
 
@@ -17,7 +18,11 @@ CheckpointPtr openForPlan(const io::Path& path);
 std::shared_ptr<const ReshardPlan> planFor(const CheckpointPtr& source, const ReshardOptions& options);
 /// What a plan writes into `folder`, read again: complete and without a finding above info. (The
 /// configuration that goes along may name another sub-group size than was asked for.)
-CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options, const io::Path& folder);
+/// `allowed`: the code of a finding that may be there besides.
+CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options, const io::Path& folder,
+    std::string_view allowed = code::kSubGroupSize);
+/// All elements of a parameter's state; the test ends when they cannot be read.
+std::vector<uint8_t> bytesOf(const Checkpoint& checkpoint, const std::string& name, const std::string& state);
 /// Both hold the same training state, byte for byte.
 void checkSameState(const CheckpointPtr& result, const CheckpointPtr& source);
 

@@ -19,14 +19,7 @@ constexpr const char* kStageThree[] = {"ds053-zero3-w3", "ds083-zero3-w2"};
 
 CheckpointPtr written(const CheckpointPtr& source, const ReshardOptions& options, const io::Path& folder)
 {
-    plainWrite(*planFor(source, options), folder);
-    CheckpointPtr result = openForPlan(folder);
-    for (const Finding& finding : result->findings)
-        CHECK_MESSAGE((finding.severity == Severity::Info || finding.code == code::kAliasUnrecorded),
-            finding.where, ": ", finding.message);
-    REQUIRE(!result->modelError);
-    CHECK(result->complete);
-    return result;
+    return rewrite(source, options, folder, code::kAliasUnrecorded);
 }
 
 NodeId modelKey(const Checkpoint& checkpoint, std::string_view key)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor slices, pipeline stages and experts for another number of data-parallel ranks.
+#include "core/engine/verify.h"
 #include "core/layout/fragments.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/plain_writer.h"
@@ -7,25 +8,17 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 
 using namespace shardscope;
+using test::bytesOf;
 using test::openForPlan;
 using test::planFor;
 using test::planSample;
 
 namespace {
-
-std::vector<uint8_t> bytesOf(const Checkpoint& checkpoint, const std::string& name, const std::string& state)
-{
-    const auto param = checkpoint.findParam(name);
-    REQUIRE_MESSAGE(param, name);
-    const uint64_t elements = checkpoint.params[index(*param)].elements;
-    std::vector<uint8_t> out(elements * itemSize(findState(checkpoint, *param, state)->dtype));
-    REQUIRE(readElements(io::realFileSystem(), checkpoint, *param, state, 0, elements, out).has_value());
-    return out;
-}
 
 /// Rows after rows, or the columns of every row side by side.
 std::vector<uint8_t> joined(
@@ -224,4 +217,9 @@ TEST_CASE("stages that hold different values of a tied parameter are not joined"
     REQUIRE(!plan.has_value());
     CHECK(plan.error().code == ErrorCode::Refused);
     CHECK(plan.error().message.find("`exp_avg`, from element 7 on") != std::string::npos);
+    const auto report = verifyCheckpoint(io::realFileSystem(), openForPlan(folder / "run"), nullptr, 1, job);
+    REQUIRE(report.has_value());
+    CHECK(std::any_of(report->problems.begin(), report->problems.end(), [](const Finding& problem) {
+        return problem.message.starts_with("pipeline stages share this parameter");
+    }));
 }

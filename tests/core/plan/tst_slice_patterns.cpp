@@ -10,6 +10,7 @@
 #include <fstream>
 
 using namespace shardscope;
+using test::bytesOf;
 using test::openForPlan;
 using test::planSample;
 
@@ -43,16 +44,6 @@ Error refusalOf(const CheckpointPtr& source, const ReshardOptions& options)
     const auto plan = planReshard(io::realFileSystem(), source, options, job);
     REQUIRE(!plan);
     return plan.error();
-}
-
-std::vector<uint8_t> bytesOf(const Checkpoint& checkpoint, const std::string& name, const std::string& state)
-{
-    const auto param = checkpoint.findParam(name);
-    REQUIRE_MESSAGE(param, name);
-    const uint64_t elements = checkpoint.params[index(*param)].elements;
-    std::vector<uint8_t> out(elements * itemSize(findState(checkpoint, *param, state)->dtype));
-    REQUIRE(readElements(io::realFileSystem(), checkpoint, *param, state, 0, elements, out).has_value());
-    return out;
 }
 
 /// `parts` runs of every slice, those of one number side by side; rows of `columns` × `slices` where not 0.

@@ -107,6 +107,21 @@ TEST_CASE("every ZeRO sample leads to stage 0")
     }
 }
 
+TEST_CASE("only the first rank's file of stage 3 records ties, as stock writes them")
+{
+    const TemporaryFolder folder;
+    const CheckpointPtr result
+        = rewrite(openForPlan(planSample("stage0-fp32")), {.worldSize = 2, .stage = 3}, folder / "three");
+    JobContext job;
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+        const auto file = TorchFile::open(
+            io::realFileSystem(), result->file(result->modelFiles[rank]).path, ReadMode::Strict, job);
+        REQUIRE(file.has_value());
+        const PickleGraph& graph = (*file)->pickle();
+        CHECK(keysOf(graph, lookup(graph, graph.root(), "shared_params")).size() == (rank == 0 ? 1 : 0));
+    }
+}
+
 TEST_CASE("another number of ranks changes that number and nothing else")
 {
     for (const char* name : kStage0) {
