@@ -41,6 +41,13 @@ std::vector<Option> checkpointOptions()
                     "own files, or the folder that a run with NVMe offload swaps into. May be given several "
                     "times.",
             .repeats = true},
+        {.name = "--donor",
+            .kind = ValueKind::Folder,
+            .valueName = "DIR",
+            .help
+            = "PATH is the folder that a run with NVMe offload swapped into before it ended without a "
+              "save, and DIR an earlier ZeRO-3 checkpoint of its model and number of ranks, which tells "
+              "names, shapes, steps and options. What comes of it is marked."},
     };
 }
 

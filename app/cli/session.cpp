@@ -3,13 +3,22 @@
 
 namespace shardscope::cli {
 
+OpenOptions Session::openOptions() const
+{
+    OpenOptions out;
+    out.tag = arguments().text("--tag");
+    out.salvage = arguments().has("--donor");
+    if (out.salvage)
+        out.roots.emplace_back(askedPath());
+    for (const std::string& root : arguments().all("--root"))
+        out.roots.emplace_back(root);
+    return out;
+}
+
 Result<OpenedCheckpoint> Session::openPath() const
 {
-    OpenOptions options;
-    options.tag = arguments().text("--tag");
-    for (const std::string& root : arguments().all("--root"))
-        options.roots.emplace_back(root);
-    return openCheckpoint(m_files, askedPath(), options, m_job);
+    const std::string donor = arguments().text("--donor");
+    return openCheckpoint(m_files, donor.empty() ? askedPath() : donor, openOptions(), m_job);
 }
 
 Result<OpenedCheckpoint> Session::openTag() const

@@ -30,7 +30,9 @@ public:
 
     /// PATH, or SRC of verbs that write.
     [[nodiscard]] std::string askedPath() const;
-    /// Opens it with --tag and --root.
+    /// --tag and --root; with --donor, PATH is the first root.
+    [[nodiscard]] OpenOptions openOptions() const;
+    /// Opens PATH, or the donor of that, with them.
     Result<OpenedCheckpoint> openPath() const;
     /// The same for verbs that need a tag: NotFound when none was chosen.
     Result<OpenedCheckpoint> openTag() const;

@@ -43,10 +43,12 @@ Status writeText(io::FileSystem& files, const io::Path& path, const std::string&
 Result<int> savePlanOf(Session& session, const WriteJob& job)
 {
     const Arguments& arguments = session.arguments();
+    const OpenOptions asked = session.openOptions();
     std::vector<io::Path> roots;
-    for (const std::string& root : arguments.all("--root"))
+    for (const io::Path& root : asked.roots)
         roots.push_back(absolutePath(root));
-    const SavedPlan saved = savePlan(*job.plan, *job.source, std::move(roots), absolutePath(job.destination));
+    SavedPlan saved = savePlan(*job.plan, *job.source, std::move(roots), absolutePath(job.destination));
+    saved.salvage = asked.salvage;
     const std::string file = arguments.text("--output");
     SHARDSCOPE_CHECK(writeText(session.files(), file, savedPlanText(saved), arguments.has("--force")));
 

@@ -19,6 +19,7 @@ Result<int> runSavedPlan(Session& session)
     OpenOptions options;
     options.tag = saved.tag;
     options.roots = saved.roots;
+    options.salvage = saved.salvage;
     SHARDSCOPE_TRY(
         const OpenedCheckpoint opened, openCheckpoint(session.files(), saved.source, options, session.job()));
     SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));

@@ -60,6 +60,9 @@ inline constexpr std::string_view kUniversalOverlong
 inline constexpr std::string_view kUniversalSource
     = "universal-source"; ///< what the parallelism or padding of the source left in it
 
+// results of this program
+inline constexpr std::string_view kMarked = "marked"; ///< not what a run saved: made in spite of a finding
+
 std::span<const std::string_view> all();
 
 } // namespace shardscope::code

@@ -24,6 +24,9 @@ struct CheckpointFileName {
     bool fastWriterPart = false; ///< NAME-w.n : one of n byte parts of the fast writer
 };
 
+/// Of the manifest that Shardscope puts into the tag folders it writes.
+inline constexpr const char* kManifestName = "shardscope.json";
+
 /// Nothing when the name is not one DeepSpeed gives to a state file.
 std::optional<CheckpointFileName> parseCheckpointFileName(std::string_view name);
 

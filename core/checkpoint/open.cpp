@@ -6,6 +6,7 @@
 #include "core/checkpoint/release_facts.h"
 #include "core/checkpoint/shard_group.h"
 #include "core/checkpoint/stage0.h"
+#include "core/checkpoint/swap.h"
 
 #include <algorithm>
 #include <functional>
@@ -25,16 +26,23 @@ public:
         , m_out(out)
     {
         m_reading.roots = options.roots;
+        m_reading.salvage = options.salvage;
     }
 
     Status run(CheckpointKind foreignKind)
     {
+        if (m_options.salvage
+            && (m_options.roots.empty() || !isSwapFolder(m_reading, m_options.roots.front())))
+            return fail(ErrorCode::Usage, "it is no folder that a run with NVMe offload swapped into",
+                m_options.roots.empty() ? std::string() : m_options.roots.front().string(),
+                "a donor tells the shapes of a swap folder's files, and of nothing else");
         SHARDSCOPE_CHECK(buildFileTable(m_reading));
         m_out.kind = foreignKind;
         if (foreignKind == CheckpointKind::Swap) {
             m_reading.refuse(
                 "it is an NVMe swap folder, and only a checkpoint of the run tells names and shapes; "
-                "open that, and name this folder with --root");
+                "open that, and name this folder with --root; where the run went on after its last save, "
+                "open this folder and name that checkpoint with --donor");
             return {};
         }
         if (foreignKind == CheckpointKind::Universal)
@@ -51,8 +59,14 @@ public:
 
     void finish()
     {
-        if (m_reading.modelRanks == 1) // the whole reads it for its parts
+        if (m_options.salvage && !m_out.modelError && m_out.kind != CheckpointKind::Zero3)
+            m_reading.refuse(
+                "only a ZeRO-3 checkpoint of the run's number of ranks can be the donor of a swap "
+                "folder, and this is none; `reshard DONOR DST --stage 3 --world-size N` makes one");
+        if (m_reading.modelRanks == 1) { // the whole reads it for its parts
             readWrapper(m_reading, m_options.roots);
+            readMarks(m_reading);
+        }
         m_out.fullyRead = m_options.depth == OpenDepth::Full;
         m_out.supported = m_out.kind != CheckpointKind::Unknown
             && !(m_out.modelError && m_out.modelError->code == ErrorCode::Unsupported);

@@ -16,6 +16,9 @@ struct OpenOptions {
     std::string tag; ///< empty: from PATH or from `latest`; never guessed
     std::vector<io::Path> roots; ///< further folders that hold ranks of the same tag
     OpenDepth depth = OpenDepth::Full;
+    /// The first of `roots` is the folder that a run with NVMe offload swapped into, of another step than the
+    /// checkpoint: its states are taken, all else is the checkpoint's, and a finding `marked` tells which.
+    bool salvage = false;
 };
 
 /// What PATH turned out to be.

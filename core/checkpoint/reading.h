@@ -30,6 +30,7 @@ struct Reading {
     NodeId modelRoot = kNoNode; ///< root mapping of the rank-0 (or first readable) model file
     bool placeholders = false; ///< tensors of shape (0,) in `module` may stand for what is stored elsewhere
     std::vector<io::Path> roots{}; ///< OpenOptions::roots
+    bool salvage = false; ///< OpenOptions::salvage
     std::vector<SwapFolder> swapFolders{};
     /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
     std::vector<bool> reshaped{};
@@ -88,6 +89,9 @@ void readModelHeader(Reading& reading);
 /// Files that the framework around DeepSpeed keeps beside the tag folder, as `../NAME`, and its counters as
 /// evidence.
 void readWrapper(const Reading& reading, const std::vector<io::Path>& roots);
+/// A finding for each mark that `shardscope.json` in the tag folder holds; nothing where that is not ours,
+/// which verify tells.
+void readMarks(const Reading& reading);
 /// A value of ds_config by path ("zero_optimization", "sub_group_size"); kNoNode when absent or ds_config is
 /// no mapping.
 NodeId configValue(const Reading& reading, std::initializer_list<std::string_view> path);

@@ -83,6 +83,23 @@ void matchSwapIds(
 /// tensors in optimizer files that are not used.
 SwapMap mapSwapFiles(Reading& reading);
 
+/// Sizes of the folders' files of masters, by rank, ascending.
+using MasterBytes = std::map<uint32_t, std::vector<uint64_t>>;
+MasterBytes masterBytesOf(const Reading& reading, const std::vector<const SwapFolder*>& folders);
+/// Whether a sub-group of a checkpoint whose run did not swap can be what one of its rank's files holds, by
+/// its size.
+bool isSalvageable(const MasterBytes& files, const SwapSubject& subject, DType masterType);
+/// Whether the checkpoint has all ranks that swapped into the folders; an error where not.
+bool hasRanksOf(const Reading& reading, const std::vector<const SwapFolder*>& folders);
+/// Gives each of a rank's subjects whose id no file has the id of the only file whose masters are like the
+/// checkpoint's: weights change little from one save to the next, and those of other sub-groups are
+/// unrelated. Others are left without one.
+void matchByValues(
+    const Reading& reading, const std::vector<SwapSubject*>& subjects, const SwapIndex& index, DType dtype);
+/// A finding `marked` that tells what is the swap folder's and what the checkpoint's; an error where nothing
+/// fits.
+void tellSalvaged(const Reading& reading, const SwapMap& map);
+
 /// Looks into the files at some places, where opening is to be complete: what contradicts the mapping, and
 /// what the optimizer files hold in its place.
 void checkSwapContents(const Reading& reading, const SwapMap& map, const std::vector<SwapSubject>& subjects);

@@ -2,6 +2,7 @@
 #include "core/checkpoint/swap.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/swap_windows.h"
 
 #include <algorithm>
 #include <memory>
@@ -11,76 +12,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kWindowElements = 256;
-constexpr size_t kWindows = 6; ///< per tensor
 constexpr size_t kMostNamed = 8;
-
-struct Window {
-    uint64_t begin = 0; ///< element of the partition
-    uint64_t elements = 0;
-};
-
-/// Some places of a rank's partition that hold elements of parameters, spread over it.
-std::vector<Window> windowsOf(const FlatUnit& unit, uint32_t rank)
-{
-    std::vector<Window> all;
-    unit.partition.forEachPiece(rank, 0, unit.partition.partitionElements(), [&](const FlatPiece& piece) {
-        if (!piece.isPadding() && piece.elements > 0) {
-            const uint64_t count = std::min(piece.elements, kWindowElements);
-            all.push_back({piece.flatOffset, count});
-            all.push_back({piece.flatOffset + piece.elements - count, count});
-        }
-        return true;
-    });
-    if (all.size() <= kWindows)
-        return all;
-    std::vector<Window> out;
-    for (size_t i = 0; i < kWindows; ++i)
-        out.push_back(all[i * (all.size() - 1) / (kWindows - 1)]);
-    return out;
-}
-
-/// Reads windows of tensors; files stay open, since one after the other comes from the same.
-class WindowReader
-{
-public:
-    explicit WindowReader(const Reading& reading)
-        : m_reading(reading)
-    {
-    }
-
-    /// Empty when it cannot be read, which a finding tells once per file.
-    std::vector<uint8_t> read(const StoredRun& run, const Window& window, DType dtype)
-    {
-        if (run.file != m_id) {
-            m_id = run.file;
-            auto opened = m_reading.files.openRead(m_reading.out.file(run.file).path);
-            m_file = opened ? std::move(*opened) : nullptr;
-            if (!opened)
-                complain(opened.error());
-        }
-        if (m_file == nullptr)
-            return {};
-        std::vector<uint8_t> bytes(window.elements * itemSize(dtype));
-        const auto done = m_file->readAt(run.byteOffset + window.begin * itemSize(dtype), bytes);
-        if (done)
-            return bytes;
-        complain(done.error());
-        m_file.reset();
-        return {};
-    }
-
-private:
-    void complain(const Error& error) const
-    {
-        m_reading.add(code::kFileUnreadable, Severity::Error, "some values of the file cannot be read",
-            m_reading.out.file(m_id).name, {describe(error)});
-    }
-
-    const Reading& m_reading;
-    FileId m_id = kNoFile;
-    std::unique_ptr<io::ReadFile> m_file;
-};
 
 bool isSecondMoment(std::string_view state)
 {
@@ -90,21 +22,6 @@ bool isSecondMoment(std::string_view state)
 std::string placeOf(const SwapSubject& subject, const std::string& state)
 {
     return rankText({subject.rank, 0, 0}) + "/subgroup" + std::to_string(subject.subgroup) + "+0@" + state;
-}
-
-/// What the optimizer file itself holds for a state of a swapped sub-group, where that is a whole tensor.
-StoredRun copyOf(const Reading& reading, const SwapSubject& subject, const SwappedState& state)
-{
-    const TorchFile* file = reading.content(subject.file);
-    const PickleGraph& graph = file->pickle();
-    const NodeId node = state.name == "fp32" ? subject.master : lookup(graph, subject.state, state.name);
-    const auto tensor = asTensor(graph, node);
-    if (!tensor || tensor->sizes != Shape{subject.unit->partition.partitionElements()}
-        || tensor->dtype != state.dtype || !tensor->isContiguous())
-        return {};
-    const auto extent = file->extentOf(*tensor);
-    return extent ? StoredRun{subject.file, extent->record, extent->byteOffset, tensor->sizes[0]}
-                  : StoredRun{};
 }
 
 class ContentChecker
@@ -119,11 +36,11 @@ public:
 
     void check(const SwapSubject& subject, const SwappedState& state)
     {
-        const auto windows = windowsOf(*subject.unit, subject.rank);
-        const StoredRun copy = copyOf(m_reading, subject, state);
+        const auto windows = swapWindowsOf(*subject.unit, subject.rank);
+        const StoredRun copy = swapCopyOf(m_reading, subject, state);
         bool negative = false;
         bool differs = false;
-        for (const Window& window : windows) {
+        for (const SwapWindow& window : windows) {
             const auto bytes = m_swap.read(state.run, window, state.dtype);
             if (bytes.empty())
                 return;
@@ -147,7 +64,7 @@ public:
 
     void tellOfCopies()
     {
-        if (m_copies == 0)
+        if (m_copies == 0 || m_reading.salvage) // of another step anyway
             return;
         if (m_different > m_named.size())
             m_named.push_back("and " + std::to_string(m_different - m_named.size()) + " more");
@@ -172,8 +89,8 @@ private:
     }
 
     const Reading& m_reading;
-    WindowReader m_swap;
-    WindowReader m_other;
+    SwapWindowReader m_swap;
+    SwapWindowReader m_other;
     size_t m_copies = 0;
     size_t m_different = 0;
     std::vector<std::string> m_named;
@@ -211,8 +128,8 @@ void checkSwapContents(const Reading& reading, const SwapMap& map, const std::ve
 
 void checkLiveSwap(const Reading& reading, const SwapMap& map, const std::vector<SwapSubject>& subjects)
 {
-    WindowReader live(reading);
-    WindowReader saved(reading);
+    SwapWindowReader live(reading);
+    SwapWindowReader saved(reading);
     std::vector<std::string> evidence;
     const auto note = [&](std::string text) {
         if (evidence.size() < kMostNamed)
@@ -227,7 +144,7 @@ void checkLiveSwap(const Reading& reading, const SwapMap& map, const std::vector
             const StoredRun other = savedRun(reading, subject, state);
             const CheckpointFile& file = reading.out.file(state.run.file);
             if (other.isPresent()) {
-                for (const Window& window : windowsOf(*subject.unit, subject.rank)) {
+                for (const SwapWindow& window : swapWindowsOf(*subject.unit, subject.rank)) {
                     if (live.read(state.run, window, state.dtype) == saved.read(other, window, state.dtype))
                         continue;
                     note(file.name + " is not " + reading.out.file(other.file).name);

@@ -62,19 +62,29 @@ public:
         collectSubjects();
         addLiveFolders();
         chooseFolders();
+        if (m_reading.salvage) {
+            if (!hasRanksOf(m_reading, m_chosen))
+                return {};
+            m_masterBytes = masterBytesOf(m_reading, m_chosen);
+        }
         keepSwapped();
         if (m_subjects.empty()) {
             markLeftOver("the checkpoint keeps nothing in swap files; an earlier save of its tag left them");
+            if (m_reading.salvage)
+                tellSalvaged(m_reading, m_map);
             return {};
         }
         for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank)
             mapRank(rank);
         markLeftOver("the swap files belong to no sub-group of this checkpoint; earlier runs left them");
         describe();
+        if (m_reading.salvage)
+            tellSalvaged(m_reading, m_map);
         if (m_reading.depth == OpenDepth::Full) {
             checkSwapContents(m_reading, m_map, m_subjects);
             if (m_origin != SwapFolder::Origin::Checkpoint) {
-                checkLiveSwap(m_reading, m_map, m_subjects);
+                if (!m_reading.salvage) // which says that it is of another step
+                    checkLiveSwap(m_reading, m_map, m_subjects);
                 checkSwappedWeights(m_reading, m_map, m_subjects);
             }
         }
@@ -148,8 +158,8 @@ private:
     {
         if (subject.empty)
             return true;
-        if (m_config.known && !m_config.nvme)
-            return false; // marks outlive loading in an engine that swaps nothing
+        if (m_config.known && !m_config.nvme) // marks outlive loading in an engine that swaps nothing
+            return m_reading.salvage && isSalvageable(m_masterBytes, subject, m_config.masterType);
         if (subject.marked)
             return *subject.marked;
         const uint64_t elements = subject.unit->partition.partitionElements();
@@ -159,7 +169,7 @@ private:
             return false;
         if (m_chosen.empty())
             return m_config.pipelined && !subject.id.empty(); // a rewrite's tensors carry no ids
-        return m_origin == SwapFolder::Origin::Checkpoint || !subject.id.empty();
+        return m_reading.salvage || m_origin == SwapFolder::Origin::Checkpoint || !subject.id.empty();
     }
 
     void keepSwapped()
@@ -192,6 +202,8 @@ private:
             return complainAboutFolder(rank, subjects.size());
         }
         const SwapIndex index = indexSwapFolder(m_reading, *folder);
+        if (m_reading.salvage)
+            matchByValues(m_reading, subjects, index, m_config.masterType);
         matchSwapIds(m_reading, subjects, index, m_config.masterType);
         for (const SwapSubject* subject : subjects)
             mapSubject(*subject, *folder, index);
@@ -202,7 +214,7 @@ private:
     {
         std::vector<std::string> out{"fp32"};
         const PickleGraph& graph = m_reading.content(subject.file)->pickle();
-        const bool haveIds = !idOf(graph, subject.master).empty();
+        const bool haveIds = !m_reading.salvage && !idOf(graph, subject.master).empty();
         const auto items = mappingItems(graph, subject.state);
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto name = asString(graph, items[i]);
@@ -340,6 +352,8 @@ private:
             += m_origin == SwapFolder::Origin::Checkpoint ? "`offloaded_tensors`" : "a run's own swap folder";
         m_out.evidence.push_back(text
             + (byId ? ", found by the `ds_id` of the optimizer files' tensors"
+                    : m_reading.salvage
+                    ? ", found by ids, masters like the donor's, or sizes and the order of ids"
                     : ", found by the sizes and the order of their ids"));
     }
 
@@ -348,6 +362,7 @@ private:
     SwapConfig m_config;
     std::vector<SwapSubject> m_subjects;
     std::vector<const SwapFolder*> m_chosen;
+    MasterBytes m_masterBytes; ///< where they are needed
     SwapFolder::Origin m_origin = SwapFolder::Origin::Checkpoint;
     std::set<FileId> m_used;
     std::set<uint32_t> m_read; ///< ranks

@@ -150,7 +150,9 @@ private:
             "which sub-group a swap file belongs to follows from the order of their ids alone: sub-groups of "
             "equal size could be exchanged",
             rankText({m_subjects.front()->rank, 0, 0}),
-            {"the optimizer files carry no `ds_id`: they were saved with torch before 2.0"});
+            {m_reading.salvage
+                    ? "neither ids nor values tell which is which"
+                    : "the optimizer files carry no `ds_id`: they were saved with torch before 2.0"});
     }
 
     const Reading& m_reading;

@@ -52,6 +52,17 @@ std::string fileText(const WrittenFile& file)
     return dump(json);
 }
 
+/// Before the files: readers of marks read the beginning alone (core/checkpoint/marks.cpp).
+std::string marksText(const WritePlan& plan)
+{
+    if (plan.marks().empty())
+        return {};
+    Json marks = Json::array();
+    for (const Finding& mark : plan.marks())
+        marks.push_back({{"message", toValidUtf8(mark.message)}, {"where", toValidUtf8(mark.where)}});
+    return ",\n\"marked\": " + dump(marks);
+}
+
 } // namespace
 
 std::string manifestText(
@@ -59,7 +70,7 @@ std::string manifestText(
 {
     // One line per file: readable, and no tree of all files in memory.
     std::string out = "{\"schema\": \"shardscope/manifest/1\",\n\"verb\": " + dump(plan.verb())
-        + ",\n\"fingerprint\": " + (fingerprint.empty() ? "null" : dump(fingerprint))
+        + ",\n\"fingerprint\": " + (fingerprint.empty() ? "null" : dump(fingerprint)) + marksText(plan)
         + ",\n\"plan\": " + planText(plan) + ",\n\"files\": [";
     for (size_t i = 0; i < files.size(); ++i)
         out += (i == 0 ? "\n" : ",\n") + fileText(files[i]);

@@ -9,9 +9,6 @@
 
 namespace shardscope {
 
-/// The name of the manifest in a target folder.
-inline constexpr const char* kManifestName = "shardscope.json";
-
 /// What a manifest promises of one file.
 struct ManifestFile {
     uint64_t bytes = 0;

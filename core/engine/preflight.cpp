@@ -2,6 +2,7 @@
 #include "core/engine/preflight.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/file_names.h"
 #include "core/checkpoint/wrapper_files.h"
 #include "core/engine/manifest_reader.h"
 

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/text.h"
+#include "core/checkpoint/file_names.h"
 #include "core/checkpoint/wrapper_files.h"
 #include "core/engine/manifest.h"
 #include "core/engine/manifest_reader.h"

@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/file_names.h"
 #include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/open.h"
 #include "core/checkpoint/stage0.h"

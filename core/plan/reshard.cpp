@@ -8,6 +8,7 @@
 #include "core/compare/state_digest.h"
 #include "core/io/sha256.h"
 #include "core/plan/elastic_options.h"
+#include "core/plan/marks.h"
 #include "core/plan/old_forms.h"
 #include "core/plan/reshard_advice.h"
 #include "core/plan/reshard_context.h"
@@ -55,8 +56,10 @@ public:
     }
 
     /// `warnings`: what making the plan's source has shown.
-    Status build(io::FileSystem& files, std::vector<Finding> warnings, JobContext& job)
+    Status build(
+        io::FileSystem& files, std::vector<Finding> warnings, std::vector<Finding> marks, JobContext& job)
     {
+        m_marks = std::move(marks);
         for (size_t part = 0; part < m_parts.contexts().size(); ++part) {
             for (const TargetFile& spec : targetFiles(*m_parts.contexts()[part]))
                 m_specs.push_back({part, spec});
@@ -72,7 +75,8 @@ public:
         if (!isUniversal())
             m_batch = batchPairs(*m_source, m_parts.contexts().front()->target.ranks);
         m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize);
-        m_warnings = std::move(warnings);
+        m_warnings = m_marks;
+        std::move(warnings.begin(), warnings.end(), std::back_inserter(m_warnings));
         auto advice = reshardWarnings(*m_source, targetKind(), m_options, m_subGroupSize);
         std::move(advice.begin(), advice.end(), std::back_inserter(m_warnings));
         auto more = wrapperWarnings(
@@ -102,6 +106,7 @@ public:
     [[nodiscard]] uint64_t readsBytes() const override { return m_readsBytes; }
     [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
     [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
+    [[nodiscard]] const std::vector<Finding>& marks() const override { return m_marks; }
     [[nodiscard]] uint32_t worldSize() const override
     {
         return isUniversal() ? m_parts.contexts().front()->target.ranks : m_options.worldSize;
@@ -253,6 +258,7 @@ private:
     std::vector<BatchPair> m_batch;
     std::vector<std::pair<std::string, std::string>> m_mustStayEqual;
     std::vector<Finding> m_warnings;
+    std::vector<Finding> m_marks;
 };
 
 } // namespace
@@ -311,7 +317,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     ReshardParts parts(source, std::move(contexts));
     auto plan = std::make_shared<ReshardPlanImpl>(source, options, kind, subGroupSize, std::move(parts));
     std::move(optioned.notes.begin(), optioned.notes.end(), std::back_inserter(warnings));
-    SHARDSCOPE_CHECK(plan->build(files, std::move(warnings), job));
+    SHARDSCOPE_CHECK(plan->build(files, std::move(warnings), marksOf(*whole, options.allow), job));
     return std::shared_ptr<const ReshardPlan>(std::move(plan));
 }
 

@@ -127,6 +127,7 @@ SavedPlan readPlan(const Json& object)
     out.tag = getText(object, "tag");
     for (const Json& root : object.at("roots"))
         out.roots.emplace_back(getText(root, "path"));
+    out.salvage = object.value("salvage", false);
     out.destination = getText(object, "destination");
     out.options = readOptions(object.at("options"));
     out.id = object.at("id").get<std::string>();
@@ -188,6 +189,8 @@ std::string savedPlanText(const SavedPlan& saved)
         putText(entry, "path", root.string());
         out["roots"].push_back(std::move(entry));
     }
+    if (saved.salvage)
+        out["salvage"] = true;
     putText(out, "destination", saved.destination.string());
     out["options"] = optionsJson(saved.options);
     out["id"] = saved.id;

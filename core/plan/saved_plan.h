@@ -23,6 +23,7 @@ struct SavedPlan {
     io::Path source; ///< run folder, absolute
     std::string tag;
     std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute
+    bool salvage = false; ///< OpenOptions::salvage
     io::Path destination; ///< DST, absolute
     ReshardOptions options;
     std::string id;

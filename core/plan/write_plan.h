@@ -130,6 +130,12 @@ public:
     /// times).
     [[nodiscard]] virtual std::string describeJson() const = 0;
     [[nodiscard]] virtual const std::vector<Finding>& warnings() const = 0;
+    /// What of the outcome is not what a run saved, for the manifest; also among warnings().
+    [[nodiscard]] virtual const std::vector<Finding>& marks() const
+    {
+        static const std::vector<Finding> kNone;
+        return kNone;
+    }
 };
 
 } // namespace shardscope

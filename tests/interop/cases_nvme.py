@@ -150,6 +150,39 @@ class LiveFolder:
 
 
 @dataclass(frozen=True)
+class Salvage:
+    """The run trained on after its save and ended: what it swapped out is in the swap folder alone, all else in the
+    checkpoint before, which says what the files are. `ordinary`: that one as ordinary shards, which name no files."""
+    offload: Offload
+    before: int
+    after: int
+    ordinary: bool = False
+
+    @property
+    def name(self):
+        donor = " ordinary donor" if self.ordinary else ""
+        return f"nvme swap folder alone {self.offload.name}{donor} {self.before}->{self.after}"
+
+    def run(self, context):
+        source = nvme.made(context, self.offload, self.before)
+        donor = source.folder
+        if self.ordinary:
+            donor = context.target(f"{self.name} donor")
+            context.tool.reshard(source.folder, donor, self.before)
+        target = context.target(self.name)
+        context.tool.reshard(source.swap_folder, target, self.after, "--donor", donor)
+        if "marked" not in _codes(_inspect(context, target)):
+            raise checks.Failure("the result is not marked")
+        state, *_ = context.sources.resume(nvme.SETUP, self.after, target)
+        later = {}
+        for name in source.swapped_names:
+            for label in (f"{name}#fp32", f"{name}#exp_avg", f"{name}#exp_avg_sq", f"weight {name}"):
+                later[label] = source.ended[label]
+        tensors = checks.same_state_but(source.state, state, later)
+        return f"{tensors} tensors bit-equal, {len(later)} of them from the swap folder alone"
+
+
+@dataclass(frozen=True)
 class LiveWeights:
     """Masters and swapped weights of a live folder are of one step; one that is changed is seen."""
     before: int
@@ -221,5 +254,7 @@ def full_run():
     cases += [Convert(Offload("cpu", "nvme"), 2, 3), Convert(Offload("nvme", "nvme", True), 1, 2)]
     cases += [StaleTensors(1), StaleTensors(2)]
     cases += [LiveFolder(Offload("cpu", "nvme"), 2, 2), LiveFolder(Offload("nvme", "nvme", True), 1, 2)]
+    cases += [Salvage(Offload("cpu", "nvme"), 2, 3), Salvage(Offload("cpu", "nvme"), 2, 1, ordinary=True),
+              Salvage(Offload("nvme", "nvme", True), 1, 2)]
     cases.append(LiveWeights(2))
     return cases + [StockLosesMoments(Offload("cpu", "nvme"), 2)]

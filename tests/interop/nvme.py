@@ -51,8 +51,10 @@ def train_and_save(rank, world, setup, offload, folder, swap_folder, before, aft
     engine.save_checkpoint(folder, client_state=dict(CLIENT_STATE))
     optimizer = engine.optimizer
     swapped = [group for group in range(len(optimizer.fp16_groups)) if optimizer._swappable_optimizer_subgroup(group)]
+    names = [engine.param_names[parameter] for group in swapped for parameter in optimizer.fp16_groups[group]]
     state = live_state.local_state(engine, rank)
-    return state, swapped, train(engine, rank, world, before, after, shape=setup.shape)
+    losses = train(engine, rank, world, before, after, shape=setup.shape)
+    return state, swapped, losses, names, live_state.local_state(engine, rank)
 
 
 def load(rank, world, offload, folder, swap_folder):
@@ -67,6 +69,8 @@ def load(rank, world, offload, folder, swap_folder):
 class SwappedSource(Source):
     swap_folder: Path
     swapped: list  # numbers of the sub-groups that lie in swap files
+    swapped_names: list  # of their parameters
+    ended: dict  # the state when the run ended, which the swap folder is of
 
 
 def made(context, offload, world, setup=SETUP, trains_on=True):
@@ -78,9 +82,9 @@ def made(context, offload, world, setup=SETUP, trains_on=True):
         swap_folder.mkdir(parents=True)
         parts = ranks.run_ranks(world, train_and_save, setup, offload, str(folder / "run"), str(swap_folder),
                                 STEPS_BEFORE, STEPS_AFTER if trains_on else 0, log_path=context.sources.log)
-        states, swapped, losses = zip(*parts)
+        states, swapped, losses, names, ended = zip(*parts)
         context.swapped[key] = SwappedSource(folder / "run", live_state.join(states), mean_losses(losses), swap_folder,
-                                             swapped[0])
+                                             swapped[0], names[0], live_state.join(ended))
     return context.swapped[key]
 
 

@@ -60,15 +60,40 @@ Session::~Session() = default;
 
 void Session::open(const io::Path& path, const std::string& tag)
 {
-    const bool refining = m_checkpoint && path == m_path && tag == m_tag;
+    const bool refining = m_checkpoint && path == m_path && tag == m_tag && m_roots.empty();
     m_path = path;
     m_tag = tag;
+    m_roots.clear();
+    m_salvage = false;
+    read(refining);
+}
+
+void Session::addFolder(const io::Path& folder)
+{
+    if (!m_checkpoint)
+        return open(folder);
+    m_salvage = m_checkpoint->kind == CheckpointKind::Swap;
+    m_roots.push_back(m_salvage ? std::exchange(m_path, folder) : folder);
+    read(false);
+}
+
+void Session::openTag(const std::string& tag)
+{
+    if (!m_checkpoint || m_checkpoint->runFolder.empty())
+        return;
+    m_path = m_checkpoint->runFolder;
+    m_tag = tag;
+    read(false);
+}
+
+void Session::read(bool refining)
+{
     m_staged = false;
     m_watcher.cancel();
     m_opening = true;
     Q_EMIT openingChanged(true);
     m_opener.run<Stage>(
-        [&files = m_files, path, tag](
+        [&files = m_files, path = m_path, tag = m_tag, roots = m_roots, salvage = m_salvage](
             const std::stop_token& token, const std::function<void(Stage)>& deliver) {
             JobContext job(token, [&deliver](const Progress& progress) {
                 Stage stage;
@@ -80,6 +105,8 @@ void Session::open(const io::Path& path, const std::string& tag)
             });
             OpenOptions options;
             options.tag = tag;
+            options.roots = roots;
+            options.salvage = salvage;
             for (const OpenDepth depth : {OpenDepth::Structure, OpenDepth::Full}) {
                 options.depth = depth;
                 Stage stage;
@@ -132,7 +159,7 @@ void Session::show(OpenedCheckpoint opened, bool refined)
 void Session::reload()
 {
     if (!m_path.empty())
-        open(io::Path(m_path), std::string(m_tag));
+        read(m_checkpoint != nullptr);
 }
 
 void Session::close()
@@ -141,6 +168,8 @@ void Session::close()
     m_watcher.cancel();
     m_path.clear();
     m_tag.clear();
+    m_roots.clear();
+    m_salvage = false;
     m_selection.clear();
     m_checkpoint.reset();
     if (std::exchange(m_opening, false))

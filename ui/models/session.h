@@ -23,11 +23,17 @@ public:
     ~Session() override;
 
     void open(const io::Path& path, const std::string& tag = {});
+    /// Opens what is open once more together with a further folder: other ranks of it, or the run's swap
+    /// folder. Where a swap folder alone is open, `folder` is the checkpoint that says what its files are.
+    void addFolder(const io::Path& folder);
+    /// Another tag of the run that is open, with the same further folders.
+    void openTag(const std::string& tag);
     void reload();
     void close();
 
     [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
     [[nodiscard]] const io::Path& path() const { return m_path; }
+    [[nodiscard]] const std::vector<io::Path>& roots() const { return m_roots; }
     [[nodiscard]] bool isOpening() const { return m_opening; }
     [[nodiscard]] Selection& selection() { return m_selection; }
     [[nodiscard]] io::FileSystem& files() const { return m_files; }
@@ -49,6 +55,7 @@ private:
         std::optional<Result<OpenedCheckpoint>> result;
         bool last = false;
     };
+    void read(bool refining);
     void receive(Stage stage, bool refining);
     void show(OpenedCheckpoint opened, bool refined);
 
@@ -56,6 +63,8 @@ private:
     Selection m_selection;
     io::Path m_path;
     std::string m_tag;
+    std::vector<io::Path> m_roots;
+    bool m_salvage = false; ///< the first of m_roots is a swap folder without a checkpoint of its own
     CheckpointPtr m_checkpoint;
     bool m_opening = false;
     bool m_staged = false; ///< a snapshot of the checkpoint being opened is already shown

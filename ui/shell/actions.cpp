@@ -40,6 +40,7 @@ Actions makeActions(const Theme& theme, QWidget* parent)
     actions.open = make(u"actionOpen"_s, Words::tr("&Open Folder…"), {QKeySequence::Open}, u"open"_s);
     actions.openFile
         = make(u"actionOpenFile"_s, Words::tr("Open &File…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_O}, u"file"_s);
+    actions.addFolder = make(u"actionAddFolder"_s, {}, {Qt::CTRL | Qt::ALT | Qt::Key_O}, u"open"_s);
     actions.reload = make(u"actionReload"_s, Words::tr("&Reload"), {Qt::Key_F5}, u"reload"_s);
     actions.close = make(u"actionClose"_s, Words::tr("&Close Checkpoint"), {Qt::CTRL | Qt::Key_W});
     actions.quit = make(u"actionQuit"_s, Words::tr("&Quit"), {Qt::CTRL | Qt::Key_Q});
@@ -84,7 +85,7 @@ Actions makeActions(const Theme& theme, QWidget* parent)
         {Qt::Key_F1, Qt::Key_Question}, u"keyboard"_s);
     actions.about = make(u"actionAbout"_s, Words::tr("&About Shardscope"), {});
     actions.reshard->setIconText(Words::tr("Reshard"));
-    actions.setOpen(false, false);
+    actions.setOpen(false, false, false);
     actions.back->setEnabled(false);
     actions.forward->setEnabled(false);
     return actions;
@@ -92,8 +93,8 @@ Actions makeActions(const Theme& theme, QWidget* parent)
 
 QList<QAction*> Actions::all() const
 {
-    QList<QAction*> list{open, openFile, reload, close, back, forward, find, goTo, quickOpen, palette,
-        pageWindow, saveMap, nextPane, previousPane, reshard};
+    QList<QAction*> list{open, openFile, addFolder, reload, close, back, forward, find, goTo, quickOpen,
+        palette, pageWindow, saveMap, nextPane, previousPane, reshard};
     for (QAction* page : pages)
         list.append(page);
     list << fullScreen << shortcuts << quit;
@@ -110,9 +111,16 @@ QList<QAction*> Actions::offered() const
     return list;
 }
 
-void Actions::setOpen(bool isOpen, bool canReshard) const
+void Actions::setOpen(bool isOpen, bool canReshard, bool isSwap) const
 {
-    for (QAction* action : {reload, close, find, goTo, quickOpen, pageWindow, saveMap})
+    const QString text
+        = isSwap ? Words::tr("Open with a &Checkpoint of Its Run…") : Words::tr("&Add Folder…");
+    addFolder->setText(text);
+    addFolder->setToolTip(isSwap
+            ? Words::tr("Take names, shapes, steps and options from an earlier checkpoint of the run")
+            : Words::tr(
+                "Read other ranks of this checkpoint, or its run's swap folder, from a further folder"));
+    for (QAction* action : {addFolder, reload, close, find, goTo, quickOpen, pageWindow, saveMap})
         action->setEnabled(isOpen);
     for (QAction* page : pages)
         page->setEnabled(isOpen);

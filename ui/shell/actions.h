@@ -18,6 +18,7 @@ namespace shardscope::ui {
 struct Actions {
     QAction* open = nullptr;
     QAction* openFile = nullptr;
+    QAction* addFolder = nullptr;
     QAction* reload = nullptr;
     QAction* close = nullptr;
     QAction* quit = nullptr;
@@ -44,8 +45,9 @@ struct Actions {
     [[nodiscard]] QList<QAction*> all() const;
     /// What the command palette offers: all that can be triggered now.
     [[nodiscard]] QList<QAction*> offered() const;
-    /// What needs an open checkpoint.
-    void setOpen(bool open, bool canReshard) const;
+    /// What needs an open checkpoint. `isSwap`: it is a swap folder alone, which wants a checkpoint beside
+    /// it.
+    void setOpen(bool open, bool canReshard, bool isSwap) const;
 };
 
 Actions makeActions(const Theme& theme, QWidget* parent);

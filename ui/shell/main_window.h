@@ -92,6 +92,7 @@ private:
     void goToPlace(const QString& where);
     void askForFolder();
     void askForFile();
+    void askForFurtherFolder();
     void askAboutJobs();
     void showAbout();
     void showCommandPalette();

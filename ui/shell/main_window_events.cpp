@@ -18,6 +18,7 @@
 #include "ui/views/start_page.h"
 #include "ui/widgets/breadcrumb.h"
 #include "ui/widgets/filter_field.h"
+#include "ui/widgets/message_bar.h"
 
 #include <QActionGroup>
 #include <QApplication>
@@ -37,6 +38,7 @@ void MainWindow::connectActions()
 {
     connect(m_actions.open, &QAction::triggered, this, &MainWindow::askForFolder);
     connect(m_actions.openFile, &QAction::triggered, this, &MainWindow::askForFile);
+    connect(m_actions.addFolder, &QAction::triggered, this, &MainWindow::askForFurtherFolder);
     connect(m_actions.reload, &QAction::triggered, &m_session, &Session::reload);
     connect(m_actions.close, &QAction::triggered, &m_session, &Session::close);
     connect(m_actions.quit, &QAction::triggered, this, &QWidget::close);
@@ -103,9 +105,8 @@ void MainWindow::connectPages()
         showPage(u"parameters"_s);
     });
     const auto openTag = [this](const QString& tag) {
-        const CheckpointPtr& checkpoint = m_session.checkpoint();
-        if (checkpoint && !checkpoint->runFolder.empty())
-            openPath(QString::fromStdString(checkpoint->runFolder.native()), tag);
+        m_messages->hide();
+        m_session.openTag(tag.toStdString());
     };
     connect(m_overview, &OverviewPage::tagRequested, this, openTag);
     connect(m_breadcrumb, &Breadcrumb::tagRequested, this, openTag);
@@ -162,6 +163,21 @@ void MainWindow::askForFolder()
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) { openPath(path); });
+    dialog->open();
+}
+
+void MainWindow::askForFurtherFolder()
+{
+    const bool isSwap = m_session.checkpoint()->kind == CheckpointKind::Swap;
+    auto* dialog = new QFileDialog(
+        this, isSwap ? tr("Choose an Earlier Checkpoint of the Run") : tr("Add a Folder to the Checkpoint"));
+    dialog->setObjectName(u"addFolderDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
+        m_messages->hide();
+        m_session.addFolder(toPath(path));
+    });
     dialog->open();
 }
 

@@ -125,7 +125,8 @@ void MainWindow::makeMenus()
         return menu;
     };
     QMenu* file = add(u"fileMenu"_s, tr("&File"));
-    file->addActions({m_actions.open, m_actions.openFile, m_actions.reload, m_actions.close});
+    file->addActions(
+        {m_actions.open, m_actions.openFile, m_actions.addFolder, m_actions.reload, m_actions.close});
     file->addAction(m_actions.saveMap);
     file->addSeparator();
     file->addAction(m_actions.quit);

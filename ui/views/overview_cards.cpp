@@ -105,7 +105,11 @@ void fillIdentity(Card& card, const Checkpoint& checkpoint)
         card.addFact(Words::tr("Wrapped by"), toText(checkpoint.wrapper));
     card.addFact(Words::tr("Folder"), pathText(checkpoint.tagFolder));
     if (!checkpoint.supported)
-        card.addText(Words::tr("Recognised, not supported. %1").arg(sentenceText(checkpoint.whyNot)));
+        card.addText(checkpoint.kind == CheckpointKind::Swap
+                ? Words::tr("Only a checkpoint of the run tells what these files are. Open that and add this "
+                            "folder to it; where the run went on after its last save, choose that checkpoint "
+                            "here: File, Open with a Checkpoint of Its Run.")
+                : Words::tr("Recognised, not supported. %1").arg(sentenceText(checkpoint.whyNot)));
 }
 
 void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A checkpoint that lies in several folders, and a swap folder that lies alone.
+#include "core/base/finding_codes.h"
+#include "tests/support/swapped_checkpoint.h"
+#include "tests/ui/window_fixture.h"
+
+#include <QAction>
+#include <QFileDialog>
+#include <QLabel>
+
+#include <algorithm>
+
+using namespace shardscope;
+using namespace shardscope::ui;
+using namespace Qt::StringLiterals;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The dialog that Ctrl+Alt+O opens, answered with a folder.
+void addFolder(WindowFixture& ui, const QString& folder)
+{
+    QTest::keyClick(&ui.window(), Qt::Key_O, Qt::ControlModifier | Qt::AltModifier);
+    auto* dialog = ui.find<QFileDialog>("addFolderDialog");
+    QVERIFY(dialog != nullptr);
+    Q_EMIT dialog->fileSelected(folder);
+    dialog->close();
+    QVERIFY(ui.settle());
+}
+
+bool isMarked(const CheckpointPtr& checkpoint)
+{
+    return std::any_of(checkpoint->findings.begin(), checkpoint->findings.end(),
+        [](const Finding& finding) { return finding.code == code::kMarked; });
+}
+
+} // namespace
+
+class TestFurtherFolders : public QObject
+{
+    Q_OBJECT
+
+private Q_SLOTS:
+    void ranksOfTwoNodes()
+    {
+        WindowFixture ui;
+        const fs::path first = copiedSample("zero3-w4", ui.folder(u"first"_s)).toStdString();
+        const fs::path second = ui.folder(u"second"_s).toStdString();
+        fs::create_directories(second / "global_step5");
+        for (const int rank : {2, 3}) {
+            for (const fs::path& file : {fs::path("global_step5")}) {
+                for (const auto& entry : fs::directory_iterator(first / file)) {
+                    const std::string name = entry.path().filename().string();
+                    if (name.find("pp_rank_" + std::to_string(rank)) != std::string::npos)
+                        fs::rename(entry.path(), second / file / name);
+                }
+            }
+        }
+        QVERIFY(!ui.window().actionSet().addFolder->isEnabled());
+        QVERIFY(ui.open(QString::fromStdString(first.string())));
+        QVERIFY(!ui.checkpoint()->complete);
+        addFolder(ui, QString::fromStdString(second.string()));
+        QVERIFY(ui.checkpoint()->complete);
+        // It stays so when it is read again, and is gone with the next checkpoint.
+        ui.window().actionSet().reload->trigger();
+        QVERIFY(ui.settle());
+        QVERIFY(ui.checkpoint()->complete);
+        QVERIFY(ui.open(QString::fromStdString(first.string())));
+        QVERIFY(!ui.checkpoint()->complete);
+    }
+
+    void swapFolderWithTheCheckpointOfItsRun()
+    {
+        WindowFixture ui;
+        const QString run = copiedSample("zero3-w4", ui.folder(u"run"_s));
+        const fs::path tag = fs::path(run.toStdString()) / "global_step5";
+        test::swapOut(tag, {.subgroups = {0, 1}});
+        test::makeLive(tag, ui.folder(u"nvme"_s).toStdString());
+        QVERIFY(ui.open(ui.folder(u"nvme"_s)));
+        QVERIFY(ui.checkpoint()->kind == CheckpointKind::Swap);
+        QVERIFY(!ui.checkpoint()->supported);
+        const QAction* action = ui.window().actionSet().addFolder;
+        QVERIFY(action->text().contains(u"Checkpoint"_s));
+        addFolder(ui, run);
+        QVERIFY(ui.checkpoint()->kind == CheckpointKind::Zero3);
+        QVERIFY(ui.checkpoint()->complete);
+        QVERIFY(isMarked(ui.checkpoint()));
+        QVERIFY(ui.window().actionSet().reshard->isEnabled());
+        QVERIFY(!action->text().contains(u"Checkpoint"_s));
+    }
+};
+
+QTEST_MAIN(TestFurtherFolders)
+#include "tst_further_folders.moc"
