@@ -71,7 +71,8 @@ std::vector<Option> targetOptions()
         {.name = "--patterns",
             .kind = ValueKind::File,
             .valueName = "FILE",
-            .help = "How tensor slices join, where the checkpoint does not record it: a JSON object with the "
+            .help = "How tensor slices join and are cut, where the checkpoint does not record it: a JSON "
+                    "object with the "
                     "keys of DeepSpeed's universal_checkpoint_info, which list regular expressions."},
         {.name = "--no-latest", .help = "Do not write the pointer file (`latest`, `latest_universal`)."},
         {.name = "--allow",
@@ -125,9 +126,15 @@ std::vector<Option> reshardOptions()
             {.name = "--tp",
                 .kind = ValueKind::Count,
                 .valueName = "T",
-                .help = "Tensor-parallel degree of the result: the source's, or 1 to join its slices as the "
-                        "run recorded "
-                        "that they belong together."},
+                .help
+                = "Tensor-parallel degree of the result; without it the source's. Slices are joined and "
+                  "cut as the run recorded that they belong together, or as --patterns says."},
+            {.name = "--padded-vocab-size",
+                .kind = ValueKind::Count,
+                .valueName = "ROWS",
+                .help
+                = "Rows of the vocabulary's tensors in all tensor slices of the result together, padding "
+                  "included. Asked for where the source has padding; the rows are zero."},
             {.name = "--pp",
                 .kind = ValueKind::Count,
                 .valueName = "P",

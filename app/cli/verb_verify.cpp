@@ -27,8 +27,14 @@ Result<int> runVerify(Session& session)
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     SHARDSCOPE_TRY(const CheckpointPtr against, openAgainst(session));
     SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(session.arguments()));
+    std::optional<SliceRules> rules;
+    if (const std::string file = session.arguments().text("--patterns"); !file.empty()) {
+        SHARDSCOPE_TRY(const std::string text, session.files().readSmall(file, kPatternsLimitBytes));
+        SHARDSCOPE_TRY(rules, SliceRules::fromJson(text, file));
+    }
     SHARDSCOPE_TRY(const VerifyReport report,
-        verifyCheckpoint(session.files(), opened.checkpoint, against, jobs, session.job()));
+        verifyCheckpoint(
+            session.files(), opened.checkpoint, against, jobs, session.job(), rules ? &*rules : nullptr));
     const std::string other = against ? checkpointFolder(*against) : std::string();
     Output& output = session.output();
     if (output.json())
@@ -59,6 +65,11 @@ Command verifyCommand()
                       .kind = ValueKind::Path,
                       .valueName = "SRC",
                       .help = "The checkpoint that must hold the same training state: a run or tag folder."},
+                     {.name = "--patterns",
+                         .kind = ValueKind::File,
+                         .valueName = "FILE",
+                         .help = "With --against, where the two differ in tensor slices: how slices join, if "
+                                 "the checkpoints do not record it."},
                      {.name = "--jobs",
                          .letter = 'j',
                          .kind = ValueKind::Count,

@@ -94,6 +94,7 @@ Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
     if (arguments.has("--stage0-form"))
         out.stage0Form = stage0FormOf(arguments.text("--stage0-form"));
     SHARDSCOPE_TRY(out.tp, degreeAsked(arguments, "--tp"));
+    out.paddedVocabulary = arguments.count("--padded-vocab-size");
     SHARDSCOPE_TRY(out.pp, degreeAsked(arguments, "--pp"));
     SHARDSCOPE_TRY(out.ep, degreeAsked(arguments, "--ep"));
     out.subGroupSize = arguments.count("--sub-group-size");

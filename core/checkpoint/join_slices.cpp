@@ -17,25 +17,6 @@ namespace {
 constexpr size_t kMostPieces = 1024; ///< of one parameter
 constexpr size_t kMostNamed = 20;
 
-/// "^layers\.0\.up_proj\.weight$" → "layers.0.up_proj.weight": AutoTP writes names as patterns, each matching
-/// one name. Nothing for a pattern that says more than a name.
-std::optional<std::string> nameOfPattern(std::string_view pattern)
-{
-    if (!pattern.starts_with('^') || !pattern.ends_with('$') || pattern.size() < 2)
-        return std::nullopt;
-    pattern = pattern.substr(1, pattern.size() - 2);
-    std::string out;
-    for (size_t i = 0; i < pattern.size(); ++i) {
-        if (pattern[i] == '\\' && ++i == pattern.size())
-            return std::nullopt;
-        const bool escaped = i > 0 && pattern[i - 1] == '\\';
-        if (!escaped && std::string_view(".^$*+?{}[]|()").find(pattern[i]) != std::string_view::npos)
-            return std::nullopt;
-        out += pattern[i];
-    }
-    return out;
-}
-
 std::optional<std::vector<uint64_t>> numbersOf(const PickleGraph& graph, NodeId node)
 {
     std::vector<uint64_t> out;
@@ -113,6 +94,7 @@ class Join
 public:
     Join(const CheckpointPtr& of, const SliceRules* rules)
         : m_of(of)
+        , m_slices(of->parts.empty() ? std::vector{of} : of->parts)
         , m_rules(rules)
         , m_graph(of->file(of->rank0Model).content->pickle())
     {
@@ -133,12 +115,12 @@ public:
     }
 
 private:
-    [[nodiscard]] const Checkpoint& first() const { return *m_of->parts.front(); }
+    [[nodiscard]] const Checkpoint& first() const { return *m_slices.front(); }
     [[nodiscard]] ParamId inWhole(size_t part, ParamId param) const
     {
         uint32_t before = 0;
         for (size_t i = 0; i < part; ++i)
-            before += static_cast<uint32_t>(m_of->parts[i]->params.size());
+            before += static_cast<uint32_t>(m_slices[i]->params.size());
         return ParamId{before + index(param)};
     }
 
@@ -178,7 +160,7 @@ private:
             else if (param.role == ParamRole::Frozen && param.sharedWith == kNoParam)
                 return fail(ErrorCode::Unsupported,
                     "`" + toValidUtf8(param.name)
-                        + "` is frozen, and slices of frozen parameters are not joined yet",
+                        + "` is frozen, and slices of frozen parameters are neither joined nor cut yet",
                     m_of->tagFolder.string());
             if (const WholeTensor* whole = first().wholeOf(id);
                 whole != nullptr && param.role == ParamRole::Buffer)
@@ -205,7 +187,9 @@ private:
         if (m_missing.size() > kMostNamed)
             names += " and " + std::to_string(m_missing.size() - kMostNamed) + " more";
         return fail(ErrorCode::Unsupported,
-            "the checkpoint does not record how the slices of these parameters join: " + names,
+            (m_of->parts.empty() ? "the checkpoint does not record how these parameters are cut into slices: "
+                                 : "the checkpoint does not record how the slices of these parameters join: ")
+                + names,
             m_of->tagFolder.string(),
             "say it in a file of patterns, with --patterns; runs with AutoTP record it from DeepSpeed 0.18.9 "
             "on");
@@ -227,14 +211,14 @@ private:
         SHARDSCOPE_TRY(const SliceRule rule, m_rules->ruleFor(param.name));
         const std::string shown = "the slices of `" + toValidUtf8(param.name) + "` ";
         ParamSlices slices;
-        for (size_t tp = 0; tp < m_of->parts.size(); ++tp) {
-            const auto slice = m_of->parts[tp]->findParam(param.name);
+        for (size_t tp = 0; tp < m_slices.size(); ++tp) {
+            const auto slice = m_slices[tp]->findParam(param.name);
             if (!slice)
                 return fail(ErrorCode::Damaged,
                     shown + "are not all there: number " + std::to_string(tp) + " is missing",
                     m_of->tagFolder.string());
             slices.ids.push_back(inWhole(tp, *slice));
-            slices.shapes.push_back(m_of->parts[tp]->params[index(*slice)].shape);
+            slices.shapes.push_back(m_slices[tp]->params[index(*slice)].shape);
         }
         auto made = piecesOf(rule, slices);
         if (!made)
@@ -268,20 +252,26 @@ private:
             return damaged("has no shape");
         std::set<std::pair<uint64_t, uint64_t>> seen; // replicated pieces are the same on every rank
         const NodeId ranks = lookup(m_graph, entry, "ranks");
-        for (size_t tp = 0; tp < m_of->parts.size(); ++tp) {
-            const auto slice = m_of->parts[tp]->findParam(param.name);
+        for (size_t tp = 0; tp < m_slices.size(); ++tp) {
+            const auto slice = m_slices[tp]->findParam(param.name);
             const NodeId rank = lookup(m_graph, ranks, static_cast<int64_t>(tp));
             if (!slice
                 || numbersOf(m_graph, lookup(m_graph, rank, "shard_shape"))
-                    != m_of->parts[tp]->params[index(*slice)].shape)
+                    != m_slices[tp]->params[index(*slice)].shape)
                 return damaged("does not fit the shape of slice " + std::to_string(tp));
-            bool repeats = m_of->parts[tp]->params[index(*slice)].shape == *shape;
+            bool repeats = m_slices[tp]->params[index(*slice)].shape == *shape;
             for (const NodeId piece : sequenceItems(m_graph, lookup(m_graph, rank, "pieces"))) {
                 const auto sizes = numbersOf(m_graph, lookup(m_graph, piece, "shape"));
                 const auto whole = affineOf(m_graph, lookup(m_graph, piece, "source"));
                 const auto part = affineOf(m_graph, lookup(m_graph, piece, "dest"));
                 if (!sizes || !whole || !part)
                     return damaged("has a piece that does not say where it lies");
+                if (const auto scale = asNumber(m_graph, lookup(m_graph, piece, "scale"));
+                    scale && *scale != 1)
+                    return fail(ErrorCode::Unsupported,
+                        "the slices of " + shown + " hold it times " + std::to_string(*scale)
+                            + ", and this build does not rescale an optimizer's states",
+                        m_of->file(m_of->rank0Model).path.string());
                 std::vector<SlicePiece> made;
                 if (!addRuns(inWhole(tp, *slice), *sizes, *whole, *part, made))
                     return damaged("has a piece that cannot be followed");
@@ -353,6 +343,7 @@ private:
     }
 
     CheckpointPtr m_of;
+    std::vector<CheckpointPtr> m_slices;
     const SliceRules* m_rules;
     std::optional<SliceRules> m_recorded;
     const PickleGraph& m_graph;
@@ -366,7 +357,7 @@ private:
 
 Result<CheckpointPtr> joinSlices(const CheckpointPtr& of, const SliceRules* rules)
 {
-    if (of->parts.empty() || of->parallel.pp > 1)
+    if (of->parallel.pp > 1)
         return fail(ErrorCode::Unsupported, "tensor slices of pipeline stages are not joined by this build",
             of->tagFolder.string());
     SHARDSCOPE_TRY(CheckpointPtr joined, Join(of, rules).run());

@@ -38,6 +38,14 @@ struct UniversalMarks {
     uint64_t paddingRows = 0; ///< that were left out
 };
 
+/// Which slice of how many a part of a cut checkpoint is (cut_slices.h).
+struct SliceOfCut {
+    uint32_t slice = 0;
+    uint32_t slices = 1;
+    std::optional<uint64_t> vocabularyRows; ///< of all slices together, padding included
+    bool asRecorded = false; ///< cut by what the run recorded, and not by patterns that were given
+};
+
 /// What the parameters of a joined checkpoint consist of. By parameter of the joined one, and empty where
 /// stages were joined and not slices:
 struct JoinedSlices {
@@ -51,7 +59,14 @@ struct JoinedSlices {
     /// Joined stages: the same slice of every stage that shares the parameter, parameters of `of`.
     std::vector<std::vector<ParamId>> tied;
     std::vector<bool> isRuled; ///< joined by a pattern or for want of one, not by AutoTP's map
+    /// A part of a cut checkpoint: `of` is the whole that was cut, of which each piece says what the part
+    /// has. Elements that no piece has are rows of padding, zero. `alike` has the whole where the part is all
+    /// of it.
+    std::optional<SliceOfCut> cut;
 };
+
+/// The checkpoint that lies in files, from which this one was joined or cut: itself where it was not.
+const Checkpoint& storedUnder(const Checkpoint& checkpoint);
 
 /// Visits elements [begin, end) of a joined parameter as runs of its slices, in order; stops when `visit`
 /// returns false. Elements that no slice has are left out.
@@ -66,10 +81,11 @@ void forEachSliceRun(const std::vector<SlicePiece>& pieces, uint64_t begin, uint
 
 class SliceRules;
 
-/// The tensor slices of a checkpoint as one: parameters in their full shapes, stored whole, in pieces. How
-/// slices join is what `rules` say, else what the run recorded in `universal_checkpoint_info`: the map of
-/// AutoTP (0.18.9 and later), or patterns. Unsupported, naming the parameters, where nothing says so; Damaged
-/// where the record does not fit the shapes, Refused or Usage where the rules do not.
+/// The tensor slices of a checkpoint as one: parameters in their full shapes, stored whole, in pieces; a
+/// checkpoint without slices is its only one, and loses the padding of its vocabulary. How slices join is
+/// what `rules` say, else what the run recorded in `universal_checkpoint_info`: the map of AutoTP (0.18.9 and
+/// later), or patterns. Unsupported, naming the parameters, where nothing says so; Damaged where the record
+/// does not fit the shapes, Refused or Usage where the rules do not.
 Result<CheckpointPtr> joinSlices(const CheckpointPtr& of, const SliceRules* rules = nullptr);
 
 /// The pipeline stages of a checkpoint as one: what the same PipelineModule holds with one stage. Its param

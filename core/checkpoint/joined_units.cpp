@@ -43,6 +43,14 @@ FlatUnit wholeUnit(const Checkpoint& of, const FlatUnit& guide)
 
 } // namespace
 
+const Checkpoint& storedUnder(const Checkpoint& checkpoint)
+{
+    const Checkpoint* out = &checkpoint;
+    while (out->joined)
+        out = out->joined->of.get();
+    return *out;
+}
+
 std::shared_ptr<Checkpoint> emptyJoined(const Checkpoint& of)
 {
     auto out = std::make_shared<Checkpoint>(of);
@@ -58,7 +66,7 @@ std::shared_ptr<Checkpoint> emptyJoined(const Checkpoint& of)
 
 Status addJoinedUnits(const Checkpoint& of, const std::vector<std::vector<ParamId>>& order, Checkpoint& out)
 {
-    const Checkpoint& first = *of.parts.front();
+    const Checkpoint& first = of.parts.empty() ? of : *of.parts.front();
     for (size_t g = 0; g < first.groups.size(); ++g) {
         ParamGroup group = first.groups[g];
         if (group.units.empty())

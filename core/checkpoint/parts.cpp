@@ -3,10 +3,10 @@
 #include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/merged_parts.h"
 #include "core/checkpoint/scalar_text.h"
 
 #include <algorithm>
-#include <map>
 
 namespace shardscope {
 
@@ -27,18 +27,17 @@ public:
     void merge()
     {
         takeFacts(*m_out.parts.front());
-        countNames();
-        for (uint32_t part = 0; part < m_out.parts.size(); ++part) {
-            const Checkpoint& from = *m_out.parts[part];
+        for (const auto& part : m_out.parts) {
+            const Checkpoint& from = *part;
             if (from.modelError && !m_out.modelError)
                 m_out.modelError = from.modelError;
             m_out.whyNot = m_out.whyNot.empty() ? from.whyNot : m_out.whyNot;
             m_out.findings.insert(m_out.findings.end(), from.findings.begin(), from.findings.end());
             m_out.parallel.dp = std::max(m_out.parallel.dp, from.parallel.dp);
             m_out.parallel.ep = std::max(m_out.parallel.ep, from.parallel.ep);
-            addPart(from, part);
             compare(from);
         }
+        addModelsOfParts(m_out);
         sortWholeTensors(m_reading);
     }
 
@@ -61,78 +60,6 @@ private:
         m_out.optimFiles = first.optimFiles;
         m_out.modelFiles = first.modelFiles;
         m_out.evidence = first.evidence;
-    }
-
-    /// Which axes tell apart the parts that have a parameter of one name.
-    struct Holders {
-        RankCoordinate first;
-        uint32_t count = 0;
-        bool severalTp = false;
-        bool severalPp = false;
-    };
-    void countNames()
-    {
-        for (const auto& part : m_out.parts) {
-            for (const Parameter& param : part->params) {
-                Holders& holders = m_holders[param.name];
-                if (holders.count++ == 0)
-                    holders.first = part->place;
-                holders.severalTp = holders.severalTp || part->place.tp != holders.first.tp;
-                holders.severalPp = holders.severalPp || part->place.pp != holders.first.pp;
-            }
-        }
-    }
-
-    [[nodiscard]] std::string nameOf(const std::string& name, const RankCoordinate& place) const
-    {
-        const Holders& holders = m_holders.find(name)->second;
-        if (holders.count < 2)
-            return name;
-        std::string suffix = holders.severalTp ? "tp" + std::to_string(place.tp) : std::string();
-        if (holders.severalPp)
-            suffix += (suffix.empty() ? "pp" : ".pp") + std::to_string(place.pp);
-        return name + ":" + suffix;
-    }
-
-    void addPart(const Checkpoint& from, uint32_t part)
-    {
-        const auto firstParam = static_cast<uint32_t>(m_out.params.size());
-        const auto firstUnit = static_cast<uint32_t>(m_out.units.size());
-        for (Parameter param : from.params) {
-            param.name = nameOf(param.name, from.place);
-            param.unit = param.unit == kNoUnit ? kNoUnit : UnitId{index(param.unit) + firstUnit};
-            param.sharedWith
-                = param.sharedWith == kNoParam ? kNoParam : ParamId{index(param.sharedWith) + firstParam};
-            m_out.paramByName.emplace(param.name, ParamId{static_cast<uint32_t>(m_out.params.size())});
-            m_out.params.push_back(std::move(param));
-        }
-        for (FlatUnit unit : from.units) {
-            unit.part = part;
-            for (ParamId& param : unit.params)
-                param = ParamId{index(param) + firstParam};
-            if (part > 0)
-                unit.stateNode = kNoNode; // of another file than rank 0's
-            m_out.units.push_back(std::move(unit));
-        }
-        for (WholeTensor tensor : from.whole) {
-            tensor.param = ParamId{index(tensor.param) + firstParam};
-            m_out.whole.push_back(std::move(tensor));
-        }
-        for (const ParamGroup& group : from.groups)
-            addGroup(group, part, firstUnit);
-    }
-
-    void addGroup(const ParamGroup& from, uint32_t part, uint32_t firstUnit)
-    {
-        while (m_out.groups.size() <= from.index)
-            m_out.groups.push_back({static_cast<uint32_t>(m_out.groups.size()), {}, 0, 0, kNoNode});
-        ParamGroup& group = m_out.groups[from.index];
-        for (const UnitId unit : from.units)
-            group.units.push_back(UnitId{index(unit) + firstUnit});
-        group.parameters += from.parameters;
-        group.elements += from.elements;
-        if (part == 0)
-            group.options = from.options;
     }
 
     /// What one step of one run has in common, whatever the rank.
@@ -166,7 +93,6 @@ private:
 
     Reading& m_reading;
     Checkpoint& m_out;
-    std::map<std::string, Holders, std::less<>> m_holders;
 };
 
 std::optional<int64_t> modelInteger(const Reading& reading, NodeId mapping, std::string_view key)

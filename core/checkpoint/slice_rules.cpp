@@ -95,6 +95,23 @@ std::optional<std::vector<uint64_t>> countsOf(const Json& list)
 
 } // namespace
 
+std::optional<std::string> nameOfPattern(std::string_view pattern)
+{
+    if (!pattern.starts_with('^') || !pattern.ends_with('$') || pattern.size() < 2)
+        return std::nullopt;
+    pattern = pattern.substr(1, pattern.size() - 2);
+    std::string out;
+    for (size_t i = 0; i < pattern.size(); ++i) {
+        if (pattern[i] == '\\' && ++i == pattern.size())
+            return std::nullopt;
+        const bool escaped = i > 0 && pattern[i - 1] == '\\';
+        if (!escaped && std::string_view(".^$*+?{}[]|()").find(pattern[i]) != std::string_view::npos)
+            return std::nullopt;
+        out += pattern[i];
+    }
+    return out;
+}
+
 struct SliceRules::Patterns {
     struct Pattern {
         std::string text;

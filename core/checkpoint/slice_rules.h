@@ -37,6 +37,10 @@ struct SliceRule {
     std::vector<std::vector<uint64_t>> widths; ///< per sub-parameter, per slice; empty: split evenly
 };
 
+/// "^layers\.0\.up_proj\.weight$" → "layers.0.up_proj.weight": AutoTP writes names as patterns, each matching
+/// one name. Nothing for a pattern that says more than a name.
+std::optional<std::string> nameOfPattern(std::string_view pattern);
+
 /// Patterns that say how slices join: those of `universal_checkpoint_info` (deepspeed/checkpoint/
 /// constants.py), which Megatron-DeepSpeed and AutoTP record in a checkpoint, or the same as a JSON object in
 /// a file. Regular expressions that match from the start of a name, as checkpoint/ds_to_universal.py matches

@@ -8,6 +8,7 @@
 #include "core/checkpoint/open.h"
 #include "core/checkpoint/stage0.h"
 #include "core/checkpoint/wrapper_files.h"
+#include "core/compare/same_degrees.h"
 #include "core/compare/slice_replicas.h"
 #include "core/compare/state_digest.h"
 #include "core/engine/manifest_reader.h"
@@ -124,30 +125,6 @@ void compareStates(const DigestsByName& here, const DigestsByName& there, Verify
     }
 }
 
-/// The source of a checkpoint whose slices or stages were joined, joined like it.
-Result<CheckpointPtr> withDegreesOf(const Checkpoint& checkpoint, const CheckpointPtr& against)
-{
-    const ParallelDegrees& here = checkpoint.parallel;
-    const ParallelDegrees& there = against->parallel;
-    if (here.tp == there.tp && here.pp == there.pp)
-        return against;
-    if (here.tp == 1 && here.pp == 1) {
-        auto joined = joinParts(against);
-        if (!joined && joined.error().code == ErrorCode::Unsupported) // its hint is for those who write
-            joined.error().hint
-                = "only what the source records can be compared; without --against the files are held "
-                  "against their manifest";
-        return joined;
-    }
-    return fail(ErrorCode::Unsupported,
-        "a checkpoint of tp " + std::to_string(here.tp) + ", pp " + std::to_string(here.pp)
-            + " is not compared with one of tp " + std::to_string(there.tp) + ", pp "
-            + std::to_string(there.pp),
-        checkpoint.tagFolder.string(),
-        "compare the other way round where the other one has neither; without --against the files are held "
-        "against their manifest");
-}
-
 bool tellsOptions(const Checkpoint& checkpoint)
 {
     return std::none_of(checkpoint.groups.begin(), checkpoint.groups.end(),
@@ -182,22 +159,25 @@ std::pair<std::string, std::string> comparable(const CheckpointPtr& checkpoint, 
 } // namespace
 
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    CheckpointPtr against, unsigned jobs, JobContext& job)
+    const CheckpointPtr& against, unsigned jobs, JobContext& job, const SliceRules* rules)
 {
     if (checkpoint->kind == CheckpointKind::Weights || (against && against->kind == CheckpointKind::Weights))
         return fail(ErrorCode::Unsupported,
             "weights alone carry no checksums and no state that could be held against another",
             checkpoint->tagFolder.string());
+    std::pair<CheckpointPtr, CheckpointPtr> compared;
     if (against) {
         SHARDSCOPE_CHECK(requireModel(*against));
-        SHARDSCOPE_TRY(against, withDegreesOf(*checkpoint, against));
+        SHARDSCOPE_TRY(compared, inSameDegrees(checkpoint, against, rules));
     }
     VerifyReport report;
     for (const Finding& finding : checkpoint->findings) {
         if (finding.severity == Severity::Error)
             report.problems.push_back(finding);
     }
-    job.beginPhase("verifying", bytesToRead(*checkpoint) + (against ? bytesToRead(*against) : 0));
+    const bool again = against && compared.first != checkpoint; // it is read once more, as what is compared
+    job.beginPhase(
+        "verifying", bytesToRead(*checkpoint) * (again ? 2 : 1) + (against ? bytesToRead(*against) : 0));
     SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, jobs, false, job));
     reportScan(*checkpoint, scan, report);
     const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors);
@@ -224,9 +204,15 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
         report.problems.insert(report.problems.end(), unlike.begin(), unlike.end());
     }
     if (against) {
-        SHARDSCOPE_TRY(const CheckpointScan other, scanCheckpoint(files, against, jobs, false, job));
-        compareStates(byName(checkpoint, scan), byName(against, other), report);
-        const auto [here, theirs] = comparable(checkpoint, scan, against, other);
+        const auto& [one, other] = compared;
+        CheckpointScan own;
+        if (again) {
+            SHARDSCOPE_TRY(own, scanCheckpoint(files, one, jobs, false, job));
+        }
+        const CheckpointScan& first = again ? own : scan;
+        SHARDSCOPE_TRY(const CheckpointScan second, scanCheckpoint(files, other, jobs, false, job));
+        compareStates(byName(one, first), byName(other, second), report);
+        const auto [here, theirs] = comparable(one, first, other, second);
         if (here != theirs)
             addProblem(report, code::kRankForeign,
                 "the training states differ (steps, options and scaler included)", {},

@@ -4,6 +4,7 @@
 #include "core/base/finding.h"
 #include "core/base/job_context.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/slice_rules.h"
 
 #include <optional>
 #include <vector>
@@ -21,8 +22,9 @@ struct VerifyReport {
 
 /// Re-reads every byte of a checkpoint: CRC of every record, structure of every file, SHA-256 against the
 /// manifest where there is one, and, with `against`, every parameter and state against that checkpoint
-/// whatever its world size.
+/// whatever its world size. Where the two differ in slices or stages, both are joined (same_degrees.h),
+/// slices by `rules` if there are any.
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    CheckpointPtr against, unsigned jobs, JobContext& job);
+    const CheckpointPtr& against, unsigned jobs, JobContext& job, const SliceRules* rules = nullptr);
 
 } // namespace shardscope

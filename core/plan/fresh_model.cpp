@@ -2,6 +2,7 @@
 #include "core/checkpoint/joined_slices.h"
 #include "core/plan/model_module.h"
 #include "core/plan/old_forms.h"
+#include "core/plan/slice_record.h"
 #include "core/plan/stage0_optimizer.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -85,22 +86,29 @@ void setAllStages(ModelFile& file, const Checkpoint& source)
     file.set("shared_params", file.parts().sharedParams());
 }
 
-/// Of slices and stages that were joined nothing is said any more.
-void setOnePart(ModelFile& file, const ReshardContext& context)
+/// Of slices and stages that were joined nothing is said any more; of those that were cut, what the source
+/// says of its own.
+void setDegrees(ModelFile& file, const ReshardContext& context)
 {
-    if (!context.source->joined)
+    const Checkpoint& source = *context.source;
+    if (!source.joined)
         return;
-    if (context.source->joined->of->parallel.pp > 1)
-        setAllStages(file, *context.source);
+    if (source.joined->of->parallel.pp > 1)
+        setAllStages(file, source);
     PickleBuilder& builder = file.composer().builder();
     const PickleGraph& graph = file.composer().graph();
-    file.set("mp_world_size", builder.integer(1));
-    file.leaveOut("universal_checkpoint_info");
+    file.set("mp_world_size", builder.integer(source.parallel.tp));
+    const NodeId record
+        = sliceRecord(file.composer(), context, lookup(graph, graph.root(), "universal_checkpoint_info"));
+    if (record == kNoNode)
+        file.leaveOut("universal_checkpoint_info");
+    else
+        file.set("universal_checkpoint_info", record);
     if (lookup(graph, graph.root(), "checkpoint_parallel_dimensions") == kNoNode)
         return;
     const NodeId degrees = builder.dict();
-    for (const char* key : {"pp_degree", "tp_degree"})
-        builder.setItem(degrees, builder.string(key), builder.integer(1));
+    builder.setItem(degrees, builder.string("pp_degree"), builder.integer(1));
+    builder.setItem(degrees, builder.string("tp_degree"), builder.integer(source.parallel.tp));
     file.set("checkpoint_parallel_dimensions", degrees);
 }
 
@@ -163,7 +171,7 @@ Result<OutputFile> composeFreshModel(
     if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
         file.set("shared_params", builder.dict());
     setOptimizerFree(file, *context);
-    setOnePart(file, *context);
+    setDegrees(file, *context);
     setWhatOldFilesLack(file, *context);
     if (rank == 0)
         markWholeTensors(file.composer(), context, context->source->rank0Model);
@@ -181,7 +189,7 @@ Result<OutputFile> composeUniversalModel(
     file.set("frozen_param_shapes", file.parts().frozenShapes());
     file.set("frozen_param_fragments", builder.none()); // whole, in the module
     setOptimizerFree(file, *context);
-    setOnePart(file, *context);
+    setDegrees(file, *context);
     setWhatOldFilesLack(file, *context);
     if (!slim)
         markWholeTensors(file.composer(), context, context->source->rank0Model);

@@ -2,6 +2,7 @@
 #include "core/plan/old_forms.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/plan/scaler_forms.h"
+#include "core/plan/slice_record.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -207,6 +208,11 @@ private:
                     || std::find(kTargetKeys.begin(), kTargetKeys.end(), *key) != kTargetKeys.end()
                     || std::find(kScalerKeys.begin(), kScalerKeys.end(), *key) != kScalerKeys.end()
                     || *key == "clip_grad" || (m_source.joined && *key == "universal_checkpoint_info"));
+            if (m_source.joined && key == "universal_checkpoint_info") { // AutoTP's is in both files
+                if (const NodeId record = sliceRecord(m_composer, *m_context, items[i + 1]);
+                    record != kNoNode)
+                    set(wrapper, *key, record);
+            }
             if (!known)
                 m_builder.setItem(wrapper, m_composer.import(items[i]), m_composer.import(items[i + 1]));
         }

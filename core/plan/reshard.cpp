@@ -15,6 +15,7 @@
 #include "core/plan/reshard_options.h"
 #include "core/plan/reshard_parts.h"
 #include "core/plan/scaler_forms.h"
+#include "core/plan/slice_cut.h"
 #include "core/plan/slice_join.h"
 #include "core/plan/stage0_form.h"
 #include "core/plan/target_files.h"
@@ -241,7 +242,10 @@ private:
             + std::to_string(m_subGroupSize) + "|" + std::to_string(m_source->parallel.tp) + "|"
             + std::to_string(m_source->parallel.pp)
             + (expertRanks() == 0 ? std::string() : "|ep" + std::to_string(expertRanks())) + "|"
-            + optionsText() + (m_options.patterns ? "|" + *m_options.patterns : std::string()) + "\n";
+            + optionsText() + (m_options.patterns ? "|" + *m_options.patterns : std::string())
+            + (m_options.paddedVocabulary ? "|v" + std::to_string(*m_options.paddedVocabulary)
+                                          : std::string())
+            + "\n";
     }
 
     CheckpointPtr m_source;
@@ -274,11 +278,19 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
             source->tagFolder.string(), "give the checkpoint of the run that they were exported from");
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
+    const bool cuts = cutsSlices(*source, options);
     const bool joinsSlices = joinsParts(*source, options) && source->parallel.tp > 1;
-    if (!joinsSlices && options.patterns)
-        return fail(ErrorCode::Usage, "patterns say how tensor slices join, and none are joined here",
+    if (!joinsSlices && !cuts && options.patterns)
+        return fail(ErrorCode::Usage,
+            "patterns say how tensor slices join and are cut, and none are joined or cut here",
             source->tagFolder.string(), "leave --patterns out");
-    if (joinsParts(*source, options)) {
+    if (options.paddedVocabulary && (options.form == TargetForm::Universal || options.tp.value_or(0) == 0))
+        return fail(ErrorCode::Usage,
+            "rows of a padded vocabulary are those of a native target's tensor slices, and their number is "
+            "not given",
+            source->tagFolder.string(), "give --tp, too");
+    if (joinsParts(*source, options) || cuts) {
+        SHARDSCOPE_CHECK(checkOptions(*source, options));
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
         SHARDSCOPE_TRY(SliceJoin join, joinForPlan(files, source, options, job));
         source = std::move(join.source);
@@ -295,7 +307,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
         ? 1
         : options.worldSize / (source->parallel.tp * source->parallel.pp);
     const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1;
-    const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined
+    const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined || cuts
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {

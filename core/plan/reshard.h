@@ -22,10 +22,12 @@ struct ReshardOptions {
     /// Stage 0: Torch, Fp16 or Fp16Unfused, which depends on the new run's optimizer; default as the source
     /// tells.
     std::optional<CheckpointKind> stage0Form = {};
-    std::optional<uint32_t> tp = {}; ///< tensor slices of a native target: the source's, or 1 to join them
+    std::optional<uint32_t> tp = {}; ///< tensor slices of a native target; default the source's
     std::optional<uint32_t> pp = {}; ///< the same of pipeline stages
-    /// How tensor slices join, as JSON text (slice_rules.h); default as the checkpoint records.
+    /// How tensor slices join and are cut, as JSON text (slice_rules.h); default as the checkpoint records.
     std::optional<std::string> patterns = {};
+    /// Rows of a vocabulary's tensors in all slices of the target together, padding included.
+    std::optional<uint64_t> paddedVocabulary = {};
     std::optional<uint32_t> ep = {}; ///< expert-parallel ranks of a native target; default the source's
     std::optional<uint64_t> subGroupSize
         = {}; ///< ZeRO-3 targets, elements per rank; default the source's, else 1e9
@@ -55,7 +57,7 @@ public:
     [[nodiscard]] virtual const std::vector<BatchPair>& batch() const = 0;
     /// Config keys that must not change between source run and resumed run, with their values as text.
     [[nodiscard]] virtual const std::vector<std::pair<std::string, std::string>>& mustStayEqual() const = 0;
-    /// What is laid out anew: the source, with its slices or stages joined where the target has them joined.
+    /// What is laid out anew: the source, its slices or stages joined or cut where the target has others.
     [[nodiscard]] virtual CheckpointPtr laidOut() const = 0;
     /// The target's flat units, for drawing the new map beside the old one. Their parameters are laidOut()'s.
     [[nodiscard]] virtual std::vector<FlatUnit> targetUnits() const = 0;

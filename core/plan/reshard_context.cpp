@@ -103,8 +103,9 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
     SourceList list(files, source, out, job);
     for (const FileId id : source.optimFiles)
         SHARDSCOPE_CHECK(list.add(id));
+    const Checkpoint& stored = storedUnder(source);
     if (source.joined) {
-        for (const auto& part : source.joined->of->parts) {
+        for (const auto& part : stored.parts) {
             for (const FileId id : part->optimFiles)
                 SHARDSCOPE_CHECK(list.add(id));
         }
@@ -118,7 +119,7 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
     }
     for (const ReshardContext::Copied& copied : out.copied)
         SHARDSCOPE_CHECK(list.add(copied.file));
-    for (const FlatUnit& unit : source.units) {
+    for (const FlatUnit& unit : stored.units) {
         for (const UnitState& state : unit.states) {
             for (const StoredRun& run : state.perParam)
                 SHARDSCOPE_CHECK(list.add(run.file));
@@ -207,7 +208,7 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
 Status addCopied(io::FileSystem& files, ReshardContext& out)
 {
     const Checkpoint& source = *out.source;
-    if (source.joined && source.joined->of->parallel.tp > 1)
+    if (source.joined && (source.joined->cut || source.joined->of->parallel.tp > 1))
         return {}; // layers' files of slices are no files of whole layers
     for (uint32_t i = 0; i < source.files.size(); ++i) {
         const CheckpointFile& file = source.files[i];
@@ -229,7 +230,7 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
 Status addCarriedFiles(io::FileSystem& files, const Checkpoint& whole, ReshardContext& out)
 {
     const bool universal = out.target.kind == CheckpointKind::Universal;
-    const uint32_t ranks = out.target.ranks * whole.parallel.tp * whole.parallel.pp;
+    const uint32_t ranks = out.target.ranks * out.source->parallel.tp * out.source->parallel.pp;
     out.carried = carriedFiles(whole, universal ? std::nullopt : std::optional(ranks));
     for (CarriedFile& carried : out.carried) {
         carried.source = static_cast<uint32_t>(out.sources.size());

@@ -125,10 +125,9 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
         return fail(ErrorCode::Unsupported,
             "this build does not deal experts anew where there are tensor slices or pipeline stages, too",
             source.tagFolder.string(), "leave --ep out");
-    if (options.tp && *options.tp != degrees.tp)
+    if (options.tp && *options.tp != degrees.tp) // what can be joined or cut, was
         return fail(ErrorCode::Unsupported,
-            "this build joins tensor slices, and does not cut tensors into " + std::to_string(*options.tp)
-                + " slices",
+            "this build does not make " + std::to_string(*options.tp) + " tensor slices of it",
             source.tagFolder.string(), "leave --tp out, or give 1");
     if (options.pp && *options.pp != degrees.pp)
         return fail(ErrorCode::Unsupported,

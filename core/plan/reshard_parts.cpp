@@ -11,9 +11,10 @@ namespace {
 class NumberedCursor final : public SegmentCursor
 {
 public:
-    NumberedCursor(std::unique_ptr<SegmentCursor> cursor, uint32_t firstSource, uint32_t firstTensor)
+    NumberedCursor(std::unique_ptr<SegmentCursor> cursor,
+        std::shared_ptr<const std::vector<uint32_t>> sources, uint32_t firstTensor)
         : m_cursor(std::move(cursor))
-        , m_firstSource(firstSource)
+        , m_sources(std::move(sources))
         , m_firstTensor(firstTensor)
     {
     }
@@ -23,7 +24,7 @@ public:
         if (!m_cursor->next(segment))
             return false;
         if (segment.source != Segment::kZero)
-            segment.source += m_firstSource;
+            segment.source = (*m_sources)[segment.source];
         if (segment.tensor != Segment::kNoTensor)
             segment.tensor += m_firstTensor;
         return true;
@@ -31,7 +32,7 @@ public:
 
 private:
     std::unique_ptr<SegmentCursor> m_cursor;
-    uint32_t m_firstSource;
+    std::shared_ptr<const std::vector<uint32_t>> m_sources;
     uint32_t m_firstTensor;
 };
 
@@ -50,9 +51,16 @@ ReshardParts::ReshardParts(CheckpointPtr whole, std::vector<std::shared_ptr<cons
 
 void ReshardParts::add(const ReshardContext& context, uint32_t firstParam)
 {
-    m_firstSource.push_back(static_cast<uint32_t>(m_sources.size()));
     m_firstTensor.push_back(static_cast<uint32_t>(m_tensors.size()));
-    m_sources.insert(m_sources.end(), context.sources.begin(), context.sources.end());
+    std::vector<uint32_t> numbers;
+    for (const PlanSource& source : context.sources) {
+        const auto [known, isNew]
+            = m_sourceOf.try_emplace(source.path.native(), static_cast<uint32_t>(m_sources.size()));
+        if (isNew)
+            m_sources.push_back(source);
+        numbers.push_back(known->second);
+    }
+    m_sourceNumbers.push_back(std::make_shared<const std::vector<uint32_t>>(std::move(numbers)));
     std::vector<PlanTensor> tensors = context.tensors;
     // Parts may have parameters of one name; the whole tells them apart.
     const auto nameIn = [&](uint32_t param) { return m_whole->params[firstParam + param].name; };
@@ -70,14 +78,14 @@ void ReshardParts::add(const ReshardContext& context, uint32_t firstParam)
 
 OutputFile ReshardParts::numbered(size_t part, OutputFile recipe) const
 {
-    const uint32_t firstSource = m_firstSource[part];
+    if (part == 0)
+        return recipe; // its numbers are those of the lists
     const uint32_t firstTensor = m_firstTensor[part];
-    if (firstSource == 0 && firstTensor == 0)
-        return recipe;
+    const auto& sources = m_sourceNumbers[part];
     for (OutputRecord& record : recipe.records) {
         if (record.cursor)
-            record.cursor = [inner = std::move(record.cursor), firstSource, firstTensor] {
-                return std::make_unique<NumberedCursor>(inner(), firstSource, firstTensor);
+            record.cursor = [inner = std::move(record.cursor), sources, firstTensor] {
+                return std::make_unique<NumberedCursor>(inner(), sources, firstTensor);
             };
     }
     return recipe;

@@ -4,12 +4,15 @@
 #include "core/plan/reshard_context.h"
 
 #include <memory>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace shardscope {
 
 /// The contexts of all parts of a checkpoint as one list of sources and tensors. Every part is planned by
-/// itself: a model-parallel rank's files depend on nothing of the others'. Immutable once made.
+/// itself: a model-parallel rank's files depend on nothing of the others'. A file that several parts read, as
+/// slices that are cut from one do, is one source. Immutable once made.
 class ReshardParts
 {
 public:
@@ -34,9 +37,11 @@ private:
 
     CheckpointPtr m_whole;
     std::vector<std::shared_ptr<const ReshardContext>> m_contexts;
-    std::vector<uint32_t> m_firstSource; ///< per part
-    std::vector<uint32_t> m_firstTensor;
+    /// Per part: its sources in the list of all.
+    std::vector<std::shared_ptr<const std::vector<uint32_t>>> m_sourceNumbers;
+    std::vector<uint32_t> m_firstTensor; ///< per part
     std::vector<PlanSource> m_sources;
+    std::unordered_map<std::string, uint32_t> m_sourceOf; ///< path → source
     std::vector<PlanTensor> m_tensors;
 };
 

@@ -127,7 +127,7 @@ Status addFamilies(const Checkpoint& source, const FlatUnit& from,
 uint32_t alignmentOf(const Checkpoint& source, const FlatUnit& unit)
 {
     if (source.joined) {
-        for (const FlatUnit& from : source.joined->of->units) {
+        for (const FlatUnit& from : storedUnder(source).units) {
             if (from.group == unit.group)
                 return from.partition.parameterAlignment();
         }

@@ -59,6 +59,8 @@ Json optionsJson(const ReshardOptions& options)
         out["ep"] = *options.ep;
     if (options.patterns)
         putText(out, "patterns", *options.patterns);
+    if (options.paddedVocabulary)
+        out["padded_vocab_size"] = *options.paddedVocabulary;
     out["sub_group_size"] = options.subGroupSize ? Json(*options.subGroupSize) : Json(nullptr);
     if (!options.tagOut.empty())
         putText(out, "tag_out", options.tagOut);
@@ -90,6 +92,8 @@ ReshardOptions readOptions(const Json& object)
         out.ep = object.at("ep").get<uint32_t>();
     if (object.contains("patterns"))
         out.patterns = getText(object, "patterns");
+    if (object.contains("padded_vocab_size"))
+        out.paddedVocabulary = object.at("padded_vocab_size").get<uint64_t>();
     if (const Json& size = object.at("sub_group_size"); !size.is_null())
         out.subGroupSize = size.get<uint64_t>();
     if (object.contains("tag_out"))

@@ -115,6 +115,13 @@ private:
         const ParamId id = m_target->unit->params[m_piece.param];
         const uint64_t element = m_piece.paramOffset + m_pieceDone;
         const Fragment from = fragmentAt(*m_target->source, id, m_target->state, element);
+        if (from.elements == 0) { // rows of padding that cut slices add at their end (cut_slices.h)
+            const uint64_t rest = m_piece.elements - m_pieceDone;
+            segment = Segment{
+                Segment::kZero, 0, 0, rest * itemSize(outputTypeOf(id)), m_target->tensorOf(id), element};
+            m_pieceDone += rest;
+            return;
+        }
         const uint64_t elements = std::min(from.elements, m_piece.elements - m_pieceDone);
         const DType output = m_target->castTo == DType::Unknown ? from.dtype : m_target->castTo;
         segment = Segment{(*m_target->sourceOfFile)[index(from.file)], from.record, from.byteOffset,

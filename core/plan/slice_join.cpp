@@ -6,21 +6,13 @@
 #include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/slice_rules.h"
 #include "core/compare/slice_replicas.h"
+#include "core/plan/slice_cut.h"
 
 namespace shardscope {
 
 namespace {
 
 constexpr size_t kMostNamed = 20;
-
-std::string nameList(const std::vector<std::string>& names)
-{
-    std::string out;
-    for (size_t i = 0; i < names.size() && i < kMostNamed; ++i)
-        out += (i == 0 ? "`" : ", `") + toValidUtf8(names[i]) + "`";
-    return names.size() > kMostNamed ? out + " and " + std::to_string(names.size() - kMostNamed) + " more"
-                                     : out;
-}
 
 /// Looks at the slices themselves where a rule makes a claim about their values.
 class ClaimCheck
@@ -117,26 +109,48 @@ private:
     JobContext& m_job;
 };
 
+/// The patterns that the user gives, each of which must fit a name.
+Result<std::optional<SliceRules>> givenRules(const Checkpoint& source, const ReshardOptions& options)
+{
+    if (!options.patterns)
+        return std::optional<SliceRules>();
+    SHARDSCOPE_TRY(SliceRules given, SliceRules::fromJson(*options.patterns, "--patterns"));
+    std::vector<std::string> names;
+    const auto addNames = [&](const Checkpoint& part) {
+        for (const Parameter& param : part.params)
+            names.push_back(param.name);
+    };
+    if (source.parts.empty())
+        addNames(source);
+    for (const CheckpointPtr& part : source.parts)
+        addNames(*part);
+    if (const std::string unused = given.unusedPattern(names); !unused.empty())
+        return fail(ErrorCode::Usage, "the pattern `" + unused + "` fits no parameter of the checkpoint",
+            source.tagFolder.string(), "`shardscope params` lists their names, up to the colon");
+    return std::optional(std::move(given));
+}
+
 } // namespace
+
+std::string nameList(const std::vector<std::string>& names)
+{
+    std::string out;
+    for (size_t i = 0; i < names.size() && i < kMostNamed; ++i)
+        out += (i == 0 ? "`" : ", `") + toValidUtf8(names[i]) + "`";
+    return names.size() > kMostNamed ? out + " and " + std::to_string(names.size() - kMostNamed) + " more"
+                                     : out;
+}
 
 Result<SliceJoin> joinForPlan(
     io::FileSystem& files, const CheckpointPtr& source, const ReshardOptions& options, JobContext& job)
 {
-    std::optional<SliceRules> rules;
-    if (options.patterns) {
-        SHARDSCOPE_TRY(SliceRules given, SliceRules::fromJson(*options.patterns, "--patterns"));
-        std::vector<std::string> names;
-        for (const CheckpointPtr& part : source->parts) {
-            for (const Parameter& param : part->params)
-                names.push_back(param.name);
-        }
-        if (const std::string unused = given.unusedPattern(names); !unused.empty())
-            return fail(ErrorCode::Usage, "the pattern `" + unused + "` fits no parameter of the checkpoint",
-                source->tagFolder.string(), "`shardscope params` lists their names, up to the colon");
-        rules = std::move(given);
-    }
+    const bool cuts = cutsSlices(*source, options);
+    if (cuts)
+        SHARDSCOPE_CHECK(checkCut(*source, options));
+    SHARDSCOPE_TRY(const std::optional<SliceRules> rules, givenRules(*source, options));
+    const SliceRules* given = rules ? &*rules : nullptr;
     SliceJoin out;
-    SHARDSCOPE_TRY(out.source, joinParts(source, rules ? &*rules : nullptr));
+    SHARDSCOPE_TRY(out.source, cuts ? joinSlices(source, given) : joinParts(source, given));
     if (source->parallel.pp > 1 && source->parallel.tp > 1) {
         if (options.form == TargetForm::Native)
             return fail(ErrorCode::Unsupported,
@@ -150,7 +164,7 @@ Result<SliceJoin> joinForPlan(
             {}, {}});
     }
     const JoinedSlices& slices = *out.source->joined;
-    for (size_t i = 0; options.form == TargetForm::Native && i < slices.marks.size(); ++i) {
+    for (size_t i = 0; options.form == TargetForm::Native && !cuts && i < slices.marks.size(); ++i) {
         if (slices.marks[i].paddingRows > 0)
             return fail(ErrorCode::Refused,
                 "`" + toValidUtf8(out.source->params[i].name) + "` has "
@@ -159,9 +173,12 @@ Result<SliceJoin> joinForPlan(
                       "is not "
                       "known",
                 source->tagFolder.string(),
-                "`shardscope convert --to universal` leaves them to the run that loads");
+                "say all rows of that run, padding included, with --padded-vocab-size; `shardscope convert "
+                "--to universal` leaves them to the run that loads");
     }
     SHARDSCOPE_CHECK(ClaimCheck(files, *out.source, job).run(out.warnings));
+    if (cuts)
+        SHARDSCOPE_CHECK(cutForPlan(source, rules, options, out));
     return out;
 }
 

@@ -3,6 +3,7 @@
 
 from dataclasses import replace
 
+from cases_cut import CutLikeUniversal, CutSlices
 from cases_megatron import AskedByName, JoinByPatterns, JoinLikeConverter
 from cases_parallel import DealExperts, JoinSlices, JoinStages, ParallelReshard, ParallelRoundTrip
 from parallel_setups import ParallelSetup
@@ -22,6 +23,8 @@ def short_run():
         JoinSlices(SLICES, 4, 3, 2),
         JoinStages(PIPELINE, 4, 1),
         JoinByPatterns(MEGATRON, 4, 3, 2),
+        CutSlices(MEGATRON, 2, 4, 4, 1),
+        CutSlices(SLICES, 4, 4, 4, 1, like_stock=True),
     ]
 
 
@@ -65,6 +68,15 @@ def full_run():
               JoinByPatterns(replace(padded, recorded=False), 4, 2, 1, universal=True),
               JoinLikeConverter(full, 4), JoinLikeConverter(padded, 4), JoinLikeConverter(replace(full, stage=2), 2),
               AskedByName(unrecorded, 4), ParallelReshard(full, 4, 2)]
+    one = replace(full, degree=1, precision="bf16", padding=2, recorded=False)
+    four = replace(full, degree=4, padding=4)
+    cases += [CutSlices(full, 2, 4, 4, 1), CutSlices(one, 2, 4, 2, 2, padding=4), CutSlices(padded, 4, 4, 4, 1, 4, True),
+              CutSlices(four, 4, 4, 2, 1, padding=2), CutSlices(four, 4, 4, 2, 3, padding=6),
+              CutSlices(replace(full, stage=3), 4, 4, 4, 3), CutSlices(four, 4, 2, 1, 2, padding=3),
+              CutLikeUniversal(padded, 4, 4, 4, 8), CutLikeUniversal(four, 4, 2, 2)]
+    cases += [CutSlices(SLICES, 4, 4, 4, 1, like_stock=True), CutSlices(replace(SLICES, degree=4), 4, 6, 2, 2),
+              CutSlices(ParallelSetup("slices", 3, "fp32"), 4, 4, 4, 3),
+              CutSlices(replace(SLICES, degree=1), 2, 4, 2, 1), CutLikeUniversal(ParallelSetup("slices", 1, "fp32"), 4, 4, 4)]
     staged = replace(full, stages=2)
     cases += [JoinLikeConverter(staged, 4), JoinByPatterns(staged, 4, 2, 1, universal=True),
               JoinByPatterns(replace(staged, padding=2, recorded=False), 4, 1, 1, universal=True)]

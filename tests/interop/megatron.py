@@ -216,3 +216,19 @@ def joined(name, slices):
     if any(not torch.equal(slices[0], other) for other in slices[1:]):
         raise RuntimeError(f"{name} is not the same in all slices")
     return slices[0]
+
+
+def cut(name, whole, degree, part):
+    """The slice that the parameter's own layers keep of the whole."""
+    def by(dimension, parts=1):
+        return torch.cat([piece.chunk(degree, dim=dimension)[part] for piece in whole.chunk(parts, dim=dimension)],
+                         dim=dimension)
+    if "query_key_value" in name:
+        return by(0, parts=3)
+    if "gate_and_up" in name:
+        return by(0, parts=2)
+    if name.endswith(("dense.weight", "down.weight")):
+        return by(1)
+    if "word_embeddings" in name or ".side." in name:
+        return by(0)
+    return whole

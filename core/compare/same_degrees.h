@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/joined_slices.h"
+#include "core/checkpoint/slice_rules.h"
+
+#include <utility>
+
+namespace shardscope {
+
+/// Two checkpoints, those with slices or stages joined (joined_slices.h) where the two differ in their
+/// number, so that both have the same parameters. Slices join by `given`, else as each checkpoint records,
+/// else as the other one does; padding of a vocabulary is left out on both sides. Unsupported where nothing
+/// says how slices join, or both have several pipeline stages.
+Result<std::pair<CheckpointPtr, CheckpointPtr>> inSameDegrees(
+    const CheckpointPtr& one, const CheckpointPtr& other, const SliceRules* given);
+
+} // namespace shardscope
