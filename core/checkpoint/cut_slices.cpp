@@ -11,6 +11,8 @@ namespace shardscope {
 
 namespace {
 
+constexpr uint64_t kMostRows = uint64_t{1} << 32; ///< of a vocabulary
+
 /// How one parameter is cut.
 struct CutParam {
     Shape shape; ///< of every slice
@@ -134,6 +136,10 @@ private:
         const Parameter& whole = m_whole->params[index(id)];
         const uint64_t padding = m_joined.marks[index(id)].paddingRows;
         const uint64_t rows = whole.shape.front();
+        if (m_cut.vocabularyRows && *m_cut.vocabularyRows > kMostRows)
+            return fail(ErrorCode::Usage,
+                std::to_string(*m_cut.vocabularyRows) + " rows are more than any vocabulary has",
+                m_whole->tagFolder.string());
         if (m_cut.vocabularyRows && *m_cut.vocabularyRows < rows)
             return fail(ErrorCode::Usage,
                 std::to_string(*m_cut.vocabularyRows) + " rows are fewer than the " + std::to_string(rows)

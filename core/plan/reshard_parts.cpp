@@ -52,13 +52,14 @@ ReshardParts::ReshardParts(CheckpointPtr whole, std::vector<std::shared_ptr<cons
 void ReshardParts::add(const ReshardContext& context, uint32_t firstParam)
 {
     m_firstTensor.push_back(static_cast<uint32_t>(m_tensors.size()));
+    const bool first = m_sourceNumbers.empty(); // keeps its own numbers
     std::vector<uint32_t> numbers;
     for (const PlanSource& source : context.sources) {
         const auto [known, isNew]
             = m_sourceOf.try_emplace(source.path.native(), static_cast<uint32_t>(m_sources.size()));
-        if (isNew)
+        numbers.push_back(isNew || first ? static_cast<uint32_t>(m_sources.size()) : known->second);
+        if (isNew || first)
             m_sources.push_back(source);
-        numbers.push_back(known->second);
     }
     m_sourceNumbers.push_back(std::make_shared<const std::vector<uint32_t>>(std::move(numbers)));
     std::vector<PlanTensor> tensors = context.tensors;

@@ -47,9 +47,9 @@ def _cut_state(state, setup):
     out = {}
     for label, value in state.items():
         name = label
-        for prefix in ("weight ", "elements of ", "dtype of "):
+        for prefix in ("weight ", "elements of ", "dtype of ", "group of ", "scalar "):
             name = name.removeprefix(prefix)
-        name = name.split("#")[0]
+        name = name.split("#")[0].split(" ")[0]
         if name not in names:
             out[label] = value
             continue

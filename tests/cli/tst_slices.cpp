@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor slices of another number, as a user asks for them.
+#include "tests/cli/cli_fixture.h"
+#include "tests/support/json_schema.h"
+
+#include <doctest/doctest.h>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+std::string textOf(const Json& error, const char* key)
+{
+    return error.at(key).get<std::string>();
+}
+
+} // namespace
+
+TEST_CASE("slices are cut by a saved plan as by the verb, and verify compares over the degrees")
+{
+    const TemporaryFolder folder;
+    const fs::path source = samplePath("megatron-w2");
+    const fs::path file = folder / "plan.json";
+    const Words options{"-w", "8", "--tp", "4", "--padded-vocab-size", "28"};
+    Words plan{"plan", "reshard", source, folder / "out", "-o", file};
+    plan.insert(plan.end(), options.begin(), options.end());
+    answerOf(plan);
+    const Json saved = Json::parse(slurp(file));
+    CHECK(schemaErrors(readSchema("saved-plan"), saved, true).empty());
+    CHECK(saved.at("options").at("tp") == 4);
+    CHECK(saved.at("options").at("padded_vocab_size") == 28);
+    answerOf({"run", file});
+    Words direct{"reshard", source, folder / "direct"};
+    direct.insert(direct.end(), options.begin(), options.end());
+    const Json written = answerOf(direct);
+    CHECK(written.at("result").at("verified") == true);
+    CHECK(written.dump().find("layers.0.side.weight") != std::string::npos); // no pattern names it
+    CHECK(contentOf(folder / "out") == contentOf(folder / "direct"));
+    const Json told = answerOf({"inspect", folder / "out"});
+    CHECK(told.at("parallel").at("tp") == 4);
+    CHECK(told.at("parallel").at("dp") == 2);
+    CHECK(answerOf({"verify", folder / "out"}).at("fingerprint") == written.at("result").at("fingerprint"));
+    CHECK(answerOf({"verify", folder / "out", "--against", source}).at("ok") == true);
+    CHECK(answerOf({"verify", source, "--against", folder / "out"}).at("ok") == true);
+}
+
+TEST_CASE("what is missing to cut slices is asked for")
+{
+    const TemporaryFolder folder;
+    const std::string source = samplePath("megatron-w2");
+    const Json rows = errorOf({"reshard", source, folder / "out", "-w", "4", "--tp", "4"}, 6, "refused");
+    CHECK(textOf(rows, "hint").find("--padded-vocab-size") != std::string::npos);
+    const Words unrecorded{
+        "reshard", source, folder / "out", "-w", "4", "--tp", "4", "--tag", "global_step2"};
+    const Json names = errorOf(unrecorded, 4, "unsupported");
+    CHECK(textOf(names, "hint").find("--patterns") != std::string::npos);
+    errorOf({"reshard", source, folder / "out", "-w", "4", "--padded-vocab-size", "28"}, 2, "usage");
+    errorOf({"reshard", source, folder / "out", "-w", "6", "--tp", "4"}, 2, "usage");
+    errorOf({"reshard", source, folder / "out", "-w", "4", "--tp", "4", "--padded-vocab-size",
+                "18446744073709551615"},
+        2, "usage");
+    errorOf({"verify", source, "--against", source, "--patterns", folder / "none"}, 3, "not-found");
+    CHECK(!fs::exists(folder / "out"));
+}
