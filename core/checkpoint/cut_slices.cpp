@@ -119,6 +119,13 @@ private:
                 [&](const Shape& shape) { return shape != slices.shapes.front(); }))
             return refused(id, ErrorCode::Unsupported,
                 "its slices are of several sizes, and how another number of them shares is not known");
+        for (const std::vector<uint64_t>& widths : rule.widths) {
+            if (std::any_of(
+                    widths.begin(), widths.end(), [&](uint64_t width) { return width != widths.front(); }))
+                return refused(id, ErrorCode::Unsupported,
+                    "its slices share a sub-parameter unevenly, and how another number of them does is not "
+                    "known");
+        }
         if (m_joined.isRuled[index(id)])
             return {};
         const auto ruled = piecesOf(rule, slices);
