@@ -165,7 +165,8 @@ void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, 
         forEachWholeFragment(checkpoint, source, begin, end, visit);
         return;
     }
-    if (checkpoint.joined && !checkpoint.joined->pieces[index(source.param)].empty()) {
+    if (checkpoint.joined // a slice that is cut may be padding alone, without a piece
+        && (checkpoint.joined->cut || !checkpoint.joined->pieces[index(source.param)].empty())) {
         forEachJoinedFragment(checkpoint, source, begin, end, visit);
         return;
     }

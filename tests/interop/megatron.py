@@ -36,6 +36,11 @@ class Mpu:
     def get_model_parallel_group(self):
         return self.model_group
 
+    # What a universal load asks for.
+    get_tensor_model_parallel_rank = get_model_parallel_rank
+    get_tensor_model_parallel_world_size = get_model_parallel_world_size
+    get_tensor_model_parallel_group = get_model_parallel_group
+
     def get_data_parallel_rank(self):
         return self.rank // self.degree
 

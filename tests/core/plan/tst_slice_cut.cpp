@@ -160,6 +160,19 @@ TEST_CASE("slices are cut anew by the patterns that the checkpoint records")
     }
 }
 
+TEST_CASE("a slice may have nothing but padding of the vocabulary")
+{
+    const test::TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("megatron-w2"));
+    for (const int stage : {1, 3}) {
+        const auto four
+            = test::rewrite(source, {.worldSize = 8, .stage = stage, .tp = 4, .paddedVocabulary = 40},
+                folder / std::to_string(stage));
+        checkSame(*four, *source, 40);
+        test::checkSameState(four, source);
+    }
+}
+
 TEST_CASE("a checkpoint without slices is cut by patterns that are given")
 {
     const test::TemporaryFolder folder;
