@@ -145,6 +145,10 @@ std::vector<Option> reshardOptions()
                 .help
                 = "Expert-parallel degree (ep_size) of the result, which divides every layer's experts; "
                   "without it the source's."},
+            {.name = "--row-major",
+                .help = "A source that stores matrices column by column, as ZenFlow does up to DeepSpeed "
+                        "0.19.6, in stage 1 or 2: write them row by row, for a run without ZenFlow or with "
+                        "that of 0.19.8. Other stages have them so anyway."},
             {.name = "--sub-group-size",
                 .kind = ValueKind::Count,
                 .valueName = "M",

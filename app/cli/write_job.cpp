@@ -97,6 +97,7 @@ Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
     out.paddedVocabulary = arguments.count("--padded-vocab-size");
     SHARDSCOPE_TRY(out.pp, degreeAsked(arguments, "--pp"));
     SHARDSCOPE_TRY(out.ep, degreeAsked(arguments, "--ep"));
+    out.rowMajor = arguments.has("--row-major");
     out.subGroupSize = arguments.count("--sub-group-size");
     if (out.subGroupSize && *out.subGroupSize == 0)
         return fail(ErrorCode::Usage, "--sub-group-size must be at least 1");

@@ -149,6 +149,17 @@ bool Checkpoint::isReadable(FileId id) const
     return index(id) < files.size() && files[index(id)].status == FileStatus::Ok;
 }
 
+std::optional<TransposedOrder> Checkpoint::transposedOrder(ParamId param) const
+{
+    if (!zenflow || index(param) >= params.size())
+        return std::nullopt;
+    const Parameter& matrix = params[index(param)];
+    // A single row or column is the same either way.
+    if (matrix.unit == kNoUnit || matrix.shape.size() != 2 || matrix.shape[0] < 2 || matrix.shape[1] < 2)
+        return std::nullopt;
+    return TransposedOrder{matrix.shape[0], matrix.shape[1]};
+}
+
 std::vector<std::string> Checkpoint::stateNames() const
 {
     std::vector<std::string> names;

@@ -6,6 +6,7 @@
 #include "core/base/string_hash.h"
 #include "core/io/file_system.h"
 #include "core/partition/flat_partition.h"
+#include "core/partition/transposed_order.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 #include "core/torchfile/torch_file.h"
@@ -235,6 +236,9 @@ struct Checkpoint {
     /// parallel.dp ranks in turn, so another number of ranks has another order
     /// (core/partition/round_robin.h).
     bool roundRobin = false;
+    /// ZeRO-1/2 of ZenFlow up to 0.19.6: every matrix stands column by column in its unit's flat buffers
+    /// (transposedOrder()); checkpoint/zenflow.h tells how that is seen.
+    bool zenflow = false;
     std::optional<double> lossScale;
     std::string wrapper; ///< "transformers", "accelerate", "lightning", "megatron" or empty
     std::vector<std::string> clientStateKeys;
@@ -259,6 +263,9 @@ struct Checkpoint {
     [[nodiscard]] const WholeTensor* wholeOf(ParamId param) const;
     [[nodiscard]] std::optional<ParamId> findParam(std::string_view name) const;
     [[nodiscard]] const FlatUnit* unitOf(ParamId param) const;
+    /// The order in which a parameter's unit stores its elements, where that is not the logical one.
+    /// Partitions and pieces count stored elements; addresses, values and digests count logical ones.
+    [[nodiscard]] std::optional<TransposedOrder> transposedOrder(ParamId param) const;
     [[nodiscard]] const CheckpointFile& file(FileId id) const { return files[index(id)]; }
     /// The part that a unit belongs to: the checkpoint itself where it has no parts.
     [[nodiscard]] const Checkpoint& partOf(const FlatUnit& unit) const

@@ -46,8 +46,14 @@ void refuseByModelFile(const Reading& reading)
     if (reading.modelRoot == kNoNode)
         return;
     const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
-    if (isSet(reading, {"zero_optimization", "zenflow"}))
-        return reading.refuse("ZenFlow stores its 2-D parameters transposed");
+    const bool orderShows = reading.out.kind == CheckpointKind::Zero1
+        || reading.out.kind == CheckpointKind::Zero2; // decideZenFlow() looks
+    if (!orderShows && isSet(reading, {"zero_optimization", "zenflow"}))
+        return reading.refuse(isUniversal(reading)
+                ? "it was made from a ZenFlow checkpoint by a converter that leaves matrices in the order "
+                  "that "
+                  "they had there, and nothing tells which that was"
+                : "ZenFlow's order of matrices is known of ZeRO-1 and ZeRO-2 only");
     const bool frozen = !mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes")).empty();
     if (frozen && isSet(reading, {"zero_optimization", "zero_quantized_nontrainable_weights"}))
         return reading.refuse("its frozen weights are quantised without their scales");

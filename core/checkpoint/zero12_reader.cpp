@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/expert_families.h"
 #include "core/checkpoint/old_shapes.h"
+#include "core/checkpoint/zenflow.h"
 
 #include <algorithm>
 #include <tuple>
@@ -50,6 +51,8 @@ public:
             decideRoundRobin(m_reading, checkSliceMappings(m_reading));
         if (!m_out.modelError)
             fillStates();
+        if (!m_out.modelError)
+            decideZenFlow(m_reading);
     }
 
 private:

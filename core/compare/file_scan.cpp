@@ -12,6 +12,13 @@ namespace {
 
 constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
 
+Digest digestRun(
+    const DigestKey& key, const TensorRun& run, uint64_t firstElement, std::span<const uint8_t> bytes)
+{
+    return run.order ? digestTransposed(key, run.itemBytes, *run.order, firstElement, bytes)
+                     : digestElements(key, run.itemBytes, firstElement, bytes);
+}
+
 /// Follows ascending runs through a stream of chunks and digests their elements; one that straddles chunks is
 /// carried.
 class RunDigester
@@ -63,13 +70,12 @@ private:
             bytes = bytes.subspan(missing);
             if (m_carry.size() < run.itemBytes)
                 return;
-            m_sum += digestElements(m_key, run.itemBytes, run.firstElement + m_done, m_carry);
+            m_sum += digestRun(m_key, run, run.firstElement + m_done, m_carry);
             ++m_done;
             m_carry.clear();
         }
         const size_t whole = bytes.size() / run.itemBytes;
-        m_sum += digestElements(
-            m_key, run.itemBytes, run.firstElement + m_done, bytes.first(whole * run.itemBytes));
+        m_sum += digestRun(m_key, run, run.firstElement + m_done, bytes.first(whole * run.itemBytes));
         m_done += whole;
         const auto rest = bytes.subspan(whole * run.itemBytes);
         m_carry.assign(rest.begin(), rest.end());
@@ -130,7 +136,8 @@ private:
     uint32_t m_crc = 0;
 };
 
-void addUnitRuns(const TensorTable& table, const FlatUnit& unit, FileId file, std::vector<TensorRun>& out)
+void addUnitRuns(const Checkpoint& checkpoint, const TensorTable& table, const FlatUnit& unit, FileId file,
+    std::vector<TensorRun>& out)
 {
     for (uint32_t s = 0; s < unit.states.size(); ++s) {
         const UnitState& state = unit.states[s];
@@ -145,8 +152,9 @@ void addUnitRuns(const TensorTable& table, const FlatUnit& unit, FileId file, st
                 [&](const FlatPiece& piece) {
                     if (piece.isPadding() || piece.elements == 0)
                         return true;
+                    const ParamId param = unit.params[piece.param];
                     out.push_back({run.byteOffset + piece.flatOffset * item, piece.elements * item,
-                        table.indexOf(unit.params[piece.param], s), item, piece.paramOffset});
+                        table.indexOf(param, s), item, piece.paramOffset, checkpoint.transposedOrder(param)});
                     return true;
                 });
         }
@@ -196,7 +204,7 @@ std::vector<TensorRun> runsOfFile(
     std::vector<TensorRun> out;
     wholeRuns.addTo(out, file);
     for (const FlatUnit& unit : checkpoint.units)
-        addUnitRuns(table, unit, file, out);
+        addUnitRuns(checkpoint, table, unit, file, out);
     std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
     uint64_t end = 0;
     std::erase_if(out, [&](const TensorRun& run) { // overlapping views: the first one stands for the bytes

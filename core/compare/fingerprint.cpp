@@ -4,6 +4,7 @@
 #include "core/compare/word_sums.h"
 #include "core/io/sha256.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -59,6 +60,28 @@ Digest digestElements(
     if (itemBytes > sizeof(uint64_t)) // complex128
         return sumWords(key, sizeof(uint64_t), firstElement * 2, bytes);
     return sumWords(key, itemBytes, firstElement, bytes);
+}
+
+Digest digestTransposed(const DigestKey& key, uint32_t itemBytes, const TransposedOrder& order,
+    uint64_t firstStored, std::span<const uint8_t> bytes)
+{
+    Digest sum;
+    while (!bytes.empty()) {
+        const uint64_t inColumn = order.rows - firstStored % order.rows;
+        const size_t count = std::min<uint64_t>(inColumn, bytes.size() / itemBytes);
+        const auto column = bytes.first(count * itemBytes);
+        const uint64_t element = order.elementOf(firstStored);
+        if (itemBytes <= sizeof(uint64_t)) {
+            sum += sumSteppedWords(key, itemBytes, element, order.columns, column);
+        } else {
+            for (size_t i = 0; i < count; ++i)
+                sum += digestElements(
+                    key, itemBytes, element + i * order.columns, column.subspan(i * itemBytes, itemBytes));
+        }
+        firstStored += count;
+        bytes = bytes.subspan(column.size());
+    }
+    return sum;
 }
 
 Digest digestText(std::string_view name, std::string_view state, std::string_view canonicalText)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/partition/transposed_order.h"
 #include "core/tensor/dtype.h"
 
 #include <cstdint>
@@ -41,6 +42,11 @@ DigestKey digestKey(std::string_view name, std::string_view state);
 /// itemBytes: 1, 2, 4, 8 or 16).
 Digest digestElements(
     const DigestKey& key, uint32_t itemBytes, uint64_t firstElement, std::span<const uint8_t> bytes);
+
+/// The same terms where the elements are stored column by column: `firstStored` is the first one's stored
+/// number, and every term has its logical one.
+Digest digestTransposed(const DigestKey& key, uint32_t itemBytes, const TransposedOrder& order,
+    uint64_t firstStored, std::span<const uint8_t> bytes);
 
 /// The term of a scalar (step, option, loss scale): digest of its canonical text as bytes, under key(name,
 /// state).

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/partition/transposed_order.h"
+
 #include <cstdint>
+#include <optional>
 
 namespace shardscope {
 
@@ -12,6 +15,7 @@ struct TensorRun {
     uint32_t tensor = 0;
     uint32_t itemBytes = 4;
     uint64_t firstElement = 0;
+    std::optional<TransposedOrder> order{}; ///< set: stored so, and firstElement is a stored number
 };
 
 } // namespace shardscope

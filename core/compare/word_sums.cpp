@@ -36,16 +36,16 @@ SHARDSCOPE_INLINE void mix(Value& z)
 }
 
 template <class Word, size_t N>
-SHARDSCOPE_INLINE void sumBlock(
-    const DigestKey& key, uint64_t first, const uint8_t* data, size_t count, Wide& low, uint64_t& high)
+SHARDSCOPE_INLINE void sumBlock(const DigestKey& key, uint64_t first, uint64_t step, const uint8_t* data,
+    size_t count, Wide& low, uint64_t& high)
 {
     using Lanes = typename Vector<uint64_t, N>::Type;
     using Words = typename Vector<Word, N>::Type;
     Lanes walk0{};
     Lanes walk1{};
     for (size_t lane = 0; lane < N; ++lane) {
-        walk0[lane] = key.k0 + (first + lane) * kGolden;
-        walk1[lane] = key.k1 + (first + lane) * kGolden;
+        walk0[lane] = key.k0 + (first + lane * step) * kGolden;
+        walk1[lane] = key.k1 + (first + lane * step) * kGolden;
     }
     Lanes lowHalves{};
     Lanes highHalves{};
@@ -62,8 +62,8 @@ SHARDSCOPE_INLINE void sumBlock(
         term = walk1 ^ values;
         mix(term);
         highs += term;
-        walk0 += N * kGolden;
-        walk1 += N * kGolden;
+        walk0 += N * step * kGolden;
+        walk1 += N * step * kGolden;
     }
     for (size_t lane = 0; i < count; ++i, ++lane) {
         Word value{};
@@ -82,15 +82,16 @@ SHARDSCOPE_INLINE void sumBlock(
 }
 
 template <class Word, size_t N>
-SHARDSCOPE_INLINE Digest sumAs(const DigestKey& key, uint64_t first, std::span<const uint8_t> bytes)
+SHARDSCOPE_INLINE Digest sumAs(
+    const DigestKey& key, uint64_t first, uint64_t step, std::span<const uint8_t> bytes)
 {
     Wide low = 0;
     uint64_t high = 0;
     size_t left = bytes.size() / sizeof(Word);
     for (const uint8_t* data = bytes.data(); left > 0;) {
         const size_t count = left < kBlock ? left : kBlock;
-        sumBlock<Word, N>(key, first, data, count, low, high);
-        first += count;
+        sumBlock<Word, N>(key, first, step, data, count, low, high);
+        first += count * step;
         data += count * sizeof(Word);
         left -= count;
     }
@@ -100,25 +101,25 @@ SHARDSCOPE_INLINE Digest sumAs(const DigestKey& key, uint64_t first, std::span<c
 /// N: words at a time
 template <size_t N>
 SHARDSCOPE_INLINE Digest sumAny(
-    const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
+    const DigestKey& key, uint32_t wordBytes, uint64_t first, uint64_t step, std::span<const uint8_t> bytes)
 {
     switch (wordBytes) {
     case 1:
-        return sumAs<uint8_t, N>(key, first, bytes);
+        return sumAs<uint8_t, N>(key, first, step, bytes);
     case 2:
-        return sumAs<uint16_t, N>(key, first, bytes);
+        return sumAs<uint16_t, N>(key, first, step, bytes);
     case 4:
-        return sumAs<uint32_t, N>(key, first, bytes);
+        return sumAs<uint32_t, N>(key, first, step, bytes);
     default:
-        return sumAs<uint64_t, N>(key, first, bytes);
+        return sumAs<uint64_t, N>(key, first, step, bytes);
     }
 }
 
 #if defined(__x86_64__)
 [[gnu::target("avx2")]] Digest sumWithAvx2(
-    const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
+    const DigestKey& key, uint32_t wordBytes, uint64_t first, uint64_t step, std::span<const uint8_t> bytes)
 {
-    return sumAny<4>(key, wordBytes, first, bytes);
+    return sumAny<4>(key, wordBytes, first, step, bytes);
 }
 #endif
 
@@ -127,16 +128,22 @@ SHARDSCOPE_INLINE Digest sumAny(
 Digest sumWordsPlainly(
     const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
 {
-    return sumAny<2>(key, wordBytes, first, bytes);
+    return sumAny<2>(key, wordBytes, first, 1, bytes);
 }
 
 Digest sumWords(const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes)
 {
+    return sumSteppedWords(key, wordBytes, first, 1, bytes);
+}
+
+Digest sumSteppedWords(
+    const DigestKey& key, uint32_t wordBytes, uint64_t first, uint64_t step, std::span<const uint8_t> bytes)
+{
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2"))
-        return sumWithAvx2(key, wordBytes, first, bytes);
+        return sumWithAvx2(key, wordBytes, first, step, bytes);
 #endif
-    return sumWordsPlainly(key, wordBytes, first, bytes);
+    return sumAny<2>(key, wordBytes, first, step, bytes);
 }
 
 } // namespace shardscope

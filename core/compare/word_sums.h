@@ -10,6 +10,10 @@ namespace shardscope {
 /// does not depend on that.
 Digest sumWords(const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes);
 
+/// The same where the words are numbers first, first + step, first + 2·step, …
+Digest sumSteppedWords(
+    const DigestKey& key, uint32_t wordBytes, uint64_t first, uint64_t step, std::span<const uint8_t> bytes);
+
 /// The same as processors without AVX2 compute it.
 Digest sumWordsPlainly(
     const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes);

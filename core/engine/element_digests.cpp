@@ -9,7 +9,9 @@ ElementDigests::ElementDigests(const std::vector<PlanTensor>& tensors)
 {
     m_keys.reserve(tensors.size());
     m_itemBytes.reserve(tensors.size());
+    m_orders.reserve(tensors.size());
     for (const PlanTensor& tensor : tensors) {
+        m_orders.push_back(tensor.order());
         m_keys.push_back(digestKey(tensor.name, tensor.state));
         m_itemBytes.push_back(static_cast<uint8_t>(itemSize(tensor.dtype)));
     }
@@ -24,8 +26,9 @@ void ElementDigests::add(uint32_t tensor, uint64_t firstElement, std::span<const
     size_t count = 0;
     Digest sum;
     const auto digest = [&](uint64_t begin, uint64_t end) {
-        sum += digestElements(
-            m_keys[tensor], item, begin, bytes.subspan((begin - firstElement) * item, (end - begin) * item));
+        const auto part = bytes.subspan((begin - firstElement) * item, (end - begin) * item);
+        sum += m_orders[tensor] ? digestTransposed(m_keys[tensor], item, *m_orders[tensor], begin, part)
+                                : digestElements(m_keys[tensor], item, begin, part);
     };
     {
         const std::lock_guard lock(mutex);

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +34,7 @@ private:
 
     std::vector<DigestKey> m_keys;
     std::vector<uint8_t> m_itemBytes;
+    std::vector<std::optional<TransposedOrder>> m_orders;
     std::vector<IntervalSet> m_seen;
     std::vector<Digest> m_sums;
     std::array<std::mutex, kLocks> m_locks;

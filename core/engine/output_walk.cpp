@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/output_walk.h"
 
+#include "core/engine/gathered_rows.h"
 #include "core/io/crc32.h"
 #include "core/tensor/convert.h"
 #include "core/torchfile/zip_layout.h"
@@ -159,7 +160,9 @@ Result<size_t> OutputWalk::gather(SegmentCursor& cursor, size_t roomBytes)
         piece.segment.bytes = count;
         m_pieces.push_back(piece);
         used += count;
-        m_segment.sourceOffset += piece.segment.sourceBytes();
+        m_segment.sourceOffset += piece.segment.isGathered()
+            ? count / itemSize(m_segment.outputType) * m_segment.sourceStep * itemSize(m_segment.sourceType)
+            : piece.segment.sourceBytes();
         m_segment.bytes -= count;
         if (m_segment.tensor != Segment::kNoTensor)
             m_segment.firstElement += count / m_context.digests.itemBytes(m_segment.tensor);
@@ -190,6 +193,10 @@ Status OutputWalk::checkSegment(const Segment& segment) const
         && (!canConvert(segment.sourceType, segment.outputType)
             || segment.bytes % itemSize(segment.outputType) != 0))
         return planBug("a segment that cannot be converted", m_file);
+    if (segment.isGathered()
+        && (segment.tensor == Segment::kNoTensor || itemSize(segment.sourceType) == 0
+            || m_context.plan.tensors()[segment.tensor].elements % segment.sourceStep != 0))
+        return planBug("a gathered segment that belongs to no matrix", m_file);
     if (record.deflated || record.damaged || segment.sourceOffset < record.payloadOffset
         || segment.sourceBytes() > record.bytes
         || segment.sourceOffset - record.payloadOffset > record.bytes - segment.sourceBytes())
@@ -204,6 +211,7 @@ size_t OutputWalk::runEnd(size_t first) const
         const Segment& left = m_pieces[end - 1].segment;
         const Segment& right = m_pieces[end].segment;
         const bool follows = left.source == right.source && !left.isConverted() && !right.isConverted()
+            && !left.isGathered() && !right.isGathered()
             && (left.source == Segment::kZero
                 || (left.record == right.record && left.sourceOffset + left.bytes == right.sourceOffset));
         if (!follows)
@@ -216,6 +224,7 @@ Status OutputWalk::load(std::span<uint8_t> room)
 {
     if (m_finished)
         return m_finished->readAt(m_sink.offset(), room);
+    std::vector<GatheredRow> rows;
     for (size_t first = 0; first < m_pieces.size();) {
         const size_t end = runEnd(first);
         const size_t at = m_pieces[first].at;
@@ -223,6 +232,8 @@ Status OutputWalk::load(std::span<uint8_t> room)
         const Segment& segment = m_pieces[first].segment;
         if (segment.source == Segment::kZero) {
             std::memset(room.data() + at, 0, bytes);
+        } else if (segment.isGathered()) {
+            rows.push_back({segment, room.subspan(at, bytes)});
         } else {
             SHARDSCOPE_TRY(const io::ReadFile* file, openSource(segment.source));
             const auto read = segment.isConverted()
@@ -235,7 +246,11 @@ Status OutputWalk::load(std::span<uint8_t> room)
         }
         first = end;
     }
-    return {};
+    if (rows.empty())
+        return {};
+    return loadGatheredRows(
+        std::move(rows), [&](uint32_t tensor) { return m_context.plan.tensors()[tensor].elements; },
+        [&](uint32_t source) { return openSource(source); });
 }
 
 Status OutputWalk::loadConverted(const io::ReadFile& file, const Segment& segment, std::span<uint8_t> out)
@@ -274,9 +289,9 @@ Status OutputWalk::sum(std::span<const uint8_t> bytes, uint32_t& recordCrc)
 
 Status OutputWalk::sumRun(const Segment& segment, std::span<const uint8_t> bytes, uint32_t& recordCrc)
 {
-    // What was converted is checked against the source's CRC where the source's elements are copied or, at
-    // the end, by reading the rest.
-    if (segment.source == Segment::kZero || segment.isConverted()) {
+    // What was converted or gathered is checked against the source's CRC where the source's elements are
+    // copied or, at the end, by reading the rest.
+    if (segment.source == Segment::kZero || segment.isConverted() || segment.isGathered()) {
         recordCrc = io::crc32(recordCrc, bytes);
         return {};
     }

@@ -61,6 +61,7 @@ bool visitPiece(const Checkpoint& checkpoint, UnitId unitId, const UnitState& st
     Fragment fragment;
     fragment.param = unit.params[piece.param];
     fragment.paramOffset = piece.paramOffset;
+    fragment.columnMajor = checkpoint.transposedOrder(fragment.param).has_value();
     fragment.unit = unitId;
     fragment.rank = checkpoint.rankOf(unit, piece.rank);
     fragment.flatOffset = piece.flatOffset;
@@ -68,6 +69,34 @@ bool visitPiece(const Checkpoint& checkpoint, UnitId unitId, const UnitState& st
     fragment.dtype = state.dtype;
     fragment.byteOffset = run.byteOffset + offset * itemSize(state.dtype);
     return visitStored(fragment, run, run.elements > offset ? run.elements - offset : 0, visit);
+}
+
+/// Stored elements of a flat unit.
+void forEachFlatFragment(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
+    uint64_t end, const std::function<bool(const Fragment&)>& visit)
+{
+    const FlatUnit& unit = checkpoint.units[index(source.unit)];
+    unit.partition.forEachFragment(
+        checkpoint.params[index(source.param)].indexInUnit, begin, end, [&](const FlatPiece& piece) {
+            return visitPiece(checkpoint, source.unit, unit.states[source.stateIndex], piece, visit);
+        });
+}
+
+/// Neighbours in a row are as far apart as the matrix is high.
+void forEachTransposedElement(const Checkpoint& checkpoint, const StateSource& source,
+    const TransposedOrder& order, uint64_t begin, uint64_t end,
+    const std::function<bool(const Fragment&)>& visit)
+{
+    bool goOn = true;
+    for (uint64_t element = begin; element < end && goOn; ++element) {
+        const uint64_t stored = order.storedOf(element);
+        forEachFlatFragment(checkpoint, source, stored, stored + 1, [&](const Fragment& fragment) {
+            Fragment logical = fragment;
+            logical.paramOffset = element;
+            logical.columnMajor = false;
+            return goOn = visit(logical);
+        });
+    }
 }
 
 void forEachWholeFragment(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
@@ -122,6 +151,30 @@ void forEachJoinedFragment(const Checkpoint& checkpoint, const StateSource& sour
     });
 }
 
+using FragmentVisit = std::function<bool(const Fragment&)>;
+
+/// What `walk` visits, as a list.
+Result<std::vector<Fragment>> listOf(const Checkpoint& checkpoint, const StateSource& source,
+    std::string_view state, const std::function<void(const FragmentVisit&)>& walk)
+{
+    std::vector<Fragment> fragments;
+    bool tooMany = false;
+    walk([&](const Fragment& fragment) {
+        tooMany = fragments.size() == kMaxFragments;
+        if (!tooMany) {
+            fragments.push_back(fragment);
+            fragments.back().state = state;
+        }
+        return !tooMany;
+    });
+    if (tooMany)
+        return fail(ErrorCode::LimitExceeded,
+            fmt::format("\"{}\" lies in more than {} separate pieces",
+                checkpoint.params[index(source.param)].name, kMaxFragments),
+            {}, "ask for a smaller range of elements");
+    return fragments;
+}
+
 } // namespace
 
 Result<StateSource> findState(const Checkpoint& checkpoint, ParamId param, std::string_view state)
@@ -170,11 +223,19 @@ void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, 
         forEachJoinedFragment(checkpoint, source, begin, end, visit);
         return;
     }
-    const FlatUnit& unit = checkpoint.units[index(source.unit)];
-    unit.partition.forEachFragment(
-        checkpoint.params[index(source.param)].indexInUnit, begin, end, [&](const FlatPiece& piece) {
-            return visitPiece(checkpoint, source.unit, unit.states[source.stateIndex], piece, visit);
-        });
+    if (const auto order = checkpoint.transposedOrder(source.param))
+        return forEachTransposedElement(checkpoint, source, *order, begin, end, visit);
+    forEachFlatFragment(checkpoint, source, begin, end, visit);
+}
+
+void forEachStoredFragmentOf(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
+    uint64_t end, const std::function<bool(const Fragment&)>& visit)
+{
+    if (source.whole != nullptr || !checkpoint.transposedOrder(source.param))
+        return forEachFragmentOf(checkpoint, source, begin, end, visit);
+    end = std::min(end, source.elements);
+    if (begin < end)
+        forEachFlatFragment(checkpoint, source, begin, end, visit);
 }
 
 Result<std::vector<Fragment>> fragmentsOf(
@@ -185,22 +246,16 @@ Result<std::vector<Fragment>> fragmentsOf(
         return fail(ErrorCode::Usage,
             fmt::format("elements {} to {} are not inside \"{}\", which has {}", begin, end,
                 checkpoint.params[index(param)].name, source.elements));
-    std::vector<Fragment> fragments;
-    bool tooMany = false;
-    forEachFragmentOf(checkpoint, source, begin, end, [&](const Fragment& fragment) {
-        tooMany = fragments.size() == kMaxFragments;
-        if (!tooMany) {
-            fragments.push_back(fragment);
-            fragments.back().state = state;
-        }
-        return !tooMany;
-    });
-    if (tooMany)
-        return fail(ErrorCode::LimitExceeded,
-            fmt::format("\"{}\" lies in more than {} separate pieces", checkpoint.params[index(param)].name,
-                kMaxFragments),
-            {}, "ask for a smaller range of elements");
-    return fragments;
+    return listOf(checkpoint, source, state,
+        [&](const auto& visit) { forEachFragmentOf(checkpoint, source, begin, end, visit); });
+}
+
+Result<std::vector<Fragment>> storedFragmentsOf(
+    const Checkpoint& checkpoint, ParamId param, std::string_view state)
+{
+    SHARDSCOPE_TRY(const StateSource source, findState(checkpoint, param, state));
+    return listOf(checkpoint, source, state,
+        [&](const auto& visit) { forEachStoredFragmentOf(checkpoint, source, 0, source.elements, visit); });
 }
 
 void forEachFragmentOnRank(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, uint32_t share,

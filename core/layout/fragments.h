@@ -4,6 +4,7 @@
 #include "core/checkpoint/checkpoint.h"
 
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,9 @@ struct Fragment {
     uint64_t elements = 0;
     std::string state;
     DType dtype = DType::Unknown;
+    /// A run of a matrix that is stored column by column, in that order: paramOffset is a stored number
+    /// (Checkpoint::transposedOrder). Only where fragments were asked for as they are stored.
+    bool columnMajor = false;
     FileId file = kNoFile; ///< kNoFile: missing, or beyond what a short shard holds
     uint32_t record = 0;
     uint64_t byteOffset = 0; ///< from the start of the file
@@ -40,20 +44,30 @@ struct StateSource {
 Result<StateSource> findState(const Checkpoint& checkpoint, ParamId param, std::string_view state);
 
 /// Fragments of elements [begin, end) in element order, without building a list. Stops when `visit` returns
-/// false. Flat units: one per rank; whole tensors: one when contiguous, else one per contiguous run.
+/// false. Flat units: one per rank, or one per element where they store a matrix column by column;
+/// whole tensors: one when contiguous, else one per contiguous run.
 /// `Fragment::state` is empty: the caller knows it.
 void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin, uint64_t end,
     const std::function<bool(const Fragment&)>& visit);
 
+/// The same for elements by their stored numbers, in that order: one fragment per rank where
+/// forEachFragmentOf() has one per element (Checkpoint::transposedOrder). The same as it for all others.
+void forEachStoredFragmentOf(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
+    uint64_t end, const std::function<bool(const Fragment&)>& visit);
+
 /// The same as a list. Usage when the range is not inside the parameter, LimitExceeded above a million
-/// fragments (only a whole tensor with odd strides has that many).
+/// fragments (only tensors that are not stored row by row have that many).
 Result<std::vector<Fragment>> fragmentsOf(
     const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t begin, uint64_t end);
 
-/// Fragments that one rank of a unit's partition holds of a state, in flat order, padding left out. Stops
-/// when `visit` returns false.
+/// Fragments that one rank of a unit's partition holds of a state, in flat order and as they are stored,
+/// padding left out. Stops when `visit` returns false.
 void forEachFragmentOnRank(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, uint32_t share,
     const std::function<bool(const Fragment&)>& visit);
+
+/// All fragments of a parameter's state as they are stored, as a list; LimitExceeded as above.
+Result<std::vector<Fragment>> storedFragmentsOf(
+    const Checkpoint& checkpoint, ParamId param, std::string_view state);
 
 enum class PaddingKind { None, Stored, Implied };
 std::string_view paddingKindName(PaddingKind kind); ///< "none", "stored", "implied"
@@ -73,7 +87,8 @@ std::vector<std::string> statesOf(const Checkpoint& checkpoint, ParamId param);
 
 /// Reads elements [begin, end) of one parameter and state into `out` (little-endian elements of the state's
 /// dtype). Refused when a fragment is missing. `out` holds (end − begin) × item size bytes, else Usage.
-/// Beside `out`, a tensor with odd strides costs a window of at most 16 MiB.
+/// Beside `out`, a tensor with odd strides or a matrix that is stored column by column costs a window of at
+/// most 16 MiB.
 Status readElements(io::FileSystem& files, const Checkpoint& checkpoint, ParamId param,
     std::string_view state, uint64_t begin, uint64_t end, std::span<uint8_t> out);
 

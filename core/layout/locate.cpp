@@ -90,8 +90,10 @@ Result<Location> locateInUnit(
         source.unit = unitId;
         source.stateIndex = stateIndex;
         source.dtype = state.dtype;
+        const uint64_t stored = piece->paramOffset + (offset - piece->flatOffset);
+        const auto order = checkpoint.transposedOrder(param);
         return locateElement(checkpoint, source, checkpoint.params[index(param)].name, state.name,
-            piece->paramOffset + (offset - piece->flatOffset));
+            order ? order->elementOf(stored) : stored);
     }
     Location location;
     location.padding = true;

@@ -23,7 +23,7 @@ struct MapCell {
     ParamClass paramClass = ParamClass::Other;
     ParamId param
         = kNoParam; ///< also set for missing shards, where the layout still knows what should be there
-    uint64_t paramOffset = 0;
+    uint64_t paramOffset = 0; ///< of stored elements (Checkpoint::transposedOrder)
     uint64_t begin = 0; ///< element range in the row; empty when there is nothing at that point
     uint64_t end = 0;
     bool frozen = false;

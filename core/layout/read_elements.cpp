@@ -88,6 +88,90 @@ Status gather(const io::ReadFile& file, const Checkpoint& checkpoint, const Stat
     return {};
 }
 
+/// Elements [begin, end) of a matrix that is stored column by column: the stored run that has them all is
+/// read window by window, and every window is spread over `out`.
+class TransposedRead
+{
+public:
+    TransposedRead(
+        Opener& opener, const Checkpoint& checkpoint, const StateSource& source, const TransposedOrder& order)
+        : m_opener(opener)
+        , m_checkpoint(checkpoint)
+        , m_source(source)
+        , m_order(order)
+        , m_itemBytes(itemSize(source.dtype))
+    {
+    }
+
+    Status read(uint64_t begin, uint64_t end, std::span<uint8_t> out)
+    {
+        const uint64_t firstRow = begin / m_order.columns;
+        const uint64_t lastRow = (end - 1) / m_order.columns;
+        const bool oneRow = firstRow == lastRow;
+        const uint64_t firstColumn = oneRow ? begin % m_order.columns : 0;
+        const uint64_t lastColumn = oneRow ? (end - 1) % m_order.columns : m_order.columns - 1;
+        const uint64_t stop = lastColumn * m_order.rows + lastRow + 1;
+        const uint64_t step = kWindowBytes / m_itemBytes;
+        for (uint64_t at = firstColumn * m_order.rows + firstRow; at < stop; at += step) {
+            SHARDSCOPE_CHECK(fill(at, std::min(stop, at + step)));
+            SHARDSCOPE_CHECK(spread(at, {firstRow, lastRow}, begin, end, out));
+        }
+        return {};
+    }
+
+private:
+    /// Stored elements [from, to) into the window; what is missing is kept in mind.
+    Status fill(uint64_t from, uint64_t to)
+    {
+        m_window.assign((to - from) * m_itemBytes, 0);
+        m_missing.clear();
+        Status status;
+        forEachStoredFragmentOf(m_checkpoint, m_source, from, to, [&](const Fragment& piece) {
+            if (piece.file == kNoFile) {
+                m_missing.push_back(piece);
+                return true;
+            }
+            const auto file = m_opener.open(piece.file);
+            status = file ? (*file)->readAt(piece.byteOffset,
+                         std::span(m_window).subspan((piece.paramOffset - from) * m_itemBytes, piece.bytes))
+                          : Status(forward(file.error()));
+            return status.has_value();
+        });
+        return status;
+    }
+
+    Status spread(uint64_t from, std::pair<uint64_t, uint64_t> rows, uint64_t begin, uint64_t end,
+        std::span<uint8_t> out)
+    {
+        const uint64_t to = from + m_window.size() / m_itemBytes;
+        for (uint64_t column = from / m_order.rows; column * m_order.rows < to; ++column) {
+            const uint64_t top = column * m_order.rows;
+            const uint64_t first = std::max(top + rows.first, from);
+            const uint64_t last = std::min(top + rows.second + 1, to);
+            for (uint64_t stored = first; stored < last; ++stored) {
+                const uint64_t element = m_order.elementOf(stored);
+                if (element < begin || element >= end)
+                    continue;
+                for (const Fragment& gap : m_missing) {
+                    if (stored >= gap.paramOffset && stored - gap.paramOffset < gap.elements)
+                        return notStored(m_checkpoint, m_source, gap);
+                }
+                std::memcpy(out.data() + (element - begin) * m_itemBytes,
+                    m_window.data() + (stored - from) * m_itemBytes, m_itemBytes);
+            }
+        }
+        return {};
+    }
+
+    Opener& m_opener;
+    const Checkpoint& m_checkpoint;
+    const StateSource& m_source;
+    TransposedOrder m_order;
+    uint64_t m_itemBytes;
+    std::vector<uint8_t> m_window;
+    std::vector<Fragment> m_missing;
+};
+
 } // namespace
 
 Status readElements(io::FileSystem& files, const Checkpoint& checkpoint, ParamId param,
@@ -107,6 +191,9 @@ Status readElements(io::FileSystem& files, const Checkpoint& checkpoint, ParamId
                 dtypeName(source.dtype)));
 
     Opener opener(files, checkpoint);
+    if (const auto order = source.whole == nullptr ? checkpoint.transposedOrder(source.param) : std::nullopt)
+        return begin == end ? Status()
+                            : TransposedRead(opener, checkpoint, source, *order).read(begin, end, out);
     Status status;
     const bool packed = source.whole == nullptr || source.whole->contiguous;
     uint64_t firstByte = std::numeric_limits<uint64_t>::max();

@@ -4,6 +4,7 @@
 #include "core/plan/old_forms.h"
 #include "core/plan/slice_record.h"
 #include "core/plan/stage0_optimizer.h"
+#include "core/plan/zenflow_form.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <map>
@@ -22,6 +23,7 @@ public:
         , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_context->source->rank0Model))
         , m_parts(m_composer, m_context)
     {
+        setZenFlowOff(m_composer, *m_context);
     }
 
     ArchiveComposer& composer() { return m_composer; }

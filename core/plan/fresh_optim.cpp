@@ -3,6 +3,7 @@
 #include "core/plan/optimizer_entries.h"
 #include "core/plan/scaler_forms.h"
 #include "core/plan/slice_record.h"
+#include "core/plan/zenflow_form.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -38,6 +39,7 @@ public:
     Result<OutputFile> compose(const std::string& name)
     {
         const NodeId root = m_builder.dict();
+        setZenFlowOff(m_composer, *m_context);
         set(root, "optimizer_state_dict", wrapper());
         if (isStage0(m_source.kind)) {
             const NodeId config = lookup(m_graph, m_graph.root(), "ds_config");

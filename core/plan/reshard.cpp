@@ -19,6 +19,7 @@
 #include "core/plan/slice_join.h"
 #include "core/plan/stage0_form.h"
 #include "core/plan/target_files.h"
+#include "core/plan/zenflow_form.h"
 #include "core/torchfile/zip_layout.h"
 
 #include <nlohmann/json.hpp>
@@ -76,10 +77,13 @@ public:
         if (!isUniversal())
             m_batch = batchPairs(*m_source, m_parts.contexts().front()->target.ranks);
         m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize);
+        const bool columns = keepsColumns(*m_source, targetKind(), m_options);
+        addZenFlowEquals(*m_source, targetKind(), columns, m_mustStayEqual);
         m_warnings = m_marks;
         std::move(warnings.begin(), warnings.end(), std::back_inserter(m_warnings));
         auto advice = reshardWarnings(*m_source, targetKind(), m_options, m_subGroupSize);
         std::move(advice.begin(), advice.end(), std::back_inserter(m_warnings));
+        addZenFlowWarnings(*m_source, targetKind(), columns, m_warnings);
         auto more = wrapperWarnings(
             files, *m_source, isUniversal() ? std::nullopt : std::optional(m_options.worldSize));
         std::move(more.begin(), more.end(), std::back_inserter(m_warnings));
@@ -242,7 +246,8 @@ private:
             + std::to_string(m_subGroupSize) + "|" + std::to_string(m_source->parallel.tp) + "|"
             + std::to_string(m_source->parallel.pp)
             + (expertRanks() == 0 ? std::string() : "|ep" + std::to_string(expertRanks())) + "|"
-            + optionsText() + (m_options.patterns ? "|" + *m_options.patterns : std::string())
+            + optionsText() + (m_options.rowMajor ? "|row-major" : "")
+            + (m_options.patterns ? "|" + *m_options.patterns : std::string())
             + (m_options.paddedVocabulary ? "|v" + std::to_string(*m_options.paddedVocabulary)
                                           : std::string())
             + "\n";
@@ -303,11 +308,14 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     SHARDSCOPE_TRY(const CheckpointKind kind, targetKindOf(*source, options));
     SHARDSCOPE_TRY(const uint64_t subGroupSize, chooseSubGroupSize(*source, kind, options));
     SHARDSCOPE_CHECK(checkParallel(*source, kind, options));
+    SHARDSCOPE_CHECK(checkZenFlow(*source, kind, options));
+    const bool columns = keepsColumns(*source, kind, options);
     const uint32_t ranks = kind == CheckpointKind::Universal
         ? 1
         : options.worldSize / (source->parallel.tp * source->parallel.pp);
     const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1;
     const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined || cuts
+        || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {
@@ -315,6 +323,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
         SHARDSCOPE_TRY(ReshardTarget target,
             dealsExperts ? layOutExperts(*part, kind, ranks, *options.ep)
                          : layOutTarget(*part, kind, ranks, subGroupSize));
+        target.zenflow = columns;
         const bool tellsOptions = std::none_of(part->groups.begin(), part->groups.end(),
             [](const ParamGroup& group) { return group.options == kNoNode; });
         if (fresh || !tellsOptions) {

@@ -35,6 +35,9 @@ struct ReshardOptions {
     std::vector<std::string> optimizerOptions = {};
     std::string tagOut = {}; ///< empty: the source's tag
     bool writePointer = true; ///< write `latest`
+    /// A target of stage 1 or 2 from a source that stores matrices column by column (Checkpoint::zenflow):
+    /// row by row. Default as the source; other targets have no such form.
+    bool rowMajor = false;
     std::vector<std::string> allow = {}; ///< finding codes accepted although they block
 
     bool operator==(const ReshardOptions&) const = default;

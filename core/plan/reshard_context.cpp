@@ -183,7 +183,7 @@ Status addNewWeights(const Checkpoint& source, ReshardContext& out)
                     + "`",
                 source.tagFolder.string());
         out.newWeights[i] = static_cast<uint32_t>(out.tensors.size());
-        out.tensors.push_back({param.name, "weight", type->second, param.elements});
+        out.tensors.push_back({param.name, "weight", type->second, 0, param.elements});
     }
     return {};
 }
@@ -199,7 +199,11 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
         }
         const Parameter& param = source->params[index(entry.param)];
         out.planOfTable.push_back(static_cast<uint32_t>(out.tensors.size()));
-        out.tensors.push_back({param.name, std::string(entry.state), entry.dtype, param.elements});
+        PlanTensor tensor{param.name, std::string(entry.state), entry.dtype, 0, param.elements};
+        const auto order = source->transposedOrder(entry.param);
+        if (out.target.zenflow && order && entry.state != "weight")
+            tensor.columnRows = static_cast<uint32_t>(order->rows);
+        out.tensors.push_back(std::move(tensor));
     }
     return out.fresh && keepsCopies(out.target.kind) ? addNewWeights(*source, out) : Status();
 }
@@ -252,6 +256,7 @@ FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t ra
     out.elements = out.unit->states[state].lean ? out.unit->partition.leanElementsOn(out.rank)
                                                 : out.unit->partition.partitionElements();
     out.sourceOfFile = sourceOfFile;
+    out.storedOrder = target.zenflow;
     return out;
 }
 

@@ -20,6 +20,7 @@ struct ReshardTarget {
     /// Expert-parallel ranks where they are others than the source's, else 0; then its param groups, too, may
     /// be others: target group → the source's group that it has its options and states from.
     uint32_t expertRanks = 0;
+    bool zenflow = false; ///< matrices column by column, as a ZenFlow source has them (zenflow_form.h)
     std::vector<uint32_t> sourceGroups;
 
     /// The flat units of which a rank holds a share, in the order of their numbers on disk.

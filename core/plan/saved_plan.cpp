@@ -61,6 +61,8 @@ Json optionsJson(const ReshardOptions& options)
         putText(out, "patterns", *options.patterns);
     if (options.paddedVocabulary)
         out["padded_vocab_size"] = *options.paddedVocabulary;
+    if (options.rowMajor)
+        out["row_major"] = true;
     out["sub_group_size"] = options.subGroupSize ? Json(*options.subGroupSize) : Json(nullptr);
     if (!options.tagOut.empty())
         putText(out, "tag_out", options.tagOut);
@@ -94,6 +96,8 @@ ReshardOptions readOptions(const Json& object)
         out.patterns = getText(object, "patterns");
     if (object.contains("padded_vocab_size"))
         out.paddedVocabulary = object.at("padded_vocab_size").get<uint64_t>();
+    if (object.contains("row_major"))
+        out.rowMajor = object.at("row_major").get<bool>();
     if (const Json& size = object.at("sub_group_size"); !size.is_null())
         out.subGroupSize = size.get<uint64_t>();
     if (object.contains("tag_out"))

@@ -50,14 +50,14 @@ private:
     size_t m_run = 0;
 };
 
-/// The run that begins with `element`, of a state that is there.
-Fragment fragmentAt(const Checkpoint& source, ParamId param, std::string_view state, uint64_t element)
+/// The run that begins with an element, by its stored number, of a state that is there.
+Fragment storedFragmentAt(const Checkpoint& source, ParamId param, std::string_view state, uint64_t stored)
 {
     Fragment out;
     const auto found = findState(source, param, state);
     if (!found)
         return out; // planners ask for states that are there
-    forEachFragmentOf(source, *found, element, found->elements, [&](const Fragment& fragment) {
+    forEachStoredFragmentOf(source, *found, stored, found->elements, [&](const Fragment& fragment) {
         out = fragment;
         return false;
     });
@@ -114,18 +114,25 @@ private:
     {
         const ParamId id = m_target->unit->params[m_piece.param];
         const uint64_t element = m_piece.paramOffset + m_pieceDone;
-        const Fragment from = fragmentAt(*m_target->source, id, m_target->state, element);
+        const uint64_t left = m_piece.elements - m_pieceDone;
+        const auto order = m_target->storedOrder ? std::nullopt : m_target->source->transposedOrder(id);
+        const Fragment from = storedFragmentAt(
+            *m_target->source, id, m_target->state, order ? order->storedOf(element) : element);
         if (from.elements == 0) { // rows of padding that cut slices add at their end (cut_slices.h)
-            const uint64_t rest = m_piece.elements - m_pieceDone;
             segment = Segment{
-                Segment::kZero, 0, 0, rest * itemSize(outputTypeOf(id)), m_target->tensorOf(id), element};
-            m_pieceDone += rest;
+                Segment::kZero, 0, 0, left * itemSize(outputTypeOf(id)), m_target->tensorOf(id), element};
+            m_pieceDone += left;
             return;
         }
-        const uint64_t elements = std::min(from.elements, m_piece.elements - m_pieceDone);
+        uint64_t elements = std::min(from.elements, left);
+        if (order) { // to the end of the row, or to where another rank's columns begin
+            const uint64_t inRow = order->columns - element % order->columns;
+            elements = std::min({left, inRow, 1 + (from.elements - 1) / order->rows});
+        }
         const DType output = m_target->castTo == DType::Unknown ? from.dtype : m_target->castTo;
         segment = Segment{(*m_target->sourceOfFile)[index(from.file)], from.record, from.byteOffset,
-            elements * itemSize(output), m_target->tensorOf(id), element, from.dtype, output};
+            elements * itemSize(output), m_target->tensorOf(id), element, from.dtype, output,
+            order ? static_cast<uint32_t>(order->rows) : 1};
         m_pieceDone += elements;
     }
 

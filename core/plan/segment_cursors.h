@@ -36,6 +36,9 @@ struct FlatTarget {
     uint64_t first = 0; ///< where to begin in the rank's buffer
     uint64_t elements = 0; ///< where to end: the partition, or what lean states keep of it
     DType castTo = DType::Unknown; ///< Unknown: as the source has it
+    /// The buffer keeps the order in which the source stores its matrices (Checkpoint::transposedOrder); else
+    /// they are laid out row by row.
+    bool storedOrder = false;
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
     /// Index into WritePlan::tensors() of a parameter's state.
     std::function<uint32_t(ParamId)> tensorOf;

@@ -5,12 +5,14 @@
 #include "core/base/result.h"
 #include "core/compare/fingerprint.h"
 #include "core/io/file_system.h"
+#include "core/partition/transposed_order.h"
 #include "core/tensor/dtype.h"
 #include "core/torchfile/torch_file.h"
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -32,10 +34,19 @@ struct Segment {
     /// Where they differ, elements are converted on the way (canConvert() holds); the tensor is the output's.
     DType sourceType = DType::Unknown;
     DType outputType = DType::Unknown;
+    /// Elements from one to the next in the source; above 1 where it stores a matrix column by column and the
+    /// output does not. Such a segment stays in one row.
+    uint32_t sourceStep = 1;
 
+    [[nodiscard]] bool isGathered() const { return sourceStep > 1; }
     [[nodiscard]] bool isConverted() const { return sourceType != outputType; }
+    /// From its first byte in the source to behind its last.
     [[nodiscard]] uint64_t sourceBytes() const
     {
+        if (isGathered()) {
+            const uint64_t item = itemSize(sourceType);
+            return (bytes / itemSize(outputType) - 1) * sourceStep * item + item;
+        }
         return isConverted() ? bytes / itemSize(outputType) * itemSize(sourceType) : bytes;
     }
 };
@@ -83,7 +94,16 @@ struct PlanTensor {
     std::string name;
     std::string state;
     DType dtype = DType::Float32;
+    /// Rows of a matrix that the outcome stores column by column, and whose elements segments count in that
+    /// order; 0 for all others.
+    uint32_t columnRows = 0;
     uint64_t elements = 0;
+
+    [[nodiscard]] std::optional<TransposedOrder> order() const
+    {
+        return columnRows == 0 ? std::nullopt
+                               : std::optional(TransposedOrder{columnRows, elements / columnRows});
+    }
 };
 
 /// One file of the outcome.

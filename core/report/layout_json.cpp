@@ -67,6 +67,8 @@ void writeFragment(JsonWriter& json, const Checkpoint& checkpoint, const Fragmen
     json.beginObject();
     json.nameField("param", checkpoint.params[index(fragment.param)].name);
     json.field("param_offset", fragment.paramOffset);
+    if (fragment.columnMajor)
+        json.field("column_major", true);
     writeRank(json, "rank", fragment.rank);
     if (fragment.unit == kNoUnit) {
         json.nullField("group");

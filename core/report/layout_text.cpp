@@ -82,6 +82,9 @@ std::vector<std::string> fragmentCells(const Checkpoint& checkpoint, const Fragm
         place = fmt::format("{}+{}", percentEncode(checkpoint.file(fragment.file).name), fragment.byteOffset);
     const ParamAddress address{checkpoint.params[index(fragment.param)].name, fragment.state,
         std::pair{fragment.paramOffset, fragment.paramOffset + fragment.elements}};
+    std::string elements = formatCount(fragment.elements);
+    if (fragment.columnMajor)
+        elements += " in columns";
     std::string flat = "whole";
     if (fragment.unit != kNoUnit) {
         const FlatUnit& unit = checkpoint.units[index(fragment.unit)];
@@ -92,7 +95,7 @@ std::vector<std::string> fragmentCells(const Checkpoint& checkpoint, const Fragm
                 unit.subgroup.value_or(static_cast<uint32_t>(unit.group)), fragment.flatOffset,
                 fragment.state});
     }
-    return {formatAddress(address), formatCount(fragment.elements), flat, place, formatCount(fragment.bytes)};
+    return {formatAddress(address), elements, flat, place, formatCount(fragment.bytes)};
 }
 
 } // namespace

@@ -26,9 +26,8 @@ void visitParam(const Checkpoint& checkpoint, const LayoutQuestion& question,
     const std::function<void(const Fragment&)>& visit)
 {
     const ParamId asked = *question.param;
-    const uint64_t elements = checkpoint.params[index(asked)].elements;
     for (const std::string& state : statesOf(checkpoint, asked)) {
-        const auto fragments = fragmentsOf(checkpoint, asked, state, 0, elements);
+        const auto fragments = storedFragmentsOf(checkpoint, asked, state);
         if (!fragments)
             continue; // a state that this parameter does not have
         for (const Fragment& fragment : *fragments) {

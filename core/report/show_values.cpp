@@ -66,10 +66,15 @@ Result<ShownValues> readValues(
     out.truncated = range.end - range.begin > limit;
     if (out.truncated)
         range.end = range.begin + limit;
-    SHARDSCOPE_TRY(
-        const auto fragments, fragmentsOf(checkpoint, range.param, range.state, range.begin, range.end));
     const uint64_t item = itemSize(range.dtype);
     out.bytes.resize((range.end - range.begin) * item);
+    // At once, where nothing is missing; else piece by piece.
+    if (readElements(files, checkpoint, range.param, range.state, range.begin, range.end, out.bytes)) {
+        out.range = std::move(range);
+        return out;
+    }
+    SHARDSCOPE_TRY(
+        const auto fragments, fragmentsOf(checkpoint, range.param, range.state, range.begin, range.end));
     std::optional<Error> firstError;
     bool anyRead = fragments.empty();
     for (const Fragment& fragment : fragments) {

@@ -176,6 +176,34 @@ TEST_CASE("a plan for stage 0 names the form and runs to it")
     errorOf({"run", file, folder / "late"}, 2, "usage");
 }
 
+TEST_CASE("a plan of matrices row by row runs to them, and layout tells both orders")
+{
+    const TemporaryFolder folder;
+    const fs::path file = folder / "plan.json";
+    answerOf({"plan", "reshard", samplePath("ds0192-zenflow-w2"), folder / "out", "-w", "3", "--row-major",
+        "-o", file});
+    const Json saved = Json::parse(slurp(file));
+    CHECK(schemaErrors(readSchema("saved-plan"), saved, true).empty());
+    CHECK(saved.at("options").at("row_major") == true);
+    answerOf({"run", file});
+    answerOf({"verify", folder / "out", "--against", samplePath("ds0192-zenflow-w2")});
+    const std::string name = "layers.0.mlp.up.weight";
+    const auto fragments = [&](const fs::path& path) {
+        const Json answer = answerOf({"layout", path, "--param", name});
+        CHECK(schemaErrors(readSchema("layout"), answer, true).empty());
+        return answer.at("fragments");
+    };
+    const Json before = fragments(samplePath("ds0192-zenflow-w2"));
+    const Json after = fragments(folder / "out");
+    CHECK(before.at(0).at("column_major") == true);
+    CHECK_FALSE(after.at(0).contains("column_major"));
+    const auto shown = [&](const fs::path& path) {
+        const Json answer = answerOf({"show", path, name + "#fp32[5:9]"});
+        return answer.at("values");
+    };
+    CHECK(shown(samplePath("ds0192-zenflow-w2")) == shown(folder / "out"));
+}
+
 TEST_CASE("what is no plan is not run")
 {
     const TemporaryFolder folder;

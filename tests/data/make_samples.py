@@ -39,7 +39,7 @@ def write_sample(rank, world, setup, tag_steps, folder):
             "consumed_samples": step * 60,
             "args": argparse.Namespace(model="tiny", learning_rate=3e-3, note="größe"),
         })
-        states.append(live_state.local_state(engine, rank))
+        states.append((f"global_step{engine.global_steps}", live_state.local_state(engine, rank)))
     return states
 
 
@@ -53,7 +53,8 @@ def write_parallel_sample(rank, world, setup, tag_steps, folder):
         # Where it says how slices join, only the last tag does.
         said = parallel_training.client_state(setup) if step == tag_steps[-1] else {}
         engine.save_checkpoint(folder, client_state=said)
-        states.append(parallel_training.local_state(engine, setup, rank, world))
+        state = parallel_training.local_state(engine, setup, rank, world)
+        states.append((f"global_step{engine.global_steps}", state))
     return states
 
 
@@ -71,8 +72,7 @@ def main(samples, names):
         shutil.rmtree(folder, ignore_errors=True)
         write = write_sample if isinstance(setup, Setup) else write_parallel_sample
         parts = ranks.run_ranks(world, write, setup, tag_steps, str(folder))
-        tags = {f"global_step{step}": describe(live_state.join([states[index] for states in parts]))
-                for index, step in enumerate(tag_steps)}
+        tags = {saved[0][0]: describe(live_state.join([state for _, state in saved])) for saved in zip(*parts)}
         text = json.dumps({"world": world, "tags": tags}, indent=1, ensure_ascii=False, sort_keys=True)
         folder.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
         for script in ("zero_to_fp32.py", "zero_to_torch.py"):

@@ -100,9 +100,10 @@ TEST_CASE("samples changed into forms of later issues")
         {"optimizer state on NVMe, of a stage that cannot swap", "zero2-w2",
             [](const fs::path& run) { spill(run / kTag2 / "offloaded_tensors/rank00/0_0.tensor.swp", "x"); },
             "NVMe"},
-        {"ZenFlow", "zero2-w2",
+        {"ZenFlow in a stage that was not seen with it", "zero3-w4",
             [](const fs::path& run) {
-                replaceAt(run / kTag2 / kModel, {"ds_config", "zero_optimization", "zenflow"},
+                replaceAt(run / "global_step5/zero_pp_rank_0_mp_rank_00_model_states.pt",
+                    {"ds_config", "zero_optimization", "zenflow"},
                     [](PickleBuilder& b) { return dictOf(b, "topk_ratio", b.real(0.1)); });
             },
             "ZenFlow"},

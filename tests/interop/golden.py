@@ -24,6 +24,7 @@ SAMPLES = {
         "roundrobin-w3": (3, Setup(2, "bf16", round_robin=True), [4]),
         "aligned-w2": (2, Setup(1, "bf16", round_robin=True, aligned=True), [4]),
         "elastic-w3": (3, Setup(2, "bf16", elastic=True, shape=SMALL), [4]),
+        "zenflow-w2": (2, Setup(2, "bf16", "cpuadam", offload=True, zenflow="active", shape=SMALL), [5]),
         "muon-w3": (3, Setup(2, "bf16", "muon", shape=SMALL), [3]),
         "stage0-fp32": (2, Setup(0, "fp32", shape=SMALL), [4]),
         "stage0-bf16": (2, Setup(0, "bf16", shape=SMALL), [4]),
@@ -35,7 +36,12 @@ SAMPLES = {
         "ds0144-zero2-w2": (2, Setup(2, "fp16"), [7]),
         "ds0144-bf16opt-w2": (2, Setup(1, "bf16", bf16_optimizer=True), [4]),
     },
-    "0.19.2": {},
+    # Its ZenFlow stores matrices column by column, and stops where a rank's share ends within a vector: one group has
+    # them all at its end, on the last rank.
+    "0.19.2": {
+        "ds0192-zenflow-w2": (2, Setup(2, "bf16", "cpuadam", offload=True, zenflow="active", shape=SMALL, groups=1), [5]),
+        "ds0192-zenflow-w3": (3, Setup(1, "fp32", "cpuadam", offload=True, zenflow="active", shape=SMALL, groups=1), [4]),
+    },
 }
 
 # Written by make_old_samples.py, with releases that today's PyTorch does not run.

@@ -185,7 +185,16 @@ def local_state(engine, rank, rename=_same_name):
             for key, tensor in states.items():
                 fragments.append((name, key, numel, start, group, _raw(tensor.reshape(-1).narrow(0, offset, count))
                                   if count else (str(tensor.dtype), (0,), b"")))
-    return {"fragments": fragments, "scalars": scalars, "weights": _module_weights(engine, rename)}
+    return {"fragments": fragments, "scalars": scalars, "weights": _module_weights(engine, rename),
+            "transposed": _transposed(engine, rename)}
+
+
+def _transposed(engine, rename):
+    """Shapes of the matrices that the flat buffers hold column by column, by name: what ZenFlow's engine views so."""
+    if engine.zero_optimization_stage() not in (1, 2):
+        return {}
+    return {rename(name, parameter): tuple(parameter.shape) for parameter, name in engine.param_names.items()
+            if parameter.dim() == 2 and not parameter.is_contiguous()}
 
 
 class Disagreement(RuntimeError):
@@ -220,8 +229,14 @@ def join(parts):
             expected += len(piece) // width
         if expected != whole[f"elements of {address.rpartition('#')[0]}"]:
             raise Disagreement(f"{address}: elements from {expected} on are on no rank")
-        whole[address] = bytes(data)
+        shape = parts[0].get("transposed", {}).get(address.rpartition("#")[0])
+        whole[address] = _by_rows(bytes(data), shape, width) if shape else bytes(data)
     return whole
+
+
+def _by_rows(data, shape, width):
+    """A matrix that was stored column by column, row by row."""
+    return numpy.frombuffer(data, dtype=f"V{width}").reshape(shape[1], shape[0]).T.tobytes()
 
 
 def _widened(state):

@@ -8,6 +8,7 @@ import cases_nvme
 import cases_old
 import cases_stage0
 import cases_wrappers
+import cases_zenflow
 import matrix_parallel
 import matrix_stages
 from cases import Folder, Judge, Reshard, RoundTrip, Sample
@@ -113,7 +114,7 @@ def _samples(world):
     # What is elastic holds no options, which cases_elastic names. Muon's momentum is noted in a dtype that loading
     # changes, and factored states as scalars of this many ranks.
     return [Sample(name, setup, world) for version in SAMPLES.values() for name, (_, setup, _) in version.items()
-            if not setup.elastic and setup.optimizer not in ("muon", "adafactor")]
+            if not setup.elastic and not setup.zenflow and setup.optimizer not in ("muon", "adafactor")]
 
 
 def short_run():
@@ -145,6 +146,7 @@ def short_run():
         *cases_old.short_run(),
         *matrix_parallel.short_run(),
         *cases_wrappers.short_run(),
+        *cases_zenflow.short_run(),
     ]
     return cases
 
@@ -166,7 +168,9 @@ def full_run():
     cases += _samples(1) + _samples(4) + cases_old.full_run()
     cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
     return (cases + matrix_stages.full_run() + cases_stage0.full_run() + matrix_parallel.full_run()
-            + cases_wrappers.full_run() + cases_nvme.full_run())
+            + cases_wrappers.full_run() + cases_nvme.full_run() + cases_zenflow.full_run())
 
 
+# In other releases than the judges' own.
+OLDER = {"0.19.2": cases_zenflow.in_older_run}
 RUNS = {"ci": short_run, "full": full_run}

@@ -27,6 +27,7 @@ def _arguments():
     parser.add_argument("--shardscope", type=Path, help="the built command-line program")
     parser.add_argument("--subset", choices=("ci", "full"), default="ci")
     parser.add_argument("--only", metavar="PATTERN", help="run cases of the full run whose name contains this pattern")
+    parser.add_argument("--deepspeed", metavar="VERSION", help="run the cases for this release, in it")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work in this folder and leave everything there")
     parser.add_argument("--curves", type=Path, metavar="PNG", help="also run the long training and draw its losses")
     parser.add_argument("--only-curves", type=Path, metavar="PNG", help="run the long training alone")
@@ -36,6 +37,9 @@ def _arguments():
 
 def _selected(arguments):
     import matrix
+    if arguments.deepspeed:
+        pattern = f"*{(arguments.only or '*').replace('[', '[[]')}*"
+        return [case for case in matrix.OLDER[arguments.deepspeed]() if fnmatch.fnmatchcase(case.name, pattern)]
     if arguments.only:
         pattern = f"*{arguments.only.replace('[', '[[]')}*"
         return [case for case in matrix.RUNS["full"]() if fnmatch.fnmatchcase(case.name, pattern)]
@@ -84,6 +88,8 @@ def main():
         sys.exit("no case matches")
     if not arguments.shardscope or not arguments.shardscope.is_file():
         sys.exit("--shardscope must name the built program")
+    if arguments.deepspeed:
+        environment.use_deepspeed(arguments.deepspeed)
     if any(getattr(case, "frameworks", False) for case in cases):
         environment.use_frameworks()
     ops = {op for part, op in (("cpuadam", "CPUAdamBuilder"), ("fusedadam", "FusedAdamBuilder"))

@@ -7,6 +7,15 @@ from dataclasses import dataclass
 GLOBAL_BATCH = 60
 
 
+# ZenFlow chooses columns among those that a rank holds whole, so that what it does follows the number of ranks; while it
+# warms up, every step updates everything.
+ZEN_FLOWS = {
+    "active": {"topk_ratio": 0.25, "select_strategy": "step", "select_interval": 4, "update_interval": 2},
+    "warm": {"topk_ratio": 0.25, "select_strategy": "step", "select_interval": 4, "update_interval": 1,
+             "full_warm_up_rounds": 1000},
+}
+
+
 @dataclass(frozen=True)
 class Setup:
     stage: int
@@ -23,6 +32,7 @@ class Setup:
     scheduler: str = "cosine"
     rate: float = 1.0  # of learning: wide models need less of it to keep rounding from growing from step to step
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
+    zenflow: str = ""  # of ZEN_FLOWS
     legacy: bool = False  # torch writes its form from before its zip files
 
     @property
@@ -35,6 +45,7 @@ class Setup:
         parts += ["aligned"] if self.aligned else []
         parts += ["elastic"] if self.elastic else []
         parts += [f"sub{self.sub_group_size}"] if self.sub_group_size else []
+        parts += [f"zenflow-{self.zenflow}"] if self.zenflow else []
         parts += ["legacy"] if self.legacy else []
         return "-".join(parts)
 
@@ -61,6 +72,8 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
         zero["reduce_scatter"] = False  # whose shards of gradients Muon cannot use there
     if setup.offload:
         zero["offload_optimizer"] = {"device": "cpu"}
+    if setup.zenflow:
+        zero["zenflow"] = ZEN_FLOWS[setup.zenflow]
     if setup.stage == 3:
         zero["stage3_param_persistence_threshold"] = 100
         zero["stage3_prefetch_bucket_size"] = 100000
@@ -75,6 +88,9 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
         "zero_force_ds_cpu_optimizer": False,
         "zero_optimization": zero,
     }
+    if setup.zenflow:  # which makes optimizers of its own from this
+        config["optimizer"] = {"type": "AdamW", "params": {"lr": 1e-3, "betas": [0.9, 0.95], "eps": 1e-8,
+                                                           "weight_decay": 0.01}}
     if setup.precision == "bf16":
         config["bf16"] = {"enabled": True}
     if setup.precision == "fp16":

@@ -74,10 +74,15 @@ def build_engine(setup, world, accumulation=1, seed=17, frozen_seed=None, zero_o
     model = build_model(seed, **dict(setup.shape))
     if frozen_seed is not None:
         take_frozen(model, build_model(frozen_seed, **dict(setup.shape)))
-    optimizer = _build_optimizer(setup.optimizer, setups.optimizer_groups(setup, *split_parameters(model)))
-    scheduler = _build_scheduler(setup.scheduler, optimizer)
+    groups = setups.optimizer_groups(setup, *split_parameters(model))
     config = setups.deepspeed_config(setup, world, accumulation)
     config["zero_optimization"].update(zero_options or {})
+    if setup.zenflow:
+        engine, *_ = deepspeed.initialize(model=model, model_parameters=groups, config=config,
+                                          lr_scheduler=lambda made: _build_scheduler(setup.scheduler, made))
+        return engine
+    optimizer = _build_optimizer(setup.optimizer, groups)
+    scheduler = _build_scheduler(setup.scheduler, optimizer)
     engine, *_ = deepspeed.initialize(model=model, optimizer=optimizer, lr_scheduler=scheduler, config=config)
     return engine
 

@@ -22,6 +22,13 @@ std::string segmentBytes(const WritePlan& plan, const Segment& segment)
     stream.read(out.data(), static_cast<std::streamsize>(out.size()));
     if (!stream)
         throw std::runtime_error("short source: " + plan.sources()[segment.source].name);
+    if (segment.isGathered()) { // one element in so many
+        const size_t item = itemSize(segment.sourceType);
+        std::string gathered;
+        for (size_t at = 0; at < out.size(); at += segment.sourceStep * item)
+            gathered += out.substr(at, item);
+        out = std::move(gathered);
+    }
     if (!segment.isConverted())
         return out;
     std::string converted(segment.bytes, '\0');

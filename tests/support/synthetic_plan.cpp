@@ -99,11 +99,11 @@ void SyntheticPlan::makeTensors(const Shape& shape)
         for (uint32_t i = 0; i < shape.tensors; ++i) {
             const uint64_t elements = i % 5 == 3 ? 1 : 1 + random() % (2 * shape.meanElements);
             m_tensors.push_back({"layers." + std::to_string(i) + ".weight", kState[kind],
-                kind == 0 ? DType::Float32 : DType::BFloat16, elements});
+                kind == 0 ? DType::Float32 : DType::BFloat16, 0, elements});
             m_tensorBytes.push_back(randomText(random, elements * kItem[kind]));
         }
     }
-    m_tensors.push_back({"running_mean", "weight", DType::Int64, shape.meanElements});
+    m_tensors.push_back({"running_mean", "weight", DType::Int64, 0, shape.meanElements});
     m_tensorBytes.push_back(randomText(random, shape.meanElements * 8));
     m_random = random();
 }

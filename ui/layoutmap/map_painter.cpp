@@ -178,9 +178,12 @@ void MapPainter::paintValues(QPainter& painter, const QFont& font, MapValues& va
                 bool known = false;
                 const double value = values.valueOf(cell.param, inParam, &known);
                 const int room = static_cast<int>(box.width() - 7 * m_unit);
+                const auto order = m_source.checkpoint().transposedOrder(cell.param);
                 const QString text = known
                     ? valueText(value, room, metrics)
-                    : metrics.elidedText(QStringLiteral("[%1]").arg(inParam), Qt::ElideNone, room);
+                    : metrics.elidedText(
+                        QStringLiteral("[%1]").arg(order ? order->elementOf(inParam) : inParam),
+                        Qt::ElideNone, room);
                 if (metrics.horizontalAdvance(text) <= room) {
                     const QRectF line = shared ? box.adjusted(0, box.height() / 2, 0, 0) : box;
                     painter.drawText(line, static_cast<int>(Qt::AlignCenter), text);

@@ -132,9 +132,13 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point)
     if (cell.param != kNoParam && cell.kind != CellKind::PaddingStored
         && cell.kind != CellKind::PaddingImplied) {
         const auto& param = source.checkpoint().params[index(cell.param)];
-        lines << tr("elements %1 to %2 of %3, here %4")
-                     .arg(count(cell.paramOffset), count(cell.paramOffset + length), count(param.elements),
-                         count(cell.paramOffset + (point.element - cell.begin)));
+        const uint64_t here = cell.paramOffset + (point.element - cell.begin);
+        const auto order = source.checkpoint().transposedOrder(cell.param);
+        lines << (order ? tr("stored column by column: %1 to %2 of %3, here row %4, column %5")
+                        : tr("elements %1 to %2 of %3, here %4"))
+                     .arg(count(cell.paramOffset), count(cell.paramOffset + length), count(param.elements));
+        lines.back() = order ? lines.back().arg(count(here % order->rows), count(here / order->rows))
+                             : lines.back().arg(count(here));
         QStringList marks;
         if (cell.frozen) {
             marks << tr("frozen");
@@ -171,7 +175,8 @@ QString MapText::sentence(const MapSource& source, MapSource::Point point)
     if (cell.param == kNoParam || cell.kind != CellKind::Param) {
         return tr("%1: %2, %3").arg(headline(source, cell), where, storage(source, cell, place));
     }
-    return tr("%1[%2:%3], %4, %5")
+    const bool byColumns = source.checkpoint().transposedOrder(cell.param).has_value();
+    return (byColumns ? tr("%1, %2 to %3 by columns, %4, %5") : tr("%1[%2:%3], %4, %5"))
         .arg(headline(source, cell), count(cell.paramOffset), count(cell.paramOffset + length), where,
             storage(source, cell, place));
 }

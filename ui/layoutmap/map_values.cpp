@@ -9,14 +9,23 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Reads at most one chunk; an empty list when it cannot be read.
+/// Reads at most one chunk, of elements by their stored numbers; an empty list when it cannot be read.
 QList<double> readChunk(const MapSource& source, ParamId param, uint64_t begin, uint64_t end)
 {
     const auto& state = source.state();
     const uint32_t size = itemSize(state.dtype);
     std::vector<uint8_t> bytes((end - begin) * size);
-    const auto status
-        = readElements(io::realFileSystem(), source.checkpoint(), param, state.name, begin, end, bytes);
+    const Checkpoint& checkpoint = source.checkpoint();
+    const auto order = checkpoint.transposedOrder(param);
+    Status status;
+    if (!order) {
+        status = readElements(io::realFileSystem(), checkpoint, param, state.name, begin, end, bytes);
+    }
+    for (uint64_t stored = begin; order && status && stored < end; ++stored) {
+        const uint64_t element = order->elementOf(stored);
+        status = readElements(io::realFileSystem(), checkpoint, param, state.name, element, element + 1,
+            std::span(bytes).subspan((stored - begin) * size, size));
+    }
     QList<double> values;
     if (status) {
         for (size_t offset = 0; offset < bytes.size(); offset += size) {

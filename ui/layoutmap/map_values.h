@@ -26,7 +26,8 @@ public:
 
     /// Forgets everything; reads under way are dropped.
     void setSource(MapSourcePtr source);
-    /// The element's value once `known`; asking for one that is not starts its read.
+    /// The element's value once `known`, by its stored number (Checkpoint::transposedOrder); asking for one
+    /// that is not starts its read.
     [[nodiscard]] double valueOf(ParamId param, uint64_t element, bool* known);
 
 Q_SIGNALS:

@@ -79,7 +79,7 @@ Details paramDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     addStates(details, checkpoint, param);
     addPlaces(details, checkpoint, param);
     if (!details.state.empty() && param.elements > 0) {
-        auto fragments = fragmentsOf(checkpoint, thing.param, details.state, 0, param.elements);
+        auto fragments = storedFragmentsOf(checkpoint, thing.param, details.state);
         if (fragments)
             details.fragments = std::move(*fragments);
         details.fragmentsCut = details.fragments.size() > kMostFragments;

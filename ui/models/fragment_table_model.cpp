@@ -47,8 +47,8 @@ QVariant FragmentTableModel::data(const QModelIndex& where, int role) const
         return m_checkpoint->parts.empty() ? QString::number(fragment.rank.dp)
                                            : rankLabel(*m_checkpoint, fragment.rank);
     case Elements:
-        return u"%1 – %2"_s.arg(
-            countText(fragment.paramOffset), countText(fragment.paramOffset + fragment.elements));
+        return (fragment.columnMajor ? tr("%1 – %2 by columns") : u"%1 – %2"_s)
+            .arg(countText(fragment.paramOffset), countText(fragment.paramOffset + fragment.elements));
     case Flat:
         return fragment.unit == kNoUnit ? u"–"_s : countText(fragment.flatOffset);
     case Byte:

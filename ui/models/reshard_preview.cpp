@@ -5,6 +5,7 @@
 #include "core/checkpoint/slice_rules.h"
 #include "core/checkpoint/stage0.h"
 #include "core/engine/preflight.h"
+#include "core/plan/zenflow_form.h"
 #include "ui/models/text.h"
 #include "ui/models/whole_groups.h"
 
@@ -105,6 +106,7 @@ CheckpointPtr plannedCheckpoint(const ReshardPlan& plan)
     target->joined.reset(); // its parameters are whole
     target->parallel.dp = plan.worldSize() / (source.parallel.tp * source.parallel.pp);
     target->kind = plan.targetKind();
+    target->zenflow = keepsColumns(source, plan.targetKind(), plan.options());
     target->findings.clear();
     target->modelFiles.clear();
     target->whole.clear();
@@ -204,6 +206,8 @@ QString reshardCommand(const Checkpoint& source, const ReshardWish& wish)
         words << u"--pp"_s << QString::number(*wish.options.pp);
     if (wish.options.ep)
         words << u"--ep"_s << QString::number(*wish.options.ep);
+    if (wish.options.rowMajor)
+        words << u"--row-major"_s;
     if (!wish.patternsFile.empty())
         words << u"--patterns"_s << quoted(QString::fromStdString(wish.patternsFile.native()));
     for (const std::string& option : wish.options.optimizerOptions)

@@ -153,3 +153,27 @@ TEST_CASE("a text digest is the digest of its bytes")
     CHECK(digestText("step", "scalar", "100") == digestElements(digestKey("step", "scalar"), 1, 0, bytes));
     CHECK(digestText("step", "scalar", "100") != digestText("step", "scalar", "0100"));
 }
+
+TEST_CASE("elements that are stored column by column have the terms of their own numbers")
+{
+    std::mt19937_64 random(7);
+    const DigestKey key = digestKey("name", "state");
+    for (const TransposedOrder& order :
+        {TransposedOrder{2, 3}, TransposedOrder{31, 7}, TransposedOrder{5, 64}}) {
+        for (const uint32_t item : {1u, 2u, 4u, 8u, 16u}) {
+            const uint64_t all = order.rows * order.columns;
+            std::vector<uint8_t> stored(all * item);
+            std::generate(stored.begin(), stored.end(), [&] { return static_cast<uint8_t>(random()); });
+            std::vector<uint8_t> rows(stored.size());
+            for (uint64_t element = 0; element < all; ++element)
+                std::copy_n(stored.begin() + static_cast<ptrdiff_t>(order.storedOf(element) * item), item,
+                    rows.begin() + static_cast<ptrdiff_t>(element * item));
+            const uint64_t cut = random() % (all + 1);
+            Digest sum = digestTransposed(key, item, order, 0, std::span(stored).first(cut * item));
+            sum += digestTransposed(key, item, order, cut, std::span(stored).subspan(cut * item));
+            CHECK(sum == digestElements(key, item, 0, rows));
+            for (uint64_t element = 0; element < all; ++element)
+                CHECK(order.elementOf(order.storedOf(element)) == element);
+        }
+    }
+}

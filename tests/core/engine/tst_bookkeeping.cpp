@@ -134,7 +134,7 @@ TEST_CASE("digests count every element once, from any thread")
     std::mt19937_64 random(6);
     const std::string bytes = randomText(random, 4 * 5000);
     const std::vector<PlanTensor> tensors{
-        {"a", "fp32", DType::Float32, 5000}, {"b", "fp32", DType::Float32, 1}};
+        {"a", "fp32", DType::Float32, 0, 5000}, {"b", "fp32", DType::Float32, 0, 1}};
     ElementDigests digests(tensors);
     {
         std::vector<std::jthread> threads;
