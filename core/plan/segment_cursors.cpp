@@ -4,6 +4,7 @@
 #include "core/layout/fragments.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace shardscope {
 
@@ -49,6 +50,9 @@ private:
     std::shared_ptr<const std::vector<MarkedRun>> m_runs;
     size_t m_run = 0;
 };
+
+/// Elements that are stored in their own order: one row of them all.
+constexpr TransposedOrder kRowMajor{1, std::numeric_limits<uint64_t>::max()};
 
 /// The run that begins with an element, by its stored number, of a state that is there.
 Fragment storedFragmentAt(const Checkpoint& source, ParamId param, std::string_view state, uint64_t stored)
@@ -115,24 +119,25 @@ private:
         const ParamId id = m_target->unit->params[m_piece.param];
         const uint64_t element = m_piece.paramOffset + m_pieceDone;
         const uint64_t left = m_piece.elements - m_pieceDone;
-        const auto order = m_target->storedOrder ? std::nullopt : m_target->source->transposedOrder(id);
-        const Fragment from = storedFragmentAt(
-            *m_target->source, id, m_target->state, order ? order->storedOf(element) : element);
+        std::optional<TransposedOrder> columns;
+        if (!m_target->storedOrder)
+            columns = m_target->source->transposedOrder(id);
+        const TransposedOrder order = columns.value_or(kRowMajor);
+        const Fragment from
+            = storedFragmentAt(*m_target->source, id, m_target->state, order.storedOf(element));
         if (from.elements == 0) { // rows of padding that cut slices add at their end (cut_slices.h)
             segment = Segment{
                 Segment::kZero, 0, 0, left * itemSize(outputTypeOf(id)), m_target->tensorOf(id), element};
             m_pieceDone += left;
             return;
         }
-        uint64_t elements = std::min(from.elements, left);
-        if (order) { // to the end of the row, or to where another rank's columns begin
-            const uint64_t inRow = order->columns - element % order->columns;
-            elements = std::min({left, inRow, 1 + (from.elements - 1) / order->rows});
-        }
+        // To the end of the row, or to where another rank's columns begin.
+        const uint64_t inRow = order.columns - element % order.columns;
+        const uint64_t elements = std::min({left, inRow, 1 + (from.elements - 1) / order.rows});
         const DType output = m_target->castTo == DType::Unknown ? from.dtype : m_target->castTo;
         segment = Segment{(*m_target->sourceOfFile)[index(from.file)], from.record, from.byteOffset,
             elements * itemSize(output), m_target->tensorOf(id), element, from.dtype, output,
-            order ? static_cast<uint32_t>(order->rows) : 1};
+            static_cast<uint32_t>(order.rows)};
         m_pieceDone += elements;
     }
 

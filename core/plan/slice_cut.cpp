@@ -68,6 +68,9 @@ Status checkCut(const Checkpoint& source, const ReshardOptions& options)
     if (!isSharded(source.kind) || (options.stage && *options.stage == 0))
         return unsupported(
             "this build cuts tensors into slices under ZeRO-1, 2 and 3 only", "leave --tp out");
+    if (source.zenflow)
+        return unsupported("this build does not cut the columns of ZenFlow's matrices into slices",
+            "rewrite it with --row-major first, and cut that");
     if (hasMuon(source))
         return unsupported(
             "this build does not cut the momentum of Muon, which works on whole matrices", "leave --tp out");

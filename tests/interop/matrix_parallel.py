@@ -70,13 +70,15 @@ def full_run():
               AskedByName(unrecorded, 4), ParallelReshard(full, 4, 2)]
     one = replace(full, degree=1, padding=2, recorded=False)  # in bf16 sums in slices round otherwise
     four = replace(full, degree=4, padding=4)
-    cases += [CutSlices(full, 2, 4, 4, 1), CutSlices(one, 2, 4, 2, 2, padding=4), CutSlices(padded, 4, 4, 4, 1, 4, True),
+    cases += [CutSlices(full, 2, 4, 4, 1), CutSlices(one, 2, 4, 2, 2, padding=4),
+              CutSlices(padded, 4, 4, 4, 1, padding=4, like_stock=True),
               CutSlices(four, 4, 4, 2, 1, padding=2), CutSlices(four, 4, 4, 2, 3, padding=6),
               CutSlices(replace(full, stage=3), 4, 4, 4, 3), CutSlices(four, 4, 2, 1, 2, padding=3),
               CutLikeUniversal(padded, 4, 4, 4, 8), CutLikeUniversal(four, 4, 2, 2)]
     cases += [CutSlices(SLICES, 4, 4, 4, 1, like_stock=True), CutSlices(replace(SLICES, degree=4), 4, 6, 2, 2),
               CutSlices(ParallelSetup("slices", 3, "fp32"), 4, 4, 4, 3),
-              CutSlices(replace(SLICES, degree=1), 2, 4, 2, 1), CutLikeUniversal(ParallelSetup("slices", 1, "fp32"), 4, 4, 4)]
+              CutSlices(replace(SLICES, degree=1), 2, 4, 2, 1),
+              CutLikeUniversal(ParallelSetup("slices", 1, "fp32"), 4, 4, 4)]
     staged = replace(full, stages=2)
     cases += [JoinLikeConverter(staged, 4), JoinByPatterns(staged, 4, 2, 1, universal=True),
               JoinByPatterns(replace(staged, padding=2, recorded=False), 4, 1, 1, universal=True)]

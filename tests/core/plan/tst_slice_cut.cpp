@@ -236,6 +236,9 @@ TEST_CASE("what cannot be cut is refused by name")
     CHECK(eight.message.find("query_key_value") != std::string::npos);
     CHECK(refusalOf(source, {.worldSize = 6, .tp = 4, .paddedVocabulary = 28}).code == ErrorCode::Usage);
     CHECK(refusalOf(source, {.worldSize = 4, .stage = 0, .tp = 4}).code == ErrorCode::Unsupported);
+    const Error columns = refusalOf(openForPlan(planSample("ds0192-zenflow-w2")), {.worldSize = 4, .tp = 2});
+    CHECK(columns.code == ErrorCode::Unsupported);
+    CHECK(columns.hint.find("--row-major") != std::string::npos);
     CHECK(refusalOf(openForPlan(planSample("pipeline-w4")), {.worldSize = 4, .tp = 2}).code
         == ErrorCode::Unsupported);
     CHECK(refusalOf(openForPlan(planSample("experts-w4")), {.worldSize = 4, .tp = 2}).code
