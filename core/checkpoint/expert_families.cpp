@@ -35,7 +35,7 @@ std::string ExpertFamilies::globalName(std::string_view local, uint32_t family) 
 }
 
 Result<std::vector<ExpertFamilies>> expertFamilies(
-    const Reading& reading, FileId optimFile, const ShapeLists& shapes)
+    const Reading& reading, FileId optimFile, const ShapeLists& shapes, const FusedExperts& fused)
 {
     const PickleGraph& graph = reading.content(optimFile)->pickle();
     const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
@@ -46,8 +46,9 @@ Result<std::vector<ExpertFamilies>> expertFamilies(
     std::vector<ExpertFamilies> out(shapes.size());
     for (size_t g = 0; g < shapes.size(); ++g) {
         const int64_t recorded = g < counts.size() ? asInteger(graph, counts[g]).value_or(ranks) : ranks;
-        const bool holds = std::any_of(shapes[g].begin(), shapes[g].end(),
-            [](const NamedShape& entry) { return parseExpertName(entry.name).has_value(); });
+        const bool holds = std::any_of(shapes[g].begin(), shapes[g].end(), [&](const NamedShape& entry) {
+            return parseExpertName(entry.name).has_value() || fused.layerOf(entry.name) != nullptr;
+        });
         ExpertFamilies& families = out[g];
         families.ranksPerFamily = ranks;
         if (recorded == int64_t{ranks} || !holds)

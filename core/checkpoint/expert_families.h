@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/reading.h"
 
 #include <map>
@@ -32,7 +33,7 @@ struct ExpertFamilies {
 /// One entry per param group, from `partition_count` of the optimizer file. Damaged where the numbers do not
 /// divide.
 Result<std::vector<ExpertFamilies>> expertFamilies(
-    const Reading& reading, FileId optimFile, const ShapeLists& shapes);
+    const Reading& reading, FileId optimFile, const ShapeLists& shapes, const FusedExperts& fused);
 
 /// Whether the run had use_data_before_expert_parallelism on.
 bool familiesAreConsecutive(const Reading& reading);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/expert_families.h"
 #include "core/checkpoint/experts.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
@@ -52,9 +53,11 @@ Status readExpertFiles(Reading& reading)
             readExpertFile(reading, file);
     }
     sortWholeTensors(reading);
+    const FusedExperts fused = FusedExperts::of(out);
     for (uint32_t i = 0; i < out.params.size(); ++i) {
         const Parameter& param = out.params[i];
-        if (param.role == ParamRole::Trainable && parseExpertName(param.name)
+        if (param.role == ParamRole::Trainable
+            && (parseExpertName(param.name) || !fused.fusedNameOf(param.name).empty())
             && out.wholeOf(ParamId{i}) == nullptr) {
             reading.add(code::kModelStatesMissing, Severity::Error,
                 "no expert file holds the weights of this parameter", percentEncode(param.name) + "#weight",

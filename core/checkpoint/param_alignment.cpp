@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
@@ -43,7 +44,8 @@ DType modelTypeOf(const Reading& reading, std::string_view param)
 }
 
 /// Whether one file records the paddings that its rank's units have.
-bool recordsThose(const PickleGraph& graph, const Checkpoint& checkpoint, const std::vector<UnitId>& units)
+bool recordsThose(const PickleGraph& graph, const Checkpoint& checkpoint, const FusedExperts& fused,
+    const std::vector<UnitId>& units)
 {
     const auto groups = paddingsOf(graph);
     if (groups.empty()) // long lists of zeros are dropped while reading
@@ -55,13 +57,14 @@ bool recordsThose(const PickleGraph& graph, const Checkpoint& checkpoint, const 
     if (groups.size() != units.size())
         return false;
     for (size_t g = 0; g < units.size(); ++g) {
-        const FlatPartition& partition = checkpoint.units[index(units[g])].partition;
+        const FlatUnit& unit = checkpoint.units[index(units[g])];
+        const std::vector<uint32_t> ends = fused.optimizerEnds(checkpoint, unit);
         const auto items = sequenceItems(graph, groups[g]);
-        if (items.size() != partition.paramCount())
+        if (items.size() != ends.size())
             return false;
-        for (uint32_t param = 0; param < items.size(); ++param) {
-            const auto recorded = asInteger(graph, items[param]);
-            if (!recorded || *recorded != static_cast<int64_t>(partition.paddingAfter(param)))
+        for (size_t i = 0; i < items.size(); ++i) {
+            const auto recorded = asInteger(graph, items[i]);
+            if (!recorded || *recorded != static_cast<int64_t>(unit.partition.paddingAfter(ends[i])))
                 return false;
         }
     }
@@ -92,6 +95,7 @@ void checkAlignmentPaddings(Reading& reading)
     Checkpoint& out = reading.out;
     std::vector<FileId> misfits;
     bool someFit = false;
+    const FusedExperts fused = FusedExperts::of(out);
     for (uint32_t rank = 0; rank < out.optimFiles.size(); ++rank) {
         const FileId file = out.optimFiles[rank];
         const TorchFile* content = reading.content(file);
@@ -100,7 +104,7 @@ void checkAlignmentPaddings(Reading& reading)
         if (recordedPaddings(content->pickle()) == kNoNode)
             continue;
         const bool fits
-            = recordsThose(content->pickle(), out, out.unitsOn({rank, out.place.tp, out.place.pp}));
+            = recordsThose(content->pickle(), out, fused, out.unitsOn({rank, out.place.tp, out.place.pp}));
         someFit = someFit || fits;
         if (!fits)
             misfits.push_back(file);

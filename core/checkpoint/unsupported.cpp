@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/experts.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/reading.h"
+
+#include <algorithm>
 
 namespace shardscope {
 
@@ -41,6 +45,41 @@ void refuseByFiles(const Reading& reading)
     }
 }
 
+bool isListed(const Reading& reading, std::string_view key)
+{
+    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    return !sequenceItems(graph, lookup(graph, reading.modelRoot, key)).empty();
+}
+
+/// AutoEP: whatever has the experts' tensors in another form than FusedExperts knows.
+void refuseByFusedExperts(const Reading& reading)
+{
+    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const std::string why = "AutoEP keeps the experts of a layer in one tensor (`ds_autoep_layers`), ";
+    const CheckpointKind kind = reading.out.kind;
+    if (kind != CheckpointKind::Zero1 && kind != CheckpointKind::Zero2 && kind != CheckpointKind::Bf16)
+        return reading.refuse(why + "which this build reads for ZeRO-1 and ZeRO-2 only");
+    const NodeId folding = lookup(graph, reading.modelRoot, "folding");
+    if (reading.modelRanks > 1 || (folding != kNoNode && graph.kind(folding) != NodeKind::None))
+        return reading.refuse(why + "and tensor slices of them are not read (`folding`)");
+    if (kind != CheckpointKind::Bf16 && isSet(reading, {"zero_optimization", "round_robin_gradients"}))
+        return reading.refuse(why + "and round_robin_gradients deals them as one");
+    const auto fused = FusedExperts::read(graph, reading.modelRoot);
+    if (!fused)
+        return fused.error().code == ErrorCode::Unsupported ? reading.refuse(fused.error().message)
+                                                            : reading.noModel(fused.error());
+    const auto frozen = mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes"));
+    for (size_t i = 0; i + 1 < frozen.size(); i += 2) {
+        if (const auto name = asString(graph, frozen[i]); name && fused->layerOf(*name) != nullptr)
+            return reading.refuse(why + "and only rank 0's frozen ones are told of");
+    }
+    for (const auto& group : readParamShapes(reading).value_or(ShapeLists())) {
+        if (std::any_of(group.begin(), group.end(),
+                [](const NamedShape& entry) { return parseExpertName(entry.name).has_value(); }))
+            return reading.refuse(why + "and the model has layers with native experts, too");
+    }
+}
+
 void refuseByModelFile(const Reading& reading)
 {
     if (reading.modelRoot == kNoNode)
@@ -59,11 +98,10 @@ void refuseByModelFile(const Reading& reading)
         return reading.refuse("its frozen weights are quantised without their scales");
     if (isUniversal(reading))
         return;
-    for (const std::string_view key : {"ds_autoep_layers", "autoep_layers"}) {
-        if (!sequenceItems(graph, lookup(graph, reading.modelRoot, key)).empty())
-            return reading.refuse(
-                "AutoEP keeps the experts of a layer in one tensor (`" + std::string(key) + "`)");
-    }
+    if (isListed(reading, "autoep_layers"))
+        return reading.refuse("AutoEP keeps the experts of a layer in one tensor (`autoep_layers`)");
+    if (isListed(reading, "ds_autoep_layers"))
+        refuseByFusedExperts(reading);
 }
 
 } // namespace

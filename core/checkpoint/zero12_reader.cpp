@@ -4,6 +4,8 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/expert_families.h"
+#include "core/checkpoint/fused_experts.h"
+#include "core/checkpoint/muon.h"
 #include "core/checkpoint/old_shapes.h"
 #include "core/checkpoint/zenflow.h"
 
@@ -22,6 +24,7 @@ public:
     explicit Zero12Reader(Reading& reading)
         : m_reading(reading)
         , m_out(reading.out)
+        , m_fused(FusedExperts::of(reading.out))
     {
     }
 
@@ -53,6 +56,8 @@ public:
             fillStates();
         if (!m_out.modelError)
             decideZenFlow(m_reading);
+        if (!m_out.modelError && !m_fused.isEmpty())
+            describeFused();
     }
 
 private:
@@ -105,7 +110,7 @@ private:
 
     void addUnits(const std::vector<std::vector<NamedShape>>& shapes)
     {
-        const auto families = expertFamilies(m_reading, m_guide, shapes);
+        const auto families = expertFamilies(m_reading, m_guide, shapes, m_fused);
         if (!families)
             return m_reading.noModel(families.error());
         const bool aligned = isParameterAligned(m_reading, m_guide);
@@ -135,16 +140,34 @@ private:
         unit.rankStride = families.rankStride;
         const UnitId unitId{static_cast<uint32_t>(m_out.units.size())};
         std::vector<uint64_t> elements;
-        for (const NamedShape& entry : shapes) {
-            const ParamId id = addParameter(
-                m_reading, families.globalName(entry.name, family), entry.shape, ParamRole::Trainable);
+        const auto add = [&](std::string name, Shape shape) {
+            const ParamId id
+                = addParameter(m_reading, std::move(name), std::move(shape), ParamRole::Trainable);
             Parameter& param = m_out.params[index(id)];
+            if (param.unit != kNoUnit) // the names of experts follow from others, and may meet one
+                return m_reading.noModel({ErrorCode::Damaged,
+                    "`" + toValidUtf8(param.name) + "` is an expert's and another parameter's name",
+                    m_out.tagFolder.string(), {}});
             param.group = unit.group;
             param.unit = unitId;
             param.indexInUnit = static_cast<uint32_t>(unit.params.size());
             unit.params.push_back(id);
             elements.push_back(param.elements);
+        };
+        for (const NamedShape& entry : shapes) {
+            const FusedLayer* layer = m_fused.layerOf(entry.name);
+            if (layer == nullptr) {
+                add(families.globalName(entry.name, family), entry.shape);
+                continue;
+            }
+            if (!checkFused(entry, *layer, families.count, alignment))
+                return;
+            for (uint32_t i = 0; i < layer->localExperts; ++i)
+                add(std::string(entry.name) + "." + std::to_string(family * layer->localExperts + i),
+                    Shape(entry.shape.begin() + 1, entry.shape.end()));
         }
+        if (m_out.modelError)
+            return;
         const auto place = [&](uint32_t factor) -> Status {
             SHARDSCOPE_TRY(unit.partition,
                 FlatPartition::contiguous(elements, families.ranksPerFamily, factor, alignment));
@@ -162,6 +185,40 @@ private:
         group.parameters += unit.params.size();
         group.elements += unit.partition.payloadElements();
         m_out.units.push_back(std::move(unit));
+    }
+
+    /// Whether a fused tensor is what its layer says; else why there is no model.
+    bool checkFused(
+        const NamedShape& entry, const FusedLayer& layer, uint32_t families, uint32_t alignment) const
+    {
+        const std::string name = "`" + toValidUtf8(entry.name) + "`";
+        if (entry.shape.size() < 2 || entry.shape.front() != layer.localExperts || families != layer.ranks) {
+            m_reading.noModel({ErrorCode::Damaged,
+                "`param_shapes`, `partition_count` and `ds_autoep_layers` disagree about the experts in "
+                    + name,
+                m_out.tagFolder.string(), "model file and optimizer files may come from different runs"});
+            return false;
+        }
+        const uint64_t experts = elementCount(entry.shape).value_or(0) / layer.localExperts;
+        if (experts % alignment != 0)
+            m_reading.refuse("parameter_alignment pads behind the tensor of AutoEP's experts " + name
+                + ", and its single experts do not end on such boundaries");
+        return !m_out.modelError;
+    }
+
+    void describeFused()
+    {
+        const bool muon = std::any_of(m_out.units.begin(), m_out.units.end(), [](const FlatUnit& unit) {
+            return std::any_of(unit.states.begin(), unit.states.end(),
+                [](const UnitState& state) { return state.name == kMuonMomentum; });
+        });
+        if (muon)
+            return m_reading.refuse(
+                "Muon's momentum is kept for whole parameters, and AutoEP's have the experts "
+                "of a layer in one");
+        m_out.evidence.emplace_back(
+            "`ds_autoep_layers`: AutoEP keeps a rank's experts of a layer in one tensor; "
+            "they are shown one by one, under the names of the experts' files");
     }
 
     void checkLengths()
@@ -219,6 +276,7 @@ private:
 
     Reading& m_reading;
     Checkpoint& m_out;
+    FusedExperts m_fused;
     FileId m_guide = kNoFile;
     NodeId m_base = kNoNode;
     bool m_elastic = false;

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/checkpoint/experts.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/partition/round_robin.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -235,9 +236,10 @@ private:
 
 bool hasExperts(const Checkpoint& source)
 {
-    return std::any_of(source.params.begin(), source.params.end(), [](const Parameter& param) {
-        return param.role == ParamRole::Trainable && parseExpertName(param.name).has_value();
-    });
+    return !FusedExperts::of(source).isEmpty()
+        || std::any_of(source.params.begin(), source.params.end(), [](const Parameter& param) {
+               return param.role == ParamRole::Trainable && parseExpertName(param.name).has_value();
+           });
 }
 
 Result<std::vector<TargetGroup>> groupsForExpertDegree(const Checkpoint& source, uint32_t ranks)

@@ -15,7 +15,7 @@ struct TargetGroup {
     std::vector<std::vector<ParamId>> families;
 };
 
-/// Whether the checkpoint has experts in ranks of their own (deepspeed/moe/experts.py).
+/// Whether the checkpoint has experts in ranks of their own (deepspeed/moe/experts.py), AutoEP's too.
 bool hasExperts(const Checkpoint& source);
 
 /// The param groups of a run with another number of expert-parallel ranks: every module's experts in runs of

@@ -2,6 +2,7 @@
 #include "core/plan/optimizer_entries.h"
 
 #include "core/checkpoint/experts.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/tensor/convert.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -65,6 +66,36 @@ NodeId addressClass(ArchiveComposer& composer, const Checkpoint& source)
     return composer.builder().global("deepspeed.utils.tensor_fragment", "fragment_address");
 }
 
+/// What a rank has of one parameter of the optimizer.
+struct Slice {
+    std::string name;
+    uint64_t elements = 0;
+    uint64_t start = 0; ///< in the rank's partition
+};
+
+std::vector<Slice> slicesOn(
+    const ReshardContext& context, const FlatUnit& unit, const FusedExperts& fused, uint32_t rank)
+{
+    std::vector<Slice> out;
+    const LocalNames names(*context.source, unit);
+    bool isFused = false; // the last one
+    unit.partition.forEachPiece(
+        *unit.partitionRankOf(rank), 0, unit.partition.partitionElements(), [&](const FlatPiece& piece) {
+            if (piece.isPadding() || piece.elements == 0)
+                return true;
+            const ParamId param = unit.params[piece.param];
+            const std::string_view of = fused.fusedNameOf(context.source->params[index(param)].name);
+            if (isFused && out.back().name == of) // its next expert
+                out.back().elements += piece.elements;
+            else
+                out.push_back(
+                    {of.empty() ? names.of(param) : std::string(of), piece.elements, piece.flatOffset});
+            isFused = !of.empty();
+            return true;
+        });
+    return out;
+}
+
 } // namespace
 
 NodeId stepValue(ArchiveComposer& composer, const FlatUnit& unit)
@@ -117,24 +148,17 @@ NodeId sliceMappings(ArchiveComposer& composer, const ReshardContext& context, u
     const NodeId numel = builder.string("numel");
     const NodeId start = builder.string("start");
     const NodeId list = builder.list();
+    const FusedExperts fused = FusedExperts::of(*context.source);
     for (const uint32_t u : context.target.unitsOn(rank)) {
-        const auto& unit = context.target.units[u];
-        const LocalNames names(*context.source, *unit);
         const NodeId mapping = composer.orderedDict();
-        const FlatPartition& partition = unit->partition;
-        partition.forEachPiece(
-            *unit->partitionRankOf(rank), 0, partition.partitionElements(), [&](const FlatPiece& piece) {
-                if (piece.isPadding() || piece.elements == 0)
-                    return true;
-                const NodeId state = builder.dict();
-                builder.setItem(state, numel, builder.integer(static_cast<int64_t>(piece.elements)));
-                builder.setItem(state, start, builder.integer(static_cast<int64_t>(piece.flatOffset)));
-                const NodeId address = builder.newObj(classNode, builder.tuple({}));
-                builder.setState(address, state);
-                const ParamId param = unit->params[piece.param];
-                builder.setItem(mapping, builder.string(names.of(param)), address);
-                return true;
-            });
+        for (const Slice& slice : slicesOn(context, *context.target.units[u], fused, rank)) {
+            const NodeId state = builder.dict();
+            builder.setItem(state, numel, builder.integer(static_cast<int64_t>(slice.elements)));
+            builder.setItem(state, start, builder.integer(static_cast<int64_t>(slice.start)));
+            const NodeId address = builder.newObj(classNode, builder.tuple({}));
+            builder.setState(address, state);
+            builder.setItem(mapping, builder.string(slice.name), address);
+        }
         builder.append(list, mapping);
     }
     return list;
@@ -190,10 +214,11 @@ NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& contex
     PickleBuilder& builder = composer.builder();
     std::map<uint64_t, NodeId> numbers; // few different ones
     std::vector<NodeId> groups;
+    const FusedExperts fused = FusedExperts::of(*context.source);
     for (const uint32_t u : context.target.unitsOn(0)) { // experts are alike in all families
         const auto& unit = units[u];
         std::vector<NodeId> items;
-        for (uint32_t param = 0; param < unit->partition.paramCount(); ++param) {
+        for (const uint32_t param : fused.optimizerEnds(*context.source, *unit)) {
             const uint64_t padding = unit->partition.paddingAfter(param);
             const auto [at, isNew] = numbers.try_emplace(padding, kNoNode);
             if (isNew)

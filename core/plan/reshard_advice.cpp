@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/plan/muon_momentum.h"
 #include "core/plan/stage0_form.h"
 #include "core/torchfile/pickle_values.h"
@@ -101,6 +102,8 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
         out.emplace_back("zero_optimization.offload_optimizer",
             form == MuonForm::HeldWhole ? "none: Muon's momentum is written for a run without CPU offload"
                                         : "cpu: Muon's momentum is written for a run with CPU offload");
+    if (!FusedExperts::of(source).isEmpty())
+        out.emplace_back("expert_parallel.autoep_size", std::to_string(source.parallel.ep));
     out.emplace_back("zero_optimization.round_robin_gradients",
         targetRoundRobin(source, target)
             ? std::string("True")

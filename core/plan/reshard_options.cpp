@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_options.h"
 
+#include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/stage0.h"
 #include "core/plan/expert_degree.h"
 #include "core/plan/stage0_form.h"
@@ -125,6 +126,15 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
         return fail(ErrorCode::Unsupported,
             "this build does not deal experts anew where there are tensor slices or pipeline stages, too",
             source.tagFolder.string(), "leave --ep out");
+    if (!FusedExperts::of(source).isEmpty()) {
+        if (options.ep && *options.ep != degrees.ep)
+            return fail(ErrorCode::Unsupported, "this build does not deal the experts of AutoEP anew",
+                source.tagFolder.string(), "leave --ep out");
+        if (target == CheckpointKind::Universal)
+            return fail(ErrorCode::Unsupported,
+                "this build does not write the universal form of AutoEP's experts", source.tagFolder.string(),
+                "DeepSpeed's ds_to_universal.py does; `reshard` rewrites them for another number of ranks");
+    }
     if (options.tp && *options.tp != degrees.tp) // what can be joined or cut, was
         return fail(ErrorCode::Unsupported,
             "this build does not make " + std::to_string(*options.tp) + " tensor slices of it",

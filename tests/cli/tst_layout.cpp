@@ -201,6 +201,7 @@ TEST_CASE("the layout names experts where there are some")
         return result.out;
     };
     CHECK(textOf("experts-w4").find("group 2, experts of dp 1 to 3") != std::string::npos);
+    CHECK(textOf("autoep-w4").find("group 1, experts of dp 1 to 3") != std::string::npos);
     CHECK(textOf("stage0-fp16").find("experts") == std::string::npos);
     CHECK(textOf("pipeline-w4").find("group 1, pp 1") != std::string::npos);
 }

@@ -13,6 +13,7 @@ using Json = nlohmann::json;
 namespace {
 
 const std::string kTag2 = "global_step6/";
+const std::string kTag3 = "global_step3/";
 const std::string kOptim = "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt";
 const std::string kModel = "mp_rank_00_model_states.pt";
 
@@ -45,6 +46,17 @@ NodeId dictOf(PickleBuilder& builder, const char* key, NodeId value)
     const NodeId dict = builder.dict();
     builder.setItem(dict, builder.string(key), value);
     return dict;
+}
+
+/// A list of AutoEP's layers, with one whose five experts do not divide by its two ranks.
+NodeId oneLayer(PickleBuilder& builder)
+{
+    const NodeId layer = dictOf(builder, "expert_key_prefix", builder.string("layers.0.mlp.experts"));
+    builder.setItem(layer, builder.string("num_experts"), builder.integer(5));
+    builder.setItem(layer, builder.string("num_local_experts"), builder.integer(2));
+    builder.setItem(layer, builder.string("ep_size"), builder.integer(2));
+    const NodeId layers[] = {layer};
+    return builder.list(layers);
 }
 
 /// Gives the optimizer a further state in group 0, with the values that group 2 has: a tensor of other
@@ -89,14 +101,43 @@ TEST_CASE("samples changed into forms of later issues")
             [](const fs::path& run) { addOddStates(run, "worker_error"); }, "1-bit optimizers"},
         {"a state of no known kind", "zero2-w2",
             [](const fs::path& run) { addOddStates(run, "preconditioner"); }, "`preconditioner` of group0"},
-        {"AutoEP", "zero2-w2",
+        {"AutoEP with ZeRO-3", "zero3-w4",
             [](const fs::path& run) {
-                replaceAt(run / kTag2 / kModel, {"ds_autoep_layers"}, [](PickleBuilder& b) {
-                    const NodeId layers[] = {b.dict()};
-                    return b.list(layers);
-                });
+                for (const char rank : {'0', '1', '2', '3'})
+                    replaceAt(run / "global_step5"
+                            / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt"),
+                        {"ds_autoep_layers"}, &oneLayer);
             },
             "AutoEP"},
+        {"AutoEP without ZeRO", "stage0-fp16",
+            [](const fs::path& run) {
+                replaceAt(run / "global_step7" / kModel, {"ds_autoep_layers"}, &oneLayer);
+            },
+            "AutoEP"},
+        {"AutoEP under the key before its release", "zero2-w2",
+            [](const fs::path& run) { replaceAt(run / kTag2 / kModel, {"autoep_layers"}, &oneLayer); },
+            "`autoep_layers`"},
+        {"AutoEP folded with tensor slices", "autoep-w4",
+            [](const fs::path& run) {
+                replaceAt(run / kTag3 / kModel, {"folding"},
+                    [](PickleBuilder& b) { return dictOf(b, "tp_size", b.integer(2)); });
+            },
+            "`folding`"},
+        {"AutoEP with round robin", "autoep-w4",
+            [](const fs::path& run) {
+                replaceAt(run / kTag3 / kModel, {"ds_config", "zero_optimization", "round_robin_gradients"},
+                    [](PickleBuilder& b) { return b.boolean(true); });
+            },
+            "round_robin_gradients"},
+        {"frozen experts of AutoEP", "autoep-w4",
+            [](const fs::path& run) {
+                replaceAt(run / kTag3 / kModel, {"frozen_param_shapes"},
+                    [](PickleBuilder& b) { return dictOf(b, "layers.0.mlp.experts.w1", b.tuple({})); });
+            },
+            "frozen"},
+        {"AutoEP's experts placed in another way", "autoep-w4",
+            [](const fs::path& run) { replaceAt(run / kTag3 / kModel, {"ds_autoep_layers"}, &oneLayer); },
+            "not dealt evenly"},
         {"optimizer state on NVMe, of a stage that cannot swap", "zero2-w2",
             [](const fs::path& run) { spill(run / kTag2 / "offloaded_tensors/rank00/0_0.tensor.swp", "x"); },
             "NVMe"},

@@ -9,6 +9,7 @@ from cases_parallel import DealExperts, JoinSlices, JoinStages, ParallelReshard,
 from parallel_setups import ParallelSetup
 
 EXPERTS = ParallelSetup("experts", 2, "bf16")
+AUTOEP = ParallelSetup("autoep", 2, "bf16", experts=(4, 4))
 PIPELINE = ParallelSetup("pipeline", 1, "bf16")
 SLICES = ParallelSetup("slices", 1, "bf16")
 MEGATRON = ParallelSetup("megatron", 1, "fp32")
@@ -18,6 +19,7 @@ def short_run():
     return [
         ParallelReshard(EXPERTS, 4, 2),
         DealExperts(EXPERTS, 4, 4, 1),
+        ParallelReshard(AUTOEP, 4, 2),
         ParallelReshard(PIPELINE, 4, 2),
         ParallelReshard(SLICES, 4, 2),
         JoinSlices(SLICES, 4, 3, 2),
@@ -37,6 +39,19 @@ def full_run():
         ParallelReshard(ParallelSetup("experts", 2, "bf16", round_robin=True), 6, 4),
         ParallelReshard(ParallelSetup("experts", 1, "bf16", data_first=True), 4, 2),
         ParallelReshard(ParallelSetup("experts", 2, "bf16", data_first=True), 4, 6),
+    ]
+    cases += [ParallelReshard(setup, before, after)
+              for setup in (AUTOEP, replace(AUTOEP, stage=1, precision="fp32"), replace(AUTOEP, stage=1),
+                            replace(AUTOEP, precision="fp32"), replace(AUTOEP, precision="fp16"),
+                            replace(AUTOEP, stage=1, bf16_optimizer=True))
+              for before, after in ((4, 2), (2, 4))]
+    cases += [
+        ParallelReshard(replace(AUTOEP, experts=(4, 8)), 4, 6),
+        ParallelReshard(replace(AUTOEP, degree=4), 4, 8),
+        ParallelReshard(replace(AUTOEP, degree=1), 2, 3),
+        ParallelReshard(replace(AUTOEP, data_first=True), 4, 6),
+        ParallelReshard(replace(AUTOEP, data_first=True, stage=1), 4, 2),
+        ParallelRoundTrip(AUTOEP, 4, 2),
     ]
     wide = ParallelSetup("experts", 2, "bf16", experts=(4, 8))
     cases += [

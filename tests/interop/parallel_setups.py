@@ -9,13 +9,14 @@ BATCH = 24
 
 @dataclass(frozen=True)
 class ParallelSetup:
-    kind: str  # pipeline, experts, slices (AutoTP) or megatron
+    kind: str  # pipeline, experts, autoep, slices (AutoTP) or megatron
     stage: int
     precision: str
     degree: int = 2  # pipeline stages, expert-parallel ranks or tensor slices
     data_first: bool = False  # experts: use_data_before_expert_parallelism
     experts: tuple = (4, 2)  # experts: of each layer
     round_robin: bool = False
+    bf16_optimizer: bool = False  # DeepSpeed's BF16_Optimizer in place of the ZeRO-1 one
     padding: int = 0  # megatron: rows of the embedding behind the vocabulary
     stages: int = 0  # megatron: of the PipelineModule that its layers are in; 0: in none
     recorded: bool = True  # megatron: universal_checkpoint_info goes into the checkpoint
@@ -23,7 +24,8 @@ class ParallelSetup:
 
     @property
     def name(self):
-        parts = [f"{self.kind}{self.degree}", f"zero{self.stage}", self.precision]
+        stage = "bf16opt" if self.bf16_optimizer else f"zero{self.stage}"
+        parts = [f"{self.kind}{self.degree}", stage, self.precision]
         parts += ["data-first"] if self.data_first else []
         parts += ["of" + "+".join(map(str, self.experts))] if self.experts != (4, 2) else []
         parts += ["roundrobin"] if self.round_robin else []
@@ -38,4 +40,4 @@ class ParallelSetup:
         return self.kind == "pipeline" or self.stages > 0
 
     def data_ranks(self, world):
-        return world if self.kind == "experts" else world // (self.degree * max(1, self.stages))
+        return world if self.kind in ("experts", "autoep") else world // (self.degree * max(1, self.stages))

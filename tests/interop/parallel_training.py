@@ -6,6 +6,7 @@ import deepspeed
 import torch
 from deepspeed.accelerator import get_accelerator
 
+import autoep
 import live_state
 import megatron
 import parallel_models
@@ -31,10 +32,14 @@ def _config(setup, world):
         config["bf16"] = {"enabled": True}
     if setup.precision == "fp16":
         config["fp16"] = {"enabled": True, "initial_scale_power": 8}
+    if setup.bf16_optimizer:
+        config["data_types"] = {"grad_accum_dtype": "fp32"}
     if setup.data_first:
         config["use_data_before_expert_parallelism"] = True
     if setup.kind == "slices" and setup.degree > 1:
         config["tensor_parallel"] = {"autotp_size": setup.degree}
+    if setup.kind == "autoep":
+        config["expert_parallel"] = autoep.config(setup.degree)
     if setup.universal:
         config["checkpoint"] = {"load_universal": True}
     return config
@@ -58,6 +63,11 @@ def build_engine(setup, world, seed=17):
         config["optimizer"] = {"type": "AdamW", "params": {"lr": 3e-3, "weight_decay": 0.1, "torch_adam": True}}
         model = parallel_models.TensorParallelModel()
         engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
+        return engine
+    if setup.kind == "autoep":
+        # AutoEP replaces the layers of experts, so that the optimizer must be DeepSpeed's to make.
+        config["optimizer"] = {"type": "AdamW", "params": {"lr": 3e-3, "weight_decay": 0.1, "torch_adam": True}}
+        engine, *_ = deepspeed.initialize(model=autoep.Model(setup.experts), config=config)
         return engine
     mpu = None
     if setup.stages:
@@ -144,4 +154,6 @@ def local_state(engine, setup, rank, world):
         # A module that several stages share is trained on each of them.
         return f"{name}:pp{part}" if name.startswith("tied_modules.") else name
 
+    if setup.kind == "autoep":
+        return autoep.one_by_one(live_state.local_state(engine, rank, autoep.rename))
     return live_state.local_state(engine, rank, rename)

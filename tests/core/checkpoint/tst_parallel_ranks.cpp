@@ -82,7 +82,7 @@ void checkAddresses(const Checkpoint& checkpoint)
 
 TEST_CASE("an address leads to the same place from every side, whoever holds it")
 {
-    for (const char* sample : {"experts-w4", "pipeline-w4", "slices-w4"}) {
+    for (const char* sample : {"experts-w4", "autoep-w4", "pipeline-w4", "slices-w4"}) {
         CAPTURE(sample);
         checkAddresses(*open(kSamples / sample));
     }
@@ -210,6 +210,14 @@ TEST_CASE("what is missing of a parallel checkpoint is named")
         CHECK(hasFinding(*checkpoint, "model-states-missing", "deepspeed_experts.1"));
         CHECK(!checkpoint->complete);
     }
+    SUBCASE("an expert's file of AutoEP")
+    {
+        const Copy copy("autoep-w4");
+        std::filesystem::remove(copy.file("layer_1_expert_1_mp_rank_00_model_states.pt"));
+        const CheckpointPtr checkpoint = open(copy.run());
+        CHECK(hasFinding(*checkpoint, "model-states-missing", "layers.1.mlp.experts.w1.1"));
+        CHECK(!checkpoint->complete);
+    }
 }
 
 TEST_CASE("what other runs left in the folder is told apart")
@@ -244,9 +252,9 @@ TEST_CASE("what other runs left in the folder is told apart")
 
 TEST_CASE("masters in the wrong place show against the copies of layers and experts")
 {
-    SUBCASE("ranks of two expert families swapped")
-    {
-        const Copy copy("experts-w4");
+    for (const char* sample : {"experts-w4", "autoep-w4"}) {
+        CAPTURE(sample); // ranks of two expert families swapped
+        const Copy copy(sample);
         const auto a = copy.file("bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt");
         const auto b = copy.file("bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
         std::filesystem::rename(a, copy.file("x"));

@@ -67,8 +67,9 @@ TEST_CASE("there and back gives the bytes of rewriting in place, and the same st
         const char* sample;
         uint32_t between;
     };
-    for (const auto& [sample, between] : {Move{"experts-w4", 2}, Move{"experts-w4", 6},
-             Move{"pipeline-w4", 2}, Move{"pipeline-w4", 10}, Move{"slices-w4", 2}, Move{"slices-w4", 6}}) {
+    for (const auto& [sample, between] :
+        {Move{"experts-w4", 2}, Move{"experts-w4", 6}, Move{"autoep-w4", 2}, Move{"autoep-w4", 8},
+            Move{"pipeline-w4", 2}, Move{"pipeline-w4", 10}, Move{"slices-w4", 2}, Move{"slices-w4", 6}}) {
         CAPTURE(sample);
         CAPTURE(between);
         const test::TemporaryFolder folder;
@@ -89,7 +90,7 @@ TEST_CASE("there and back gives the bytes of rewriting in place, and the same st
 
 TEST_CASE("files of layers and experts go along, once")
 {
-    for (const char* sample : {"experts-w4", "pipeline-w4"}) {
+    for (const char* sample : {"experts-w4", "autoep-w4", "pipeline-w4"}) {
         CAPTURE(sample);
         const CheckpointPtr source = openForPlan(planSample(sample));
         const auto plan = planFor(source, {.worldSize = 2});

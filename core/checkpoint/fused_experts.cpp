@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/fused_experts.h"
+
+#include "core/base/text.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope {
+
+namespace {
+
+constexpr std::string_view kLayers = "ds_autoep_layers";
+constexpr std::array<std::string_view, 3> kTensors{"w1", "w2", "w3"}; ///< of an expert, whatever the model
+constexpr int64_t kMostExperts = 1'000'000; ///< of all layers: each is three parameters
+
+tl::unexpected<Error> damaged(std::string what)
+{
+    return fail(ErrorCode::Damaged, "`" + std::string(kLayers) + "` of the model file " + std::move(what), {},
+        "stock DeepSpeed refuses such a list, too");
+}
+
+tl::unexpected<Error> unsupported(std::string_view prefix, const std::string& what)
+{
+    return fail(ErrorCode::Unsupported, "AutoEP's experts of `" + toValidUtf8(prefix) + "` " + what);
+}
+
+/// Since 0.19.8 `expert_placement` says who has which expert; before, all ranks have as many, in their order.
+bool isEvenPlacement(const PickleGraph& graph, NodeId placement, int64_t ranks, int64_t localExperts)
+{
+    if (placement == kNoNode)
+        return true;
+    const auto entries = sequenceItems(graph, lookup(graph, placement, "ranks"));
+    if (asInteger(graph, lookup(graph, placement, "version")) != 1
+        || entries.size() != static_cast<uint64_t>(ranks))
+        return false;
+    int64_t next = 0;
+    for (size_t i = 0; i < entries.size(); ++i) {
+        const auto experts = sequenceItems(graph, lookup(graph, entries[i], "experts"));
+        if (asInteger(graph, lookup(graph, entries[i], "rank")) != static_cast<int64_t>(i)
+            || experts.size() != static_cast<uint64_t>(localExperts))
+            return false;
+        for (const NodeId expert : experts) {
+            if (asInteger(graph, expert) != next++)
+                return false;
+        }
+    }
+    return true;
+}
+
+} // namespace
+
+Result<FusedExperts> FusedExperts::read(const PickleGraph& graph, NodeId modelRoot)
+{
+    FusedExperts out;
+    int64_t experts = 0;
+    for (const NodeId entry : sequenceItems(graph, lookup(graph, modelRoot, kLayers))) {
+        const auto prefix = asString(graph, lookup(graph, entry, "expert_key_prefix"));
+        const auto count = asInteger(graph, lookup(graph, entry, "num_experts"));
+        const auto local = asInteger(graph, lookup(graph, entry, "num_local_experts"));
+        const auto ranks = asInteger(graph, lookup(graph, entry, "ep_size"));
+        if (!prefix || !count || !local || !ranks || *count < 1 || *local < 0 || *ranks < 1)
+            return damaged("has an entry without names and numbers of experts");
+        const auto format = asString(graph, lookup(graph, entry, "checkpoint_format"));
+        if (format && *format != "per_expert_files")
+            return unsupported(*prefix, "are kept as `" + toValidUtf8(*format) + "`, not in a file each");
+        if (*count > kMostExperts || (experts += *count) > kMostExperts)
+            return unsupported(*prefix, "are more than this build places");
+        if (*local == 0 || *count / *local != *ranks || *count % *local != 0
+            || !isEvenPlacement(graph, lookup(graph, entry, "expert_placement"), *ranks, *local))
+            return unsupported(*prefix, "are not dealt evenly, rank after rank");
+        for (const std::string_view tensor : kTensors) {
+            const bool isNew
+                = out.m_layers
+                      .emplace(std::string(*prefix) + "." + std::string(tensor),
+                          FusedLayer{static_cast<uint32_t>(*local), static_cast<uint32_t>(*ranks)})
+                      .second;
+            if (!isNew)
+                return damaged("names `" + toValidUtf8(*prefix) + "` twice");
+        }
+    }
+    const bool alike = std::all_of(out.m_layers.begin(), out.m_layers.end(),
+        [&](const auto& layer) { return layer.second.ranks == out.m_layers.begin()->second.ranks; });
+    if (!alike)
+        return damaged("has layers at different expert-parallel degrees");
+    return out;
+}
+
+FusedExperts FusedExperts::of(const Checkpoint& checkpoint)
+{
+    const bool mayHave = checkpoint.kind == CheckpointKind::Zero1 || checkpoint.kind == CheckpointKind::Zero2
+        || checkpoint.kind == CheckpointKind::Bf16;
+    if (!mayHave || checkpoint.rank0Model == kNoFile || !checkpoint.file(checkpoint.rank0Model).content)
+        return {};
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    return read(graph, graph.root()).value_or(FusedExperts());
+}
+
+const FusedLayer* FusedExperts::layerOf(std::string_view fused) const
+{
+    const auto found = m_layers.find(fused);
+    return found == m_layers.end() ? nullptr : &found->second;
+}
+
+std::string_view FusedExperts::fusedNameOf(std::string_view name) const
+{
+    const size_t dot = name.rfind('.');
+    if (m_layers.empty() || dot == std::string_view::npos || dot + 1 == name.size()
+        || !std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dot) + 1, name.end(),
+            [](char c) { return c >= '0' && c <= '9'; }))
+        return {};
+    const std::string_view fused = name.substr(0, dot);
+    return layerOf(fused) != nullptr ? fused : std::string_view();
+}
+
+std::vector<uint32_t> FusedExperts::optimizerEnds(const Checkpoint& checkpoint, const FlatUnit& unit) const
+{
+    std::vector<uint32_t> out;
+    const auto fusedAt
+        = [&](size_t at) { return fusedNameOf(checkpoint.params[index(unit.params[at])].name); };
+    for (size_t i = 0; i < unit.params.size(); ++i) {
+        const std::string_view fused = fusedAt(i);
+        if (fused.empty() || i + 1 == unit.params.size() || fusedAt(i + 1) != fused)
+            out.push_back(static_cast<uint32_t>(i));
+    }
+    return out;
+}
+
+} // namespace shardscope

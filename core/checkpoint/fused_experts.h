@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardscope {
+
+/// One layer of which AutoEP shares the experts out (`expert_parallel`, DeepSpeed 0.19.2 and later).
+struct FusedLayer {
+    uint32_t localExperts = 0; ///< of every expert-parallel rank
+    uint32_t ranks = 1; ///< expert-parallel
+};
+
+/// The experts that AutoEP keeps in one tensor per expert-parallel rank: PREFIX.w1, .w2 and .w3, whose first
+/// dimension counts the rank's own (module_inject/auto_ep_layer.py). Optimizer files and param_shapes name
+/// those tensors. Expert files hold every expert by itself, PREFIX.w1.X with X counted over all
+/// (runtime/engine.py, _save_moe_checkpoint), and a Checkpoint lists them so: a tensor's experts lie in its
+/// flat data one after another. `ds_autoep_layers` of the model file alone tells which tensors these are.
+/// Immutable; thread-safe.
+class FusedExperts
+{
+public:
+    /// Of a model file's root; none where it has no `ds_autoep_layers`. Damaged where an entry lacks what
+    /// stock DeepSpeed asks of it, Unsupported for experts that are not in files of their own or not dealt
+    /// evenly in their order.
+    static Result<FusedExperts> read(const PickleGraph& graph, NodeId modelRoot);
+    /// Those that the parameters of a ZeRO-1/2 checkpoint were listed by; none for other kinds.
+    static FusedExperts of(const Checkpoint& checkpoint);
+
+    [[nodiscard]] bool isEmpty() const { return m_layers.empty(); }
+    /// By the name of a fused tensor; null for all other names.
+    [[nodiscard]] const FusedLayer* layerOf(std::string_view fused) const;
+    /// For PREFIX.w1.X, PREFIX.w1; empty for all other names.
+    [[nodiscard]] std::string_view fusedNameOf(std::string_view name) const;
+    /// The positions in unit.params at which a parameter of the optimizer ends: all but for fused ones.
+    [[nodiscard]] std::vector<uint32_t> optimizerEnds(
+        const Checkpoint& checkpoint, const FlatUnit& unit) const;
+
+private:
+    std::map<std::string, FusedLayer, std::less<>> m_layers; ///< by fused tensor
+};
+
+/// The key of `ds_autoep_layers` that depends on the number of ranks: how many have the same experts.
+inline constexpr std::string_view kExpertReplicas = "expert_data_parallel_world_size";
+
+} // namespace shardscope

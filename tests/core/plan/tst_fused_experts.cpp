@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// AutoEP's experts for another number of data-parallel ranks: files as stock DeepSpeed writes them there.
+#include "core/torchfile/pickle_values.h"
+#include "tests/core/plan/plan_fixture.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+using namespace shardscope;
+using test::openForPlan;
+using test::planSample;
+
+namespace {
+
+struct Place {
+    int64_t start = 0;
+    int64_t elements = 0;
+    bool operator==(const Place&) const = default;
+};
+
+/// `param_slice_mappings` of one rank's file, group by group.
+std::vector<std::map<std::string, Place>> placesOn(const Checkpoint& checkpoint, uint32_t rank)
+{
+    const PickleGraph& graph = checkpoint.file(checkpoint.optimFiles[rank]).content->pickle();
+    const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+    std::vector<std::map<std::string, Place>> out;
+    for (const NodeId group : sequenceItems(graph, lookup(graph, wrapper, "param_slice_mappings"))) {
+        auto& places = out.emplace_back();
+        const auto items = mappingItems(graph, group);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto address = asObject(graph, items[i + 1]);
+            REQUIRE(address);
+            const auto number = [&](const char* key) {
+                return asInteger(graph, lookup(graph, address->attributes, key)).value_or(-1);
+            };
+            places.emplace(*asString(graph, items[i]), Place{number("start"), number("numel")});
+        }
+    }
+    return out;
+}
+
+/// How many ranks hold the same experts, as both lists of the layers say.
+std::vector<int64_t> replicasIn(const Checkpoint& checkpoint)
+{
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    const NodeId info = lookup(graph, graph.root(), "universal_checkpoint_info");
+    std::vector<int64_t> out;
+    for (const NodeId root : {graph.root(), info}) {
+        for (const NodeId entry : sequenceItems(graph, lookup(graph, root, "ds_autoep_layers")))
+            out.push_back(
+                asInteger(graph, lookup(graph, entry, "expert_data_parallel_world_size")).value_or(-1));
+    }
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("our own rewrite names the places that stock DeepSpeed named")
+{
+    const test::TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("autoep-w4"));
+    const CheckpointPtr again = test::rewrite(source, {.worldSize = 4}, folder / "again");
+    test::checkSameState(again, source);
+    CHECK(replicasIn(*source) == std::vector<int64_t>{2, 2, 2, 2});
+    CHECK(replicasIn(*again) == replicasIn(*source));
+    for (uint32_t rank = 0; rank < 4; ++rank) {
+        CAPTURE(rank);
+        CHECK(placesOn(*again, rank) == placesOn(*source, rank));
+    }
+}
+
+TEST_CASE("experts of AutoEP are cut for the new ranks, under the names of their tensors")
+{
+    const test::TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("autoep-w4"));
+    const CheckpointPtr two = test::rewrite(source, {.worldSize = 2}, folder / "two");
+    test::checkSameState(two, source);
+    CHECK(replicasIn(*two) == std::vector<int64_t>{1, 1, 1, 1});
+    CHECK(two->parallel.ep == 2);
+    const auto places = placesOn(*two, 1);
+    REQUIRE(places.size() == 2);
+    REQUIRE(places[1].size() == 6); // w1, w2, w3 of two layers, each of two experts of 120 elements
+    CHECK(places[1].at("layers.0.mlp.experts.w1") == Place{0, 240});
+    CHECK(places[1].at("layers.1.mlp.experts.w3") == Place{1200, 240});
+    const CheckpointPtr eight = test::rewrite(two, {.worldSize = 8}, folder / "eight");
+    test::checkSameState(eight, source);
+    CHECK(replicasIn(*eight) == std::vector<int64_t>{4, 4, 4, 4});
+    CHECK(placesOn(*eight, 2)[1].at("layers.0.mlp.experts.w2") == Place{0, 120});
+}
+
+TEST_CASE("the degree that the resumed run must have is told")
+{
+    const auto plan = test::planFor(openForPlan(planSample("autoep-w4")), {.worldSize = 2});
+    const auto& told = plan->mustStayEqual();
+    const auto degree = std::pair<std::string, std::string>("expert_parallel.autoep_size", "2");
+    CHECK(std::find(told.begin(), told.end(), degree) != told.end());
+}
+
+TEST_CASE("what is not done with AutoEP's experts is refused by name")
+{
+    JobContext job;
+    const auto refusal = [&](const ReshardOptions& options) {
+        const auto plan
+            = planReshard(io::realFileSystem(), openForPlan(planSample("autoep-w4")), options, job);
+        REQUIRE(!plan.has_value());
+        return plan.error();
+    };
+    CHECK(refusal({.worldSize = 3}).hint == "choose 2 or 4");
+    for (const ReshardOptions& options : {ReshardOptions{.form = TargetForm::Universal},
+             ReshardOptions{.worldSize = 4, .ep = 1}, ReshardOptions{.worldSize = 4, .ep = 4}}) {
+        const Error error = refusal(options);
+        CHECK(error.code == ErrorCode::Unsupported);
+        CHECK(error.message.find("AutoEP") != std::string::npos);
+    }
+    for (const int stage : {0, 1, 3})
+        CHECK(refusal({.worldSize = 4, .stage = stage}).code == ErrorCode::Unsupported);
+}

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model whose experts DeepSpeed's AutoEP replaces by tensors of several experts, and what an engine then holds."""
+
+import re
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from parallel_models import VOCABULARY, WIDTH, next_token_loss
+
+HIDDEN = 10  # an expert's matrices end on no round number
+FUSED = re.compile(r".*\.experts\.w[123]$")
+
+
+class Gate(nn.Module):
+
+    def __init__(self, count):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(count, WIDTH) * 0.1)
+
+
+class Experts(nn.Module):
+
+    def __init__(self, count):
+        super().__init__()
+        self.gate_up_proj = nn.Parameter(torch.randn(count, 2 * HIDDEN, WIDTH) * 0.1)
+        self.down_proj = nn.Parameter(torch.randn(count, WIDTH, HIDDEN) * 0.1)
+
+
+class SparseMlp(nn.Module):
+    """In the form in which AutoEP looks for it; it never runs."""
+
+    def __init__(self, count):
+        super().__init__()
+        self.gate = Gate(count)
+        self.experts = Experts(count)
+
+
+class Model(nn.Module):
+
+    def __init__(self, experts):
+        super().__init__()
+        self.embed = nn.Embedding(VOCABULARY, WIDTH)
+        self.layers = nn.ModuleList(nn.ModuleDict({"norm": nn.LayerNorm(WIDTH), "mlp": SparseMlp(count)})
+                                    for count in experts)
+        self.head = nn.Linear(WIDTH, VOCABULARY)
+
+    def forward(self, tokens):
+        x = self.embed(tokens[:, :-1])
+        for layer in self.layers:
+            x = x + layer["mlp"](layer["norm"](x))
+        return next_token_loss(self.head(x), tokens[:, 1:])
+
+
+def config(degree):
+    return {"enabled": True, "autoep_size": degree, "moe_layer_pattern": r"layers\.\d+\.mlp", "top_k": 2,
+            "use_grouped_mm": False, "disable_triton_grouped_mm": True}
+
+
+def rename(name, parameter):
+    """Says behind a bar which expert-parallel rank has a fused tensor, and how many experts are in it."""
+    if not FUSED.match(name):
+        return name
+    from deepspeed.utils import groups
+    rank = groups._get_expert_parallel_rank(parameter.group_name)
+    return f"{name}|{rank}|{parameter.shape[0]}"
+
+
+def _experts(name):
+    """For a name of rename(): the fused tensor's, its first expert, and their number; None for other names."""
+    if "|" not in name:
+        return None
+    fused, rank, count = name.split("|")
+    return fused, int(rank) * int(count), int(count)
+
+
+def one_by_one(state):
+    """A rank's state with the experts of fused tensors under the names that expert files give them."""
+    fragments = []
+    for name, key, numel, start, group, (dtype, shape, data) in state["fragments"]:
+        if (experts := _experts(name)) is None:
+            fragments.append((name, key, numel, start, group, (dtype, shape, data)))
+            continue
+        fused, first, count = experts
+        each, item = numel // count, len(data) // shape[0] if shape[0] else 0
+        for expert in range(count):
+            low, high = max(start, expert * each), min(start + shape[0], (expert + 1) * each)
+            part = data[(low - start) * item:(high - start) * item] if high > low else b""
+            fragments.append((f"{fused}.{first + expert}", key, each, max(0, low - expert * each) if part else 0, group,
+                              (dtype, (max(0, high - low),), part)))
+    weights = {}
+    for name, (dtype, shape, data) in state["weights"].items():
+        if name.endswith(".tokens_per_expert"):
+            continue  # what this rank routed where: no file holds it
+        if (experts := _experts(name)) is None:
+            weights[name] = (dtype, shape, data)
+            continue
+        fused, first, count = experts
+        each = len(data) // count
+        for expert in range(count):
+            weights[f"{fused}.{first + expert}"] = (dtype, tuple(shape[1:]), data[expert * each:(expert + 1) * each])
+    return {**state, "fragments": fragments, "weights": weights}
