@@ -64,6 +64,8 @@ void refuseByFusedExperts(const Reading& reading)
         return reading.refuse(why + "and tensor slices of them are not read (`folding`)");
     if (kind != CheckpointKind::Bf16 && isSet(reading, {"zero_optimization", "round_robin_gradients"}))
         return reading.refuse(why + "and round_robin_gradients deals them as one");
+    if (isSet(reading, {"zero_optimization", "zenflow"}))
+        return reading.refuse(why + "and which of them ZenFlow transposes is not known to this build");
     const auto fused = FusedExperts::read(graph, reading.modelRoot);
     if (!fused)
         return fused.error().code == ErrorCode::Unsupported ? reading.refuse(fused.error().message)

@@ -129,6 +129,12 @@ TEST_CASE("samples changed into forms of later issues")
                     [](PickleBuilder& b) { return b.boolean(true); });
             },
             "round_robin_gradients"},
+        {"AutoEP with ZenFlow", "autoep-w4",
+            [](const fs::path& run) {
+                replaceAt(run / kTag3 / kModel, {"ds_config", "zero_optimization", "zenflow"},
+                    [](PickleBuilder& b) { return dictOf(b, "topk_ratio", b.real(0.1)); });
+            },
+            "which of them ZenFlow transposes"},
         {"frozen experts of AutoEP", "autoep-w4",
             [](const fs::path& run) {
                 replaceAt(run / kTag3 / kModel, {"frozen_param_shapes"},
