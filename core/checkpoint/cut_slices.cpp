@@ -304,6 +304,22 @@ private:
 
 } // namespace
 
+bool isSharded(CheckpointKind kind)
+{
+    return kind == CheckpointKind::Zero1 || kind == CheckpointKind::Zero2 || kind == CheckpointKind::Bf16
+        || kind == CheckpointKind::Zero3;
+}
+
+Result<std::optional<SliceRules>> recordedRules(const Checkpoint& checkpoint)
+{
+    if (!checkpoint.isReadable(checkpoint.rank0Model))
+        return std::optional<SliceRules>();
+    const CheckpointFile& model = checkpoint.file(checkpoint.rank0Model);
+    const PickleGraph& graph = model.content->pickle();
+    return SliceRules::recorded(
+        graph, lookup(graph, graph.root(), "universal_checkpoint_info"), model.path.string());
+}
+
 Result<CheckpointPtr> cutSlices(const CheckpointPtr& joined, const SliceRules& rules, const SliceCut& cut)
 {
     return Cut(joined, rules, cut).run();

@@ -6,6 +6,12 @@
 
 namespace shardscope {
 
+/// Kinds whose tensors may be joined and cut: ZeRO-1, 2, 3 and BF16_Optimizer.
+bool isSharded(CheckpointKind kind);
+/// The patterns that a checkpoint records in its rank-0 model file; nothing where it has none, or none can be
+/// read. Errors as SliceRules::recorded().
+Result<std::optional<SliceRules>> recordedRules(const Checkpoint& checkpoint);
+
 /// What a checkpoint is cut into.
 struct SliceCut {
     uint32_t slices = 1; ///< from 1 on

@@ -1,28 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/same_degrees.h"
 
+#include "core/checkpoint/cut_slices.h"
+
 #include <algorithm>
 
 namespace shardscope {
 
 namespace {
 
-/// Patterns that a checkpoint records, nothing where it cannot be told.
-std::optional<SliceRules> recordedRules(const Checkpoint& checkpoint)
+/// Nothing where they cannot be read, which joining tells.
+std::optional<SliceRules> readableRules(const Checkpoint& checkpoint)
 {
-    if (!checkpoint.isReadable(checkpoint.rank0Model))
-        return std::nullopt;
-    const CheckpointFile& file = checkpoint.file(checkpoint.rank0Model);
-    const PickleGraph& graph = file.content->pickle();
-    auto rules = SliceRules::recorded(
-        graph, lookup(graph, graph.root(), "universal_checkpoint_info"), file.path.string());
+    auto rules = recordedRules(checkpoint);
     return rules ? std::move(*rules) : std::nullopt;
-}
-
-bool isSharded(CheckpointKind kind)
-{
-    return kind == CheckpointKind::Zero1 || kind == CheckpointKind::Zero2 || kind == CheckpointKind::Bf16
-        || kind == CheckpointKind::Zero3;
 }
 
 bool hasPadding(const Checkpoint& joined)
@@ -38,7 +29,7 @@ Result<CheckpointPtr> asOne(
 {
     if (checkpoint->modelError || !checkpoint->isReadable(checkpoint->rank0Model))
         return checkpoint; // nothing to join; what is damaged is said elsewhere
-    const std::optional<SliceRules> own = recordedRules(*checkpoint);
+    const std::optional<SliceRules> own = readableRules(*checkpoint);
     const SliceRules* rules = given != nullptr ? given : !own && ofOther ? &*ofOther : nullptr;
     if (!checkpoint->parts.empty()) {
         auto joined = joinParts(checkpoint, rules);
@@ -70,8 +61,8 @@ Result<std::pair<CheckpointPtr, CheckpointPtr>> inSameDegrees(
                 + std::to_string(there.pp),
             one->tagFolder.string(), "without --against the files are held against their manifest");
     const bool differ = here.tp != there.tp; // only then slices are joined, and padding counts
-    SHARDSCOPE_TRY(CheckpointPtr first, asOne(one, given, differ ? recordedRules(*other) : std::nullopt));
-    SHARDSCOPE_TRY(CheckpointPtr second, asOne(other, given, differ ? recordedRules(*one) : std::nullopt));
+    SHARDSCOPE_TRY(CheckpointPtr first, asOne(one, given, differ ? readableRules(*other) : std::nullopt));
+    SHARDSCOPE_TRY(CheckpointPtr second, asOne(other, given, differ ? readableRules(*one) : std::nullopt));
     return std::pair(std::move(first), std::move(second));
 }
 

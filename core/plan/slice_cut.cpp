@@ -6,19 +6,12 @@
 #include "core/checkpoint/cut_slices.h"
 #include "core/checkpoint/muon.h"
 #include "core/plan/expert_degree.h"
-#include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
 
 namespace shardscope {
 
 namespace {
-
-bool isSharded(CheckpointKind kind)
-{
-    return kind == CheckpointKind::Zero1 || kind == CheckpointKind::Zero2 || kind == CheckpointKind::Bf16
-        || kind == CheckpointKind::Zero3;
-}
 
 bool hasMuon(const Checkpoint& source)
 {
@@ -80,13 +73,9 @@ Status checkCut(const Checkpoint& source, const ReshardOptions& options)
 Status cutForPlan(const CheckpointPtr& source, const std::optional<SliceRules>& given,
     const ReshardOptions& options, SliceJoin& join)
 {
-    const CheckpointFile& model = source->file(source->rank0Model);
     std::optional<SliceRules> recorded;
     if (!given) {
-        const PickleGraph& graph = model.content->pickle();
-        SHARDSCOPE_TRY(recorded,
-            SliceRules::recorded(
-                graph, lookup(graph, graph.root(), "universal_checkpoint_info"), model.path.string()));
+        SHARDSCOPE_TRY(recorded, recordedRules(*source));
         if (!recorded)
             return fail(ErrorCode::Unsupported,
                 "the checkpoint records where its slices lie, and no patterns by which others are cut",

@@ -205,19 +205,23 @@ def universal_info(vocabulary, padded, pipeline=False):
     }
 
 
+def _slicing(name):
+    """The dimension that a parameter's own layers slice, and of how many parts each; None where they do not."""
+    if "query_key_value" in name:
+        return 0, 3
+    if "gate_and_up" in name:
+        return 0, 2
+    if name.endswith(("dense.weight", "down.weight")):
+        return 1, 1
+    return (0, 1) if "word_embeddings" in name or ".side." in name else None
+
+
 def joined(name, slices):
     """The whole of what every slice holds, by the parameter's own layers."""
-    def by(dimension, parts=1):
+    if slicing := _slicing(name):
+        dimension, parts = slicing
         return torch.cat([piece for part in zip(*(one.chunk(parts, dim=dimension) for one in slices)) for piece in part],
                          dim=dimension)
-    if "query_key_value" in name:
-        return by(0, parts=3)
-    if "gate_and_up" in name:
-        return by(0, parts=2)
-    if name.endswith(("dense.weight", "down.weight")):
-        return by(1)
-    if "word_embeddings" in name or ".side." in name:
-        return by(0)
     if any(not torch.equal(slices[0], other) for other in slices[1:]):
         raise RuntimeError(f"{name} is not the same in all slices")
     return slices[0]
@@ -225,15 +229,8 @@ def joined(name, slices):
 
 def cut(name, whole, degree, part):
     """The slice that the parameter's own layers keep of the whole."""
-    def by(dimension, parts=1):
+    if slicing := _slicing(name):
+        dimension, parts = slicing
         return torch.cat([piece.chunk(degree, dim=dimension)[part] for piece in whole.chunk(parts, dim=dimension)],
                          dim=dimension)
-    if "query_key_value" in name:
-        return by(0, parts=3)
-    if "gate_and_up" in name:
-        return by(0, parts=2)
-    if name.endswith(("dense.weight", "down.weight")):
-        return by(1)
-    if "word_embeddings" in name or ".side." in name:
-        return by(0)
     return whole

@@ -54,6 +54,19 @@ std::vector<uint8_t> bytesOf(const Checkpoint& checkpoint, const std::string& na
     return out;
 }
 
+std::vector<uint8_t> dealt(const std::vector<std::vector<uint8_t>>& slices, size_t parts)
+{
+    std::vector<uint8_t> out;
+    for (size_t part = 0; part < parts; ++part) {
+        for (const auto& slice : slices) {
+            const size_t size = slice.size() / parts;
+            out.insert(out.end(), slice.begin() + static_cast<std::ptrdiff_t>(part * size),
+                slice.begin() + static_cast<std::ptrdiff_t>((part + 1) * size));
+        }
+    }
+    return out;
+}
+
 void checkSameState(const CheckpointPtr& result, const CheckpointPtr& source)
 {
     JobContext job;

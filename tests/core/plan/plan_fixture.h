@@ -23,6 +23,8 @@ CheckpointPtr rewrite(const CheckpointPtr& source, const ReshardOptions& options
     std::string_view allowed = code::kSubGroupSize);
 /// All elements of a parameter's state; the test ends when they cannot be read.
 std::vector<uint8_t> bytesOf(const Checkpoint& checkpoint, const std::string& name, const std::string& state);
+/// What slices join to: `parts` runs of every slice, those of one number side by side.
+std::vector<uint8_t> dealt(const std::vector<std::vector<uint8_t>>& slices, size_t parts);
 /// Both hold the same training state, byte for byte.
 void checkSameState(const CheckpointPtr& result, const CheckpointPtr& source);
 

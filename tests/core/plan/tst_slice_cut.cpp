@@ -61,15 +61,7 @@ std::vector<uint8_t> together(const Checkpoint& of, const std::string& name, con
             CHECK(slice == slices.front());
         return slices.front();
     }
-    std::vector<uint8_t> out;
-    for (size_t run = 0; run < runs; ++run) {
-        for (const auto& slice : slices) {
-            const size_t size = slice.size() / runs;
-            out.insert(out.end(), slice.begin() + static_cast<std::ptrdiff_t>(run * size),
-                slice.begin() + static_cast<std::ptrdiff_t>((run + 1) * size));
-        }
-    }
-    return out;
+    return test::dealt(slices, runs);
 }
 
 std::vector<std::string> namesOf(const Checkpoint& of)

@@ -11,6 +11,7 @@
 
 using namespace shardscope;
 using test::bytesOf;
+using test::dealt;
 using test::openForPlan;
 using test::planSample;
 
@@ -44,20 +45,6 @@ Error refusalOf(const CheckpointPtr& source, const ReshardOptions& options)
     const auto plan = planReshard(io::realFileSystem(), source, options, job);
     REQUIRE(!plan);
     return plan.error();
-}
-
-/// `parts` runs of every slice, those of one number side by side; rows of `columns` × `slices` where not 0.
-std::vector<uint8_t> dealt(const std::vector<std::vector<uint8_t>>& slices, size_t parts)
-{
-    std::vector<uint8_t> out;
-    for (size_t part = 0; part < parts; ++part) {
-        for (const auto& slice : slices) {
-            const size_t size = slice.size() / parts;
-            out.insert(out.end(), slice.begin() + static_cast<std::ptrdiff_t>(part * size),
-                slice.begin() + static_cast<std::ptrdiff_t>((part + 1) * size));
-        }
-    }
-    return out;
 }
 
 void checkJoined(const Checkpoint& whole, const Checkpoint& slices, uint64_t rows)
