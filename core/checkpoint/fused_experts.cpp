@@ -2,10 +2,12 @@
 #include "core/checkpoint/fused_experts.h"
 
 #include "core/base/text.h"
+#include "core/base/text_cursor.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 namespace shardscope {
 
@@ -106,24 +108,28 @@ const FusedLayer* FusedExperts::layerOf(std::string_view fused) const
 std::string_view FusedExperts::fusedNameOf(std::string_view name) const
 {
     const size_t dot = name.rfind('.');
-    if (m_layers.empty() || dot == std::string_view::npos || dot + 1 == name.size()
-        || !std::all_of(name.begin() + static_cast<std::ptrdiff_t>(dot) + 1, name.end(),
-            [](char c) { return c >= '0' && c <= '9'; }))
+    if (m_layers.empty() || dot == std::string_view::npos)
         return {};
-    const std::string_view fused = name.substr(0, dot);
-    return layerOf(fused) != nullptr ? fused : std::string_view();
+    TextCursor number(name.substr(dot + 1));
+    uint32_t expert = 0;
+    const FusedLayer* layer = layerOf(name.substr(0, dot));
+    const bool isExpert = layer != nullptr && number.takeNumber(expert) && number.atEnd()
+        && expert / layer->localExperts < layer->ranks && name.substr(dot + 1) == std::to_string(expert);
+    return isExpert ? name.substr(0, dot) : std::string_view();
 }
 
 std::vector<uint32_t> FusedExperts::optimizerEnds(const Checkpoint& checkpoint, const FlatUnit& unit) const
 {
-    std::vector<uint32_t> out;
-    const auto fusedAt
-        = [&](size_t at) { return fusedNameOf(checkpoint.params[index(unit.params[at])].name); };
-    for (size_t i = 0; i < unit.params.size(); ++i) {
-        const std::string_view fused = fusedAt(i);
-        if (fused.empty() || i + 1 == unit.params.size() || fusedAt(i + 1) != fused)
-            out.push_back(static_cast<uint32_t>(i));
-    }
+    std::vector<uint32_t> out(unit.params.size());
+    std::iota(out.begin(), out.end(), 0u);
+    if (m_layers.empty())
+        return out;
+    std::vector<std::string_view> fused;
+    for (const ParamId param : unit.params)
+        fused.push_back(fusedNameOf(checkpoint.params[index(param)].name));
+    std::erase_if(out, [&](uint32_t at) {
+        return !fused[at].empty() && at + 1 < fused.size() && fused[at + 1] == fused[at];
+    });
     return out;
 }
 

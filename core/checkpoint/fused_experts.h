@@ -34,6 +34,7 @@ public:
     static FusedExperts of(const Checkpoint& checkpoint);
 
     [[nodiscard]] bool isEmpty() const { return m_layers.empty(); }
+    [[nodiscard]] size_t tensors() const { return m_layers.size(); } ///< fused ones, of all layers
     /// By the name of a fused tensor; null for all other names.
     [[nodiscard]] const FusedLayer* layerOf(std::string_view fused) const;
     /// For PREFIX.w1.X, PREFIX.w1; empty for all other names.

@@ -4,6 +4,7 @@
 #include "core/checkpoint/expert_families.h"
 #include "core/checkpoint/expert_tensors.h"
 #include "core/checkpoint/experts.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/group_search.h"
 #include "core/checkpoint/nameless_groups.h"
 
@@ -19,7 +20,8 @@ struct Candidate {
     std::string_view name;
     Shape shape;
     uint64_t elements = 0;
-    const ModuleTensor* copy = nullptr; ///< null where no file has one
+    const ModuleTensor* copy = nullptr; ///< of what it begins with; null where no file has one
+    bool expert = false; ///< stands in groups of fewer ranks, where there are such
 };
 
 class OldShapes
@@ -28,6 +30,7 @@ public:
     explicit OldShapes(Reading& reading)
         : m_reading(reading)
         , m_out(reading.out)
+        , m_fused(FusedExperts::of(reading.out))
     {
     }
 
@@ -75,7 +78,8 @@ private:
                 const auto elements = shape ? elementCount(*shape) : std::nullopt;
                 if (!name || !elements)
                     return false;
-                m_candidates.push_back({*name, std::move(*shape), *elements, nullptr});
+                m_candidates.push_back(
+                    {*name, std::move(*shape), *elements, nullptr, parseExpertName(*name).has_value()});
             }
             return !m_candidates.empty();
         }
@@ -93,7 +97,7 @@ private:
         if (!mapped) {
             for (const ModuleTensor& copy : m_copies) {
                 if (isFloatingPoint(copy.dtype))
-                    m_candidates.push_back({copy.name, copy.shape, copy.elements, &copy});
+                    addCandidate(copy);
             }
             return;
         }
@@ -105,6 +109,24 @@ private:
             if (found != byName.end() && found->second->shape == candidate.shape)
                 candidate.copy = found->second;
         }
+    }
+
+    /// Of a fused tensor of AutoEP its first expert tells, whose file comes first; a rank's others have its
+    /// shape.
+    void addCandidate(const ModuleTensor& copy)
+    {
+        const std::string_view fused = m_fused.fusedNameOf(copy.name);
+        if (fused.empty()) {
+            m_candidates.push_back(
+                {copy.name, copy.shape, copy.elements, &copy, parseExpertName(copy.name).has_value()});
+            return;
+        }
+        const uint32_t experts = m_fused.layerOf(fused)->localExperts;
+        Shape shape = copy.shape;
+        shape.insert(shape.begin(), experts);
+        const auto elements = elementCount(shape);
+        if (elements && copy.name.substr(fused.size()) == ".0")
+            m_candidates.push_back({fused, std::move(shape), *elements, &copy, true});
     }
 
     [[nodiscard]] uint64_t weightOf(const Candidate& candidate) const
@@ -193,8 +215,7 @@ private:
     /// Groups of fewer ranks hold experts, those of all ranks hold none where there are such.
     [[nodiscard]] bool mayJoin(const Candidate& candidate, const NamelessGroup& group) const
     {
-        const bool expert = parseExpertName(candidate.name).has_value();
-        return (group.perRank.size() < m_ranks) == expert || (!anyFamilies() && expert);
+        return (group.perRank.size() < m_ranks) == candidate.expert || (!anyFamilies() && candidate.expert);
     }
 
     [[nodiscard]] bool anyFamilies() const
@@ -225,6 +246,7 @@ private:
 
     Reading& m_reading;
     Checkpoint& m_out;
+    FusedExperts m_fused;
     ShardEvidence m_evidence{m_reading};
     uint32_t m_ranks = 1;
     std::vector<NamelessGroup> m_groups;

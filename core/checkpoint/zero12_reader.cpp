@@ -110,6 +110,8 @@ private:
 
     void addUnits(const std::vector<std::vector<NamedShape>>& shapes)
     {
+        if (!listsAllFused(shapes))
+            return;
         const auto families = expertFamilies(m_reading, m_guide, shapes, m_fused);
         if (!families)
             return m_reading.noModel(families.error());
@@ -185,6 +187,21 @@ private:
         group.parameters += unit.params.size();
         group.elements += unit.partition.payloadElements();
         m_out.units.push_back(std::move(unit));
+    }
+
+    /// Whether the groups have all of AutoEP's tensors: names of experts are told from others by them.
+    bool listsAllFused(const std::vector<std::vector<NamedShape>>& shapes) const
+    {
+        size_t fused = 0;
+        for (const auto& group : shapes)
+            fused += static_cast<size_t>(std::count_if(group.begin(), group.end(),
+                [&](const NamedShape& entry) { return m_fused.layerOf(entry.name) != nullptr; }));
+        if (fused != m_fused.tensors())
+            m_reading.noModel({ErrorCode::Damaged,
+                "`ds_autoep_layers` lists " + std::to_string(m_fused.tensors())
+                    + " tensors of experts, and `param_shapes` has " + std::to_string(fused) + " of them",
+                m_out.tagFolder.string(), "the model file is not what DeepSpeed wrote"});
+        return !m_out.modelError;
     }
 
     /// Whether a fused tensor is what its layer says; else why there is no model.

@@ -2,6 +2,7 @@
 #include "core/plan/model_module.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -38,16 +39,15 @@ ModelParts::ModelParts(ArchiveComposer& composer, std::shared_ptr<const ReshardC
     add(lookup(m_graph, m_graph.root(), "frozen_param_shapes"));
 }
 
-NodeId ModelParts::shape(ParamId id)
+NodeId ModelParts::shape(std::string_view name, const Shape& shape)
 {
-    const Parameter& param = m_source.params[index(id)];
-    const auto known = m_knownShapes.find(param.name);
-    if (known != m_knownShapes.end() && asShape(m_graph, known->second) == param.shape)
+    const auto known = m_knownShapes.find(name);
+    if (known != m_knownShapes.end() && asShape(m_graph, known->second) == shape)
         return m_composer.import(known->second);
     if (m_sizeClass == kNoNode)
         m_sizeClass = m_builder.global("torch", "Size");
     std::vector<NodeId> sizes;
-    for (const uint64_t size : param.shape)
+    for (const uint64_t size : shape)
         sizes.push_back(m_builder.integer(static_cast<int64_t>(size)));
     return m_builder.reduce(m_sizeClass, m_builder.tuple(std::array{m_builder.tuple(sizes)}));
 }
@@ -141,13 +141,21 @@ Result<NodeId> ModelParts::module(ModuleContent content)
 NodeId ModelParts::paramShapes()
 {
     const NodeId list = m_builder.list();
+    const FusedExperts experts = FusedExperts::of(m_source);
     for (const auto& unit : m_context->target.units) {
         if (unit->kind == UnitKind::Frozen
             || !unit->partitionRankOf(0)) // experts: the first rank's stand for all
             continue;
         const NodeId shapes = m_composer.orderedDict();
-        for (const ParamId param : unit->params)
-            m_builder.setItem(shapes, m_builder.string(m_source.params[index(param)].name), shape(param));
+        for (const uint32_t end : experts.optimizerEnds(m_source, *unit)) {
+            const Parameter& param = m_source.params[index(unit->params[end])];
+            const std::string_view fused = experts.fusedNameOf(param.name);
+            Shape sizes = param.shape;
+            if (!fused.empty())
+                sizes.insert(sizes.begin(), experts.layerOf(fused)->localExperts);
+            const std::string_view name = fused.empty() ? std::string_view(param.name) : fused;
+            m_builder.setItem(shapes, m_builder.string(name), shape(name, sizes));
+        }
         m_builder.append(list, shapes);
     }
     return list;
@@ -177,8 +185,10 @@ std::vector<ParamId> ModelParts::frozen() const
 NodeId ModelParts::frozenShapes()
 {
     const NodeId shapes = m_composer.orderedDict();
-    for (const ParamId param : frozen())
-        m_builder.setItem(shapes, m_builder.string(m_source.params[index(param)].name), shape(param));
+    for (const ParamId id : frozen()) {
+        const Parameter& param = m_source.params[index(id)];
+        m_builder.setItem(shapes, m_builder.string(param.name), shape(param.name, param.shape));
+    }
     return shapes;
 }
 

@@ -37,7 +37,7 @@ public:
     NodeId frozenFragments(uint32_t rank);
 
 private:
-    NodeId shape(ParamId param);
+    NodeId shape(std::string_view name, const Shape& shape);
     NodeId placeholder(DType dtype);
     [[nodiscard]] bool isUnrecorded(const TensorView& tensor) const;
     Result<NodeId> wholeWeight(ParamId param, NodeId inModule, DType dtype, bool fromMaster);

@@ -280,3 +280,53 @@ TEST_CASE("a lone file of a kind that is not read")
         CHECK(error.at("path").get<std::string>().ends_with(name));
     }
 }
+
+TEST_CASE("what AutoEP's layers say must fit the rest of the model file")
+{
+    const auto inspected = [](const std::function<void(const fs::path&)>& change) {
+        const TemporaryFolder folder;
+        const fs::path run = copySample("autoep-w4", folder);
+        change(run / kTag3 / kModel);
+        const Json answer = runVerb({"inspect", run}, 0);
+        CHECK(answer.at("supported") == true);
+        runVerb({"params", run}, 3);
+        runVerb({"reshard", run, folder / "to", "-w", "2"}, 6);
+        return answer.dump();
+    };
+    const auto changed = [](const fs::path& model, auto edit) {
+        editPickle(model, [&](const PickleGraph& graph, PickleBuilder& builder, PickleImporter& importer) {
+            edit(graph, builder, importer,
+                sequenceItems(graph, lookup(graph, graph.root(), "ds_autoep_layers")).front(),
+                sequenceItems(graph, lookup(graph, graph.root(), "param_shapes")).back());
+        });
+    };
+    CHECK(inspected([&](const fs::path& model) {
+        changed(model, [](const auto& graph, auto& builder, auto& importer, NodeId layer, NodeId) {
+            importer.substitute(
+                lookup(graph, layer, "expert_key_prefix"), builder.string("layers.7.mlp.experts"));
+        });
+    }).find("lists 6 tensors of experts, and `param_shapes` has 3")
+        != std::string::npos);
+    CHECK(inspected([&](const fs::path& model) {
+        changed(model, [](const auto&, auto& builder, auto& importer, NodeId layer, NodeId) {
+            builder.setItem(importer.import(layer), builder.string("num_experts"), builder.integer(0));
+        });
+    }).find("without names and numbers")
+        != std::string::npos);
+    CHECK(inspected([&](const fs::path& model) {
+        changed(model, [](const auto& graph, auto& builder, auto& importer, NodeId, NodeId shapes) {
+            const NodeId sizes[] = {builder.integer(3), builder.integer(10), builder.integer(12)};
+            importer.substitute(lookup(graph, shapes, "layers.0.mlp.experts.w1"), builder.tuple(sizes));
+        });
+    }).find("disagree about the experts")
+        != std::string::npos);
+    CHECK(inspected([&](const fs::path& model) { // an ordinary parameter with an expert's name
+        changed(model, [](const auto&, auto& builder, auto& importer, NodeId, NodeId shapes) {
+            const NodeId sizes[] = {builder.integer(10), builder.integer(12)};
+            builder.setItem(
+                importer.import(shapes), builder.string("layers.0.mlp.experts.w1.3"), builder.tuple(sizes));
+        });
+    })
+              .find("another parameter's name")
+        != std::string::npos);
+}

@@ -66,7 +66,8 @@ PARALLEL = {
 }
 
 # The last release whose model files with experts list no shapes.
-OLD_PARALLEL = {"0.19.2": {"ds0192-experts-w4": (4, ParallelSetup("experts", 2, "bf16"), [3])}}
+OLD_PARALLEL = {"0.19.2": {"ds0192-experts-w4": (4, ParallelSetup("experts", 2, "bf16"), [3]),
+                           "ds0192-autoep-w4": (4, ParallelSetup("autoep", 2, "bf16", experts=(4, 4)), [3])}}
 
 # Their last tag lies there a second time, as DeepSpeed's own converter writes it.
 CONVERTED = ("zero2-universal-w2", "zero3-universal-w3")

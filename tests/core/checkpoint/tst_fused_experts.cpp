@@ -127,7 +127,7 @@ TEST_CASE("only the layers that the model file lists are fused")
     CHECK(fused->layerOf("other.experts.w1") == nullptr);
     CHECK(fused->fusedNameOf("m.experts.w1.3") == "m.experts.w1");
     for (const char* name : {"m.experts.w1", "m.experts.w1.", "m.experts.w1.x", "m.experts.w1.3.bias",
-             "other.experts.w1.3", "w1.3", ""})
+             "other.experts.w1.3", "m.experts.w1.4", "m.experts.w1.03", "w1.3", ""})
         CHECK(fused->fusedNameOf(name).empty());
     const auto none = read({});
     REQUIRE(none.has_value());

@@ -91,6 +91,20 @@ TEST_CASE("experts of AutoEP are cut for the new ranks, under the names of their
     CHECK(placesOn(*eight, 2)[1].at("layers.0.mlp.experts.w2") == Place{0, 120});
 }
 
+TEST_CASE("before 0.19.3 no file lists the shapes of AutoEP's tensors: the result does")
+{
+    const test::TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("ds0192-autoep-w4"));
+    const CheckpointPtr two = test::rewrite(source, {.worldSize = 2}, folder / "two");
+    test::checkSameState(two, source);
+    const PickleGraph& graph = two->file(two->rank0Model).content->pickle();
+    const auto groups = sequenceItems(graph, lookup(graph, graph.root(), "param_shapes"));
+    REQUIRE(groups.size() == 2);
+    CHECK(mappingItems(graph, groups[1]).size() == 2 * 6);
+    CHECK(asShape(graph, lookup(graph, groups[1], "layers.1.mlp.experts.w2")) == Shape{2, 12, 10});
+    CHECK(placesOn(*two, 0)[1].at("layers.0.mlp.experts.w2") == Place{240, 240});
+}
+
 TEST_CASE("the degree that the resumed run must have is told")
 {
     const auto plan = test::planFor(openForPlan(planSample("autoep-w4")), {.worldSize = 2});
