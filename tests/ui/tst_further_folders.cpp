@@ -5,6 +5,7 @@
 #include "tests/ui/window_fixture.h"
 
 #include <QAction>
+#include <QDir>
 #include <QFileDialog>
 #include <QLabel>
 
@@ -20,6 +21,7 @@ namespace {
 /// The dialog that Ctrl+Alt+O opens, answered with a folder.
 void addFolder(WindowFixture& ui, const QString& folder)
 {
+    QApplication::setActiveWindow(&ui.window()); // no window manager does, when a dialog closes
     QTest::keyClick(&ui.window(), Qt::Key_O, Qt::ControlModifier | Qt::AltModifier);
     auto* dialog = ui.find<QFileDialog>("addFolderDialog");
     QVERIFY(dialog != nullptr);
@@ -81,7 +83,13 @@ private Q_SLOTS:
         QVERIFY(!ui.checkpoint()->supported);
         const QAction* action = ui.window().actionSet().addFolder;
         QVERIFY(action->text().contains(u"Checkpoint"_s));
+        // What is no checkpoint is told, and left behind.
+        QVERIFY(QDir().mkpath(ui.folder(u"empty"_s)));
+        addFolder(ui, ui.folder(u"empty"_s));
+        QVERIFY(ui.checkpoint()->kind == CheckpointKind::Swap);
+        QVERIFY(ui.window().session().roots().empty());
         addFolder(ui, run);
+        QCOMPARE(ui.window().session().roots().size(), 1U);
         QVERIFY(ui.checkpoint()->kind == CheckpointKind::Zero3);
         QVERIFY(ui.checkpoint()->complete);
         QVERIFY(isMarked(ui.checkpoint()));

@@ -60,11 +60,8 @@ Session::~Session() = default;
 
 void Session::open(const io::Path& path, const std::string& tag)
 {
-    const bool refining = m_checkpoint && path == m_path && tag == m_tag && m_roots.empty();
-    m_path = path;
-    m_tag = tag;
-    m_roots.clear();
-    m_salvage = false;
+    const bool refining = m_checkpoint && path == m_place.path && tag == m_place.tag && m_place.roots.empty();
+    m_place = {path, tag, {}, false};
     read(refining);
 }
 
@@ -72,8 +69,9 @@ void Session::addFolder(const io::Path& folder)
 {
     if (!m_checkpoint)
         return open(folder);
-    m_salvage = m_checkpoint->kind == CheckpointKind::Swap;
-    m_roots.push_back(m_salvage ? std::exchange(m_path, folder) : folder);
+    const bool isDonor = m_checkpoint->kind == CheckpointKind::Swap;
+    m_place.salvage = m_place.salvage || isDonor;
+    m_place.roots.push_back(isDonor ? std::exchange(m_place.path, folder) : folder);
     read(false);
 }
 
@@ -81,8 +79,8 @@ void Session::openTag(const std::string& tag)
 {
     if (!m_checkpoint || m_checkpoint->runFolder.empty())
         return;
-    m_path = m_checkpoint->runFolder;
-    m_tag = tag;
+    m_place.path = m_checkpoint->runFolder;
+    m_place.tag = tag;
     read(false);
 }
 
@@ -93,7 +91,7 @@ void Session::read(bool refining)
     m_opening = true;
     Q_EMIT openingChanged(true);
     m_opener.run<Stage>(
-        [&files = m_files, path = m_path, tag = m_tag, roots = m_roots, salvage = m_salvage](
+        [&files = m_files, place = m_place](
             const std::stop_token& token, const std::function<void(Stage)>& deliver) {
             JobContext job(token, [&deliver](const Progress& progress) {
                 Stage stage;
@@ -104,13 +102,13 @@ void Session::read(bool refining)
                 deliver(std::move(stage));
             });
             OpenOptions options;
-            options.tag = tag;
-            options.roots = roots;
-            options.salvage = salvage;
+            options.tag = place.tag;
+            options.roots = place.roots;
+            options.salvage = place.salvage;
             for (const OpenDepth depth : {OpenDepth::Structure, OpenDepth::Full}) {
                 options.depth = depth;
                 Stage stage;
-                stage.result = openCheckpoint(files, path, options, job);
+                stage.result = openCheckpoint(files, place.path, options, job);
                 stage.last = depth == OpenDepth::Full || !*stage.result;
                 if (job.cancelled())
                     return;
@@ -135,9 +133,12 @@ void Session::receive(Stage stage, bool refining)
         Q_EMIT openingChanged(false);
     }
     if (!*stage.result) {
+        if (m_checkpoint)
+            m_place = m_shown;
         Q_EMIT openFailed(stage.result->error());
         return;
     }
+    m_shown = m_place;
     show(std::move(**stage.result), refining || m_staged);
     m_staged = true;
 }
@@ -158,7 +159,7 @@ void Session::show(OpenedCheckpoint opened, bool refined)
 
 void Session::reload()
 {
-    if (!m_path.empty())
+    if (!m_place.path.empty())
         read(m_checkpoint != nullptr);
 }
 
@@ -166,10 +167,8 @@ void Session::close()
 {
     m_opener.cancel();
     m_watcher.cancel();
-    m_path.clear();
-    m_tag.clear();
-    m_roots.clear();
-    m_salvage = false;
+    m_place = {};
+    m_shown = {};
     m_selection.clear();
     m_checkpoint.reset();
     if (std::exchange(m_opening, false))

@@ -32,8 +32,8 @@ public:
     void close();
 
     [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
-    [[nodiscard]] const io::Path& path() const { return m_path; }
-    [[nodiscard]] const std::vector<io::Path>& roots() const { return m_roots; }
+    [[nodiscard]] const io::Path& path() const { return m_place.path; }
+    [[nodiscard]] const std::vector<io::Path>& roots() const { return m_place.roots; }
     [[nodiscard]] bool isOpening() const { return m_opening; }
     [[nodiscard]] Selection& selection() { return m_selection; }
     [[nodiscard]] io::FileSystem& files() const { return m_files; }
@@ -61,10 +61,15 @@ private:
 
     io::FileSystem& m_files;
     Selection m_selection;
-    io::Path m_path;
-    std::string m_tag;
-    std::vector<io::Path> m_roots;
-    bool m_salvage = false; ///< the first of m_roots is a swap folder without a checkpoint of its own
+    /// What is opened together.
+    struct Place {
+        io::Path path;
+        std::string tag;
+        std::vector<io::Path> roots;
+        bool salvage = false; ///< the first of roots is a swap folder without a checkpoint of its own
+    };
+    Place m_place; ///< asked for
+    Place m_shown; ///< where m_checkpoint is from; taken up again when opening another place fails
     CheckpointPtr m_checkpoint;
     bool m_opening = false;
     bool m_staged = false; ///< a snapshot of the checkpoint being opened is already shown
