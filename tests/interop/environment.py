@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """A Python with the judges in it: a virtual environment in the user's cache, made once per requirements.txt."""
 
+import atexit
+import contextlib
+import gc
 import hashlib
+import importlib
 import os
 import shutil
 import subprocess
@@ -85,10 +89,21 @@ def use_deepspeed(version):
 
 
 def import_judges(ops=()):
-    """Imports torch and DeepSpeed before any rank is forked, and builds the ops that ranks would wait for."""
+    """Imports torch and DeepSpeed before any rank is forked, and builds the ops that ranks would wait for.
+
+    Among it what each rank would import at its first optimizer: most of a short run's time.
+    """
     import deepspeed  # noqa: F401
     import torch
+    from torch import _dynamo
+    _dynamo.config.disable = True  # compiling Muon's kernels takes minutes, and gives other roundings
+    for module in ("deepspeed.runtime.zero.muon.muon_optimizer", "deepspeed.runtime.zero.stage3",
+                   "deepspeed.runtime.zero.stage_1_and_2", "deepspeed.runtime.bf16_optimizer"):
+        with contextlib.suppress(ImportError):  # not in every release
+            importlib.import_module(module)
     from deepspeed.accelerator import get_accelerator
     torch.set_num_threads(1)
     for builder in ("ShareMemCommBuilder", *ops):
         get_accelerator().create_op_builder(builder).load()
+    gc.freeze()  # or every rank's first collection walks, and copies, all that was imported
+    atexit.register(gc.unfreeze)

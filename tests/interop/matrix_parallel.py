@@ -30,6 +30,21 @@ def short_run():
     ]
 
 
+def autoep_run():
+    cases = [ParallelReshard(setup, before, after)
+              for setup in (AUTOEP, replace(AUTOEP, stage=1, precision="fp32"), replace(AUTOEP, stage=1),
+                            replace(AUTOEP, precision="fp32"), replace(AUTOEP, precision="fp16"),
+                            replace(AUTOEP, stage=1, bf16_optimizer=True))
+              for before, after in ((4, 2), (2, 4))]
+    return cases + [
+        ParallelReshard(replace(AUTOEP, experts=(4, 8)), 4, 6),
+        ParallelReshard(replace(AUTOEP, degree=4), 4, 8),
+        ParallelReshard(replace(AUTOEP, degree=1), 2, 3),
+        ParallelReshard(replace(AUTOEP, data_first=True), 4, 6),
+        ParallelReshard(replace(AUTOEP, data_first=True, stage=1), 4, 2),
+    ]
+
+
 def full_run():
     cases = [ParallelReshard(setup, before, after)
              for setup in (EXPERTS, ParallelSetup("experts", 1, "fp32"), ParallelSetup("experts", 2, "fp16"))
@@ -40,19 +55,7 @@ def full_run():
         ParallelReshard(ParallelSetup("experts", 1, "bf16", data_first=True), 4, 2),
         ParallelReshard(ParallelSetup("experts", 2, "bf16", data_first=True), 4, 6),
     ]
-    cases += [ParallelReshard(setup, before, after)
-              for setup in (AUTOEP, replace(AUTOEP, stage=1, precision="fp32"), replace(AUTOEP, stage=1),
-                            replace(AUTOEP, precision="fp32"), replace(AUTOEP, precision="fp16"),
-                            replace(AUTOEP, stage=1, bf16_optimizer=True))
-              for before, after in ((4, 2), (2, 4))]
-    cases += [
-        ParallelReshard(replace(AUTOEP, experts=(4, 8)), 4, 6),
-        ParallelReshard(replace(AUTOEP, degree=4), 4, 8),
-        ParallelReshard(replace(AUTOEP, degree=1), 2, 3),
-        ParallelReshard(replace(AUTOEP, data_first=True), 4, 6),
-        ParallelReshard(replace(AUTOEP, data_first=True, stage=1), 4, 2),
-        ParallelRoundTrip(AUTOEP, 4, 2),
-    ]
+    cases += [*autoep_run(), ParallelRoundTrip(AUTOEP, 4, 2)]
     wide = ParallelSetup("experts", 2, "bf16", experts=(4, 8))
     cases += [
         DealExperts(EXPERTS, 4, 4, 1),

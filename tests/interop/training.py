@@ -40,13 +40,14 @@ def _build_optimizer(kind, groups):
         return FusedAdam(groups)
     if kind == "cpulion":
         from deepspeed.ops.lion import DeepSpeedCPULion
-        return DeepSpeedCPULion(groups)
+        optimizer = DeepSpeedCPULion(groups)
+        # Loading adds an option of Adam's to it; loaded once before training, it is the same before and after.
+        optimizer.load_state_dict(optimizer.state_dict())
+        return optimizer
     if kind == "cpuadagrad":
         from deepspeed.ops.adagrad import DeepSpeedCPUAdagrad
         return DeepSpeedCPUAdagrad(groups)
     if kind == "muon":
-        from torch import _dynamo
-        _dynamo.config.disable = True  # compiling its kernels takes minutes, and gives other roundings
         from deepspeed.runtime.zero.muon.muon_optimizer import MuonWithAuxAdam
         for group in groups:
             for parameter in group["params"]:
