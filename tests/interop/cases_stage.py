@@ -57,6 +57,10 @@ class LikeStock:
         target = context.target(self.name)
         context.tool.reshard(source.folder, target, self.after, *stage_options(self.engine))
         ignored = structure.UNKNOWN_TO_ZERO3 if self.setup.stage in (0, 3) else ()
+        if self.setup.optimizer == "fusedadam" and self.setup.precision != "fp32" and 0 in (
+                self.setup.stage, self.engine.stage):
+            # Without ZeRO FP16_Optimizer makes a step of zeros first, which FusedAdam counts: such a run is one ahead.
+            ignored = (*ignored, "step")
         alike = structure.compare(stock.folder, target, ignored)
         return f"{alike} values and tensors like those of a run in that stage"
 
