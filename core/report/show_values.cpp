@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/layout/fragments.h"
+#include "core/layout/present_elements.h"
 #include "core/report/show_report.h"
 
 #include <algorithm>
@@ -68,36 +68,8 @@ Result<ShownValues> readValues(
         range.end = range.begin + limit;
     const uint64_t item = itemSize(range.dtype);
     out.bytes.resize((range.end - range.begin) * item);
-    // At once, where nothing is missing; else piece by piece.
-    if (readElements(files, checkpoint, range.param, range.state, range.begin, range.end, out.bytes)) {
-        out.range = std::move(range);
-        return out;
-    }
-    SHARDSCOPE_TRY(
-        const auto fragments, fragmentsOf(checkpoint, range.param, range.state, range.begin, range.end));
-    std::optional<Error> firstError;
-    bool anyRead = fragments.empty();
-    for (const Fragment& fragment : fragments) {
-        const uint64_t begin = fragment.paramOffset;
-        const uint64_t end = begin + fragment.elements;
-        const std::span<uint8_t> place
-            = std::span(out.bytes).subspan((begin - range.begin) * item, fragment.elements * item);
-        const Status read = readElements(files, checkpoint, range.param, range.state, begin, end, place);
-        if (read) {
-            anyRead = true;
-            continue;
-        }
-        if (read.error().code == ErrorCode::Cancelled)
-            return forward(read.error());
-        if (!firstError)
-            firstError = read.error();
-        out.missing.emplace_back(begin, end);
-    }
-    if (!anyRead && firstError) {
-        if (firstError->code == ErrorCode::Refused || firstError->code == ErrorCode::NotFound)
-            firstError->code = ErrorCode::Unreadable;
-        return forward(*firstError);
-    }
+    SHARDSCOPE_TRY(out.missing,
+        readPresentElements(files, checkpoint, range.param, range.state, range.begin, range.end, out.bytes));
     out.range = std::move(range);
     return out;
 }

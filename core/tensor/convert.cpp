@@ -1,89 +1,78 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/convert.h"
 
+#include "core/tensor/element_io.h"
+
 #include <algorithm>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <type_traits>
 
 namespace shardscope {
 
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "elements are read in place");
-
-template <class T>
-T loadAs(const uint8_t* bytes)
+bool isInteger(DType dtype)
 {
-    T value;
-    std::memcpy(&value, bytes, sizeof value);
-    return value;
+    bool integer = false;
+    withElement(
+        dtype, [&](auto element) { integer = std::is_integral_v<typename decltype(element)::Number>; });
+    return integer;
 }
 
-template <class T>
-void store(uint8_t* bytes, T value)
+bool isFloat(DType dtype)
 {
-    std::memcpy(bytes, &value, sizeof value);
+    bool real = false;
+    withElement(dtype, [&](auto element) { real = !std::is_integral_v<typename decltype(element)::Number>; });
+    return real;
 }
 
-uint16_t toBFloat16(uint32_t bits)
-{
-    if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
-        return 0x7FC0;
-    return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
-}
-
-uint16_t toFloat16(uint32_t bits)
-{
-    const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
-    const uint32_t magnitude = bits & 0x7FFFFFFFu;
-    if (magnitude > 0x7F800000u)
-        return sign | 0x7E00u;
-    if (magnitude >= 0x477FF000u) // halfway between 65504 and 65536, and above
-        return sign | 0x7C00u;
-    if (magnitude < 0x38800000u) {
-        // Below 2^-14: adding 0.5 makes the addition round to the step of the denormals, 2^-24.
-        const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
-        return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3F000000u));
-    }
-    const uint32_t odd = (magnitude >> 13) & 1u;
-    return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
-}
-
-uint32_t fromFloat16(uint16_t half)
-{
-    const uint32_t sign = (half & 0x8000u) << 16;
-    const uint32_t magnitude = half & 0x7FFFu;
-    if (magnitude >= 0x7C00u)
-        return sign | 0x7F800000u | ((magnitude & 0x3FFu) << 13);
-    if (magnitude >= 0x400u)
-        return sign | ((magnitude << 13) + 0x38000000u);
-    return sign | std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24F);
-}
-
-bool isHalfOrSingle(DType dtype)
-{
-    return dtype == DType::Float32 || dtype == DType::Float16 || dtype == DType::BFloat16;
-}
-
-uint32_t loadBits(DType dtype, const uint8_t* bytes)
-{
-    switch (dtype) {
-    case DType::Float16:
-        return fromFloat16(loadAs<uint16_t>(bytes));
-    case DType::BFloat16:
-        return uint32_t{loadAs<uint16_t>(bytes)} << 16;
-    default:
-        return loadAs<uint32_t>(bytes);
-    }
-}
-
-template <class Narrow>
-void narrow(const uint8_t* in, uint8_t* out, size_t count, Narrow convert)
+template <class Element, class Stored, class Convert>
+void each(const uint8_t* in, uint8_t* out, size_t count, Convert convert)
 {
     for (size_t i = 0; i < count; ++i)
-        store<uint16_t>(out + 2 * i, convert(loadAs<uint32_t>(in + 4 * i)));
+        storeElement<Stored>(
+            out + i * sizeof(Stored), static_cast<Stored>(convert(Element::load(in + i * Element::kBytes))));
+}
+
+template <class Element>
+void convertTo(DType to, const uint8_t* in, uint8_t* out, size_t count)
+{
+    using Number = typename Element::Number;
+    const auto bits = [](Number value) { return std::bit_cast<uint32_t>(static_cast<float>(value)); };
+    switch (to) {
+    case DType::Float64:
+        return each<Element, double>(in, out, count, [](Number value) { return static_cast<double>(value); });
+    case DType::Float32:
+        return each<Element, float>(in, out, count, [](Number value) { return static_cast<float>(value); });
+    case DType::Float16:
+        return each<Element, uint16_t>(in, out, count, [&](Number value) { return toFloat16(bits(value)); });
+    case DType::BFloat16:
+        return each<Element, uint16_t>(in, out, count, [&](Number value) { return toBFloat16(bits(value)); });
+    case DType::Float8E4M3:
+        return each<Element, uint8_t>(
+            in, out, count, [&](Number value) { return toFloat8E4M3(bits(value)); });
+    case DType::Float8E5M2:
+        return each<Element, uint8_t>(
+            in, out, count, [&](Number value) { return toFloat8E5M2(bits(value)); });
+    default:
+        break;
+    }
+    if constexpr (std::is_integral_v<Number>) {
+        if (to == DType::Bool)
+            return each<Element, uint8_t>(in, out, count, [](Number value) { return value != 0; });
+        const auto lowest = [](Number value) { return static_cast<uint64_t>(value); };
+        switch (itemSize(to)) {
+        case 8:
+            return each<Element, uint64_t>(in, out, count, lowest);
+        case 4:
+            return each<Element, uint32_t>(in, out, count, lowest);
+        case 2:
+            return each<Element, uint16_t>(in, out, count, lowest);
+        default:
+            return each<Element, uint8_t>(in, out, count, lowest);
+        }
+    }
 }
 
 template <class T>
@@ -94,15 +83,7 @@ std::optional<std::vector<uint8_t>> integerBytes(double value)
             && value < std::ldexp(1.0, std::numeric_limits<T>::digits)))
         return std::nullopt;
     std::vector<uint8_t> out(sizeof(T));
-    store(out.data(), static_cast<T>(value));
-    return out;
-}
-
-template <class T>
-std::vector<uint8_t> plainBytes(T value)
-{
-    std::vector<uint8_t> out(sizeof(T));
-    store(out.data(), value);
+    storeElement(out.data(), static_cast<T>(value));
     return out;
 }
 
@@ -110,7 +91,9 @@ std::vector<uint8_t> plainBytes(T value)
 
 bool canConvert(DType from, DType to)
 {
-    return from == to || (isHalfOrSingle(from) && isHalfOrSingle(to));
+    if (from == to)
+        return true;
+    return (isFloat(from) && isFloat(to)) || (isInteger(from) && (isFloat(to) || isInteger(to)));
 }
 
 void convertElements(DType from, std::span<const uint8_t> in, DType to, std::span<uint8_t> out)
@@ -119,33 +102,16 @@ void convertElements(DType from, std::span<const uint8_t> in, DType to, std::spa
         std::memcpy(out.data(), in.data(), std::min(in.size(), out.size()));
         return;
     }
-    const uint32_t inItem = itemSize(from);
-    const uint32_t outItem = itemSize(to);
-    const size_t count = std::min(in.size() / inItem, out.size() / outItem);
-    if (from == DType::Float32 && to == DType::BFloat16)
-        return narrow(in.data(), out.data(), count, toBFloat16);
-    if (from == DType::Float32)
-        return narrow(in.data(), out.data(), count, toFloat16);
-    for (size_t i = 0; i < count; ++i) {
-        const uint32_t bits = loadBits(from, in.data() + i * inItem);
-        if (to == DType::Float32)
-            store(out.data() + i * outItem, bits);
-        else
-            store(out.data() + i * outItem, to == DType::BFloat16 ? toBFloat16(bits) : toFloat16(bits));
-    }
+    withElement(from, [&](auto element) {
+        using Element = decltype(element);
+        const size_t count = std::min(in.size() / Element::kBytes, out.size() / itemSize(to));
+        convertTo<Element>(to, in.data(), out.data(), count);
+    });
 }
 
 std::optional<std::vector<uint8_t>> elementOf(DType dtype, double value)
 {
     switch (dtype) {
-    case DType::Float64:
-        return plainBytes(value);
-    case DType::Float32:
-        return plainBytes(static_cast<float>(value));
-    case DType::Float16:
-        return plainBytes(toFloat16(std::bit_cast<uint32_t>(static_cast<float>(value))));
-    case DType::BFloat16:
-        return plainBytes(toBFloat16(std::bit_cast<uint32_t>(static_cast<float>(value))));
     case DType::Int64:
         return integerBytes<int64_t>(value);
     case DType::Int32:
@@ -156,6 +122,16 @@ std::optional<std::vector<uint8_t>> elementOf(DType dtype, double value)
         return integerBytes<int8_t>(value);
     case DType::UInt8:
         return integerBytes<uint8_t>(value);
+    case DType::Float64:
+    case DType::Float32:
+    case DType::Float16:
+    case DType::BFloat16: {
+        std::vector<uint8_t> bytes(sizeof value);
+        storeElement(bytes.data(), value);
+        std::vector<uint8_t> out(itemSize(dtype));
+        convertElements(DType::Float64, bytes, dtype, out);
+        return out;
+    }
     default:
         return std::nullopt;
     }

@@ -10,12 +10,15 @@
 
 namespace shardscope {
 
-/// Whether convertElements() knows the pair: float32, float16 and bfloat16 among each other, and any dtype to
-/// itself.
+/// Whether convertElements() knows the pair: float64, float32, float16, bfloat16, float8_e4m3fn and
+/// float8_e5m2 among each other; integers and bool to those, and among each other; any dtype to itself.
+/// Floats to integers lose what cannot be told, and are left out.
 [[nodiscard]] bool canConvert(DType from, DType to);
 
-/// Converts little-endian elements as torch's `Tensor.to` does: to nearest, ties to even; beyond the range of
-/// the target ±inf; NaN becomes torch's quiet NaN of that sign (bfloat16: always 0x7FC0).
+/// Converts little-endian elements as torch's `Tensor.to` does: to nearest, ties to even, to narrow floats by
+/// way of float32; beyond the range of the target ±inf (float8_e4m3fn, which has none: NaN); NaN becomes
+/// torch's quiet NaN of that sign (bfloat16: always 0x7FC0). Integers keep their lowest bits; to bool: not
+/// zero.
 ///
 /// `in` holds whole elements, `out` as many of the other dtype; they do not overlap. canConvert(from, to)
 /// must hold.

@@ -104,8 +104,8 @@ TEST_CASE("only pairs that are known convert, and numbers that fit become elemen
 {
     CHECK(canConvert(DType::Int64, DType::Int64));
     CHECK(canConvert(DType::BFloat16, DType::Float16));
-    CHECK(!canConvert(DType::Int64, DType::Float32));
-    CHECK(!canConvert(DType::Float64, DType::Float32));
+    CHECK(!canConvert(DType::Float32, DType::Int32));
+    CHECK(!canConvert(DType::Float32, DType::Complex64));
     CHECK(elementOf(DType::Float32, 5.0) == std::vector<uint8_t>{0, 0, 0xA0, 0x40});
     CHECK(elementOf(DType::Int64, -2.0)
         == std::vector<uint8_t>{0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF});
@@ -113,4 +113,58 @@ TEST_CASE("only pairs that are known convert, and numbers that fit become elemen
     CHECK(!elementOf(DType::Int64, 9.3e18));
     CHECK(!elementOf(DType::UInt8, std::nan("")));
     CHECK(!elementOf(DType::Complex64, 1.0));
+}
+
+TEST_CASE("float8: the nearest of all patterns, ties to even, what lies beyond as torch has it")
+{
+    for (const DType dtype : {DType::Float8E4M3, DType::Float8E5M2}) {
+        std::vector<double> values; // by pattern, those of positive finite numbers ascend
+        for (unsigned bits = 0; bits < 0x80; ++bits) {
+            const auto byte = static_cast<uint8_t>(bits);
+            const double value = elementAsDouble(dtype, &byte);
+            if (!std::isfinite(value))
+                break;
+            values.push_back(value);
+            CHECK(convertOne<float>(dtype, DType::Float32, byte) == value);
+            CHECK(convertOne<uint8_t>(DType::Float32, dtype, static_cast<float>(value)) == byte);
+            CHECK(convertOne<uint8_t>(DType::Float32, dtype, static_cast<float>(-value)) == (byte | 0x80));
+        }
+        for (size_t i = 0; i + 1 < values.size(); ++i) {
+            const auto middle = static_cast<float>((values[i] + values[i + 1]) / 2); // exact
+            CAPTURE(middle);
+            CHECK(convertOne<uint8_t>(DType::Float32, dtype, middle) == i + i % 2);
+            CHECK(convertOne<uint8_t>(DType::Float32, dtype, std::nextafter(middle, 0.0F)) == i);
+            CHECK(convertOne<uint8_t>(DType::Float32, dtype, std::nextafter(middle, 1e30F)) == i + 1);
+        }
+    }
+    constexpr float kInf = std::numeric_limits<float>::infinity();
+    const auto e4m3
+        = [](float value) { return convertOne<uint8_t>(DType::Float32, DType::Float8E4M3, value); };
+    const auto e5m2
+        = [](float value) { return convertOne<uint8_t>(DType::Float32, DType::Float8E5M2, value); };
+    CHECK(e4m3(464.0F) == 0x7E); // a tie between 448 and what would be 480
+    CHECK(e4m3(464.1F) == 0x7F);
+    CHECK(e4m3(kInf) == 0x7F);
+    CHECK(e4m3(-1e9F) == 0xFF);
+    CHECK(e4m3(std::nanf("")) == 0x7F);
+    CHECK(e5m2(61439.0F) == 0x7B);
+    CHECK(e5m2(61440.0F) == 0x7C);
+    CHECK(e5m2(-kInf) == 0xFC);
+    CHECK(e5m2(std::nanf("")) == 0x7F);
+}
+
+TEST_CASE("float64 and integers")
+{
+    CHECK(convertOne<float>(DType::Float64, DType::Float32, 0.1) == 0.1F);
+    CHECK(convertOne<double>(DType::BFloat16, DType::Float64, uint16_t{0x3F80}) == 1.0);
+    CHECK(convertOne<uint16_t>(DType::Float64, DType::BFloat16, 1.0) == 0x3F80);
+    CHECK(convertOne<float>(DType::Int64, DType::Float32, int64_t{16777217}) == 16777216.0F);
+    CHECK(convertOne<uint16_t>(DType::Int8, DType::Float16, int8_t{-2}) == 0xC000);
+    CHECK(convertOne<int8_t>(DType::Int64, DType::Int8, int64_t{0x1FF}) == -1);
+    CHECK(convertOne<int64_t>(DType::Int16, DType::Int64, int16_t{-3}) == -3);
+    CHECK(convertOne<uint8_t>(DType::Int64, DType::Bool, int64_t{256}) == 1);
+    CHECK(convertOne<float>(DType::Bool, DType::Float32, uint8_t{1}) == 1.0F);
+    CHECK(!canConvert(DType::Float32, DType::Int64));
+    CHECK(!canConvert(DType::Complex64, DType::Float32));
+    CHECK(canConvert(DType::Complex64, DType::Complex64));
 }

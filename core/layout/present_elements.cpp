@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/layout/present_elements.h"
+
+#include <optional>
+
+namespace shardscope {
+
+Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(io::FileSystem& files,
+    const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t begin, uint64_t end,
+    std::span<uint8_t> out)
+{
+    std::vector<std::pair<uint64_t, uint64_t>> missing;
+    // At once, where nothing is missing; else piece by piece.
+    if (readElements(files, checkpoint, param, state, begin, end, out))
+        return missing;
+    SHARDSCOPE_TRY(const auto fragments, fragmentsOf(checkpoint, param, state, begin, end));
+    std::optional<Error> firstError;
+    bool anyRead = fragments.empty();
+    for (const Fragment& fragment : fragments) {
+        const uint64_t first = fragment.paramOffset;
+        const uint64_t last = first + fragment.elements;
+        const uint64_t item = itemSize(fragment.dtype);
+        const Status read = readElements(files, checkpoint, param, state, first, last,
+            out.subspan((first - begin) * item, fragment.elements * item));
+        if (read) {
+            anyRead = true;
+            continue;
+        }
+        if (read.error().code == ErrorCode::Cancelled)
+            return forward(read.error());
+        if (!firstError)
+            firstError = read.error();
+        missing.emplace_back(first, last);
+    }
+    if (!anyRead && firstError) {
+        if (firstError->code == ErrorCode::Refused || firstError->code == ErrorCode::NotFound)
+            firstError->code = ErrorCode::Unreadable;
+        return forward(*firstError);
+    }
+    return missing;
+}
+
+} // namespace shardscope

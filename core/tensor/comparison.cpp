@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tensor/comparison.h"
+
+#include "core/tensor/convert.h"
+#include "core/tensor/element_io.h"
+#include "core/tensor/statistics.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+namespace shardscope {
+
+namespace {
+
+constexpr size_t kBlock = 2048;
+
+/// The pattern as a number that ascends with the value, so that neighbours differ by one.
+template <class Bits>
+int64_t ordered(const uint8_t* bytes)
+{
+    constexpr unsigned kSignBit = sizeof(Bits) * 8 - 1;
+    const Bits bits = loadElement<Bits>(bytes);
+    const auto magnitude = static_cast<int64_t>(bits & static_cast<Bits>(~(Bits{1} << kSignBit)));
+    return (bits >> kSignBit) != 0 ? -magnitude : magnitude;
+}
+
+/// Whether two values of one dtype are neighbours; for integers one apart.
+bool areNeighbours(DType dtype, const uint8_t* left, const uint8_t* right)
+{
+    int64_t apart = 2;
+    switch (isFloatingPoint(dtype) ? itemSize(dtype) : 0) {
+    case 1:
+        apart = ordered<uint8_t>(left) - ordered<uint8_t>(right);
+        break;
+    case 2:
+        apart = ordered<uint16_t>(left) - ordered<uint16_t>(right);
+        break;
+    case 4:
+        apart = ordered<uint32_t>(left) - ordered<uint32_t>(right);
+        break;
+    case 8: {
+        const int64_t a = ordered<uint64_t>(left);
+        const int64_t b = ordered<uint64_t>(right);
+        return a == b || (a < b ? a + 1 == b : b + 1 == a);
+    }
+    default:
+        return std::abs(elementAsDouble(dtype, left) - elementAsDouble(dtype, right)) == 1;
+    }
+    return apart >= -1 && apart <= 1;
+}
+
+/// Two sides of one dtype, element by element where bits differ.
+struct Sides {
+    DType dtype = DType::Unknown;
+    const uint8_t* left = nullptr;
+    const uint8_t* right = nullptr;
+};
+
+void noteDifference(
+    Comparison& out, const Sides& sides, size_t i, double left, double right, const Tolerance& tolerance)
+{
+    ++out.different;
+    const double apart = std::abs(left - right);
+    if (!std::isfinite(left) || !std::isfinite(right)) {
+        ++out.notFinite;
+        out.beyond += left == right || (std::isnan(left) && std::isnan(right)) ? 0 : 1;
+        return;
+    }
+    out.maxAbsolute = std::max(out.maxAbsolute, apart);
+    out.beyond += apart <= tolerance.absolute + tolerance.relative * std::abs(right) ? 0 : 1;
+    const size_t item = itemSize(sides.dtype);
+    out.lastBit += areNeighbours(sides.dtype, sides.left + i * item, sides.right + i * item) ? 1 : 0;
+}
+
+/// Sums over a block in which all are finite, or those that are.
+void addSums(Comparison& out, std::span<const double> left, std::span<const double> right)
+{
+    constexpr size_t kLanes = 4;
+    std::array<std::array<double, kLanes>, 4> sums{};
+    for (size_t i = 0; i < left.size(); ++i) {
+        const double a = left[i];
+        const double b = right[i];
+        const bool both = std::isfinite(a) && std::isfinite(b);
+        const double x = both ? a : 0;
+        const double y = both ? b : 0;
+        const size_t lane = i % kLanes;
+        sums[0][lane] += (x - y) * (x - y);
+        sums[1][lane] += x * x;
+        sums[2][lane] += y * y;
+        sums[3][lane] += x * y;
+    }
+    const auto total = [](const std::array<double, kLanes>& lanes) {
+        return (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+    };
+    out.squaredDifference = total(sums[0]);
+    out.squaredLeft = total(sums[1]);
+    out.squaredRight = total(sums[2]);
+    out.product = total(sums[3]);
+}
+
+Comparison ofBlock(const Sides& sides, size_t count, uint64_t firstElement, const Tolerance& tolerance)
+{
+    Comparison out;
+    out.elements = count;
+    std::array<double, kBlock> left;
+    std::array<double, kBlock> right;
+    const bool known = withElement(sides.dtype, [&](auto element) {
+        using Element = decltype(element);
+        for (size_t i = 0; i < count; ++i) {
+            left[i] = static_cast<double>(Element::load(sides.left + i * Element::kBytes));
+            right[i] = static_cast<double>(Element::load(sides.right + i * Element::kBytes));
+        }
+    });
+    const size_t item = itemSize(sides.dtype);
+    const bool same = std::memcmp(sides.left, sides.right, count * item) == 0;
+    for (size_t i = 0; !same && i < count; ++i) {
+        if (std::memcmp(sides.left + i * item, sides.right + i * item, item) == 0)
+            continue;
+        out.firstDifferent = std::min(out.firstDifferent, firstElement + i);
+        if (known)
+            noteDifference(out, sides, i, left[i], right[i], tolerance);
+        else
+            ++out.different, ++out.beyond;
+    }
+    if (known)
+        addSums(out, std::span(left).first(count), std::span(right).first(count));
+    return out;
+}
+
+/// Of two dtypes: the values of the wider one as the narrower one has them, to see whether they are
+/// neighbours.
+Comparison ofTwoTypes(DType leftType, const uint8_t* left, DType rightType, const uint8_t* right,
+    size_t count, uint64_t firstElement, const Tolerance& tolerance)
+{
+    std::array<double, kBlock> a;
+    std::array<double, kBlock> b;
+    const auto read = [count](DType dtype, const uint8_t* bytes, std::array<double, kBlock>& out) {
+        withElement(dtype, [&](auto element) {
+            using Element = decltype(element);
+            for (size_t i = 0; i < count; ++i)
+                out[i] = static_cast<double>(Element::load(bytes + i * Element::kBytes));
+        });
+    };
+    read(leftType, left, a);
+    read(rightType, right, b);
+    Comparison out;
+    out.elements = count;
+    const DType narrower = itemSize(leftType) < itemSize(rightType) ? leftType : rightType;
+    for (size_t i = 0; i < count; ++i) {
+        if (a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i])))
+            continue;
+        out.firstDifferent = std::min(out.firstDifferent, firstElement + i);
+        const auto asNarrow = [&](double value) { return elementOf(narrower, value); };
+        const auto x = asNarrow(a[i]);
+        const auto y = asNarrow(b[i]);
+        const Sides one{narrower, x ? x->data() : left, y ? y->data() : left};
+        Comparison single;
+        noteDifference(single, one, 0, a[i], b[i], tolerance);
+        if (!x || !y)
+            single.lastBit = 0;
+        out += single;
+    }
+    addSums(out, std::span(a).first(count), std::span(b).first(count));
+    return out;
+}
+
+} // namespace
+
+double Comparison::relativeL2() const
+{
+    const double larger = std::max(squaredLeft, squaredRight);
+    return larger == 0 ? 0 : std::sqrt(squaredDifference / larger);
+}
+
+std::optional<double> Comparison::cosine() const
+{
+    if (squaredLeft == 0 || squaredRight == 0)
+        return std::nullopt;
+    return std::clamp(product / std::sqrt(squaredLeft) / std::sqrt(squaredRight), -1.0, 1.0);
+}
+
+Comparison& Comparison::operator+=(const Comparison& further)
+{
+    elements += further.elements;
+    different += further.different;
+    beyond += further.beyond;
+    lastBit += further.lastBit;
+    notFinite += further.notFinite;
+    firstDifferent = std::min(firstDifferent, further.firstDifferent);
+    maxAbsolute = std::max(maxAbsolute, further.maxAbsolute);
+    squaredDifference += further.squaredDifference;
+    squaredLeft += further.squaredLeft;
+    squaredRight += further.squaredRight;
+    product += further.product;
+    return *this;
+}
+
+bool canCompare(DType left, DType right)
+{
+    return left == right || (hasStatistics(left) && hasStatistics(right));
+}
+
+Comparison plainComparison(DType left, std::span<const uint8_t> leftBytes, DType right,
+    std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance)
+{
+    Comparison out;
+    const size_t leftItem = itemSize(left);
+    const size_t rightItem = itemSize(right);
+    const size_t count = std::min(leftBytes.size() / leftItem, rightBytes.size() / rightItem);
+    for (size_t begin = 0; begin < count; begin += kBlock) {
+        const size_t size = std::min(kBlock, count - begin);
+        const uint8_t* one = leftBytes.data() + begin * leftItem;
+        const uint8_t* other = rightBytes.data() + begin * rightItem;
+        out += left == right ? ofBlock({left, one, other}, size, firstElement + begin, tolerance)
+                             : ofTwoTypes(left, one, right, other, size, firstElement + begin, tolerance);
+    }
+    return out;
+}
+
+} // namespace shardscope

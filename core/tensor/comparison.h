@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/tensor/dtype.h"
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+
+namespace shardscope {
+
+/// How far two elements may part and still count as close: |left − right| <= absolute + relative · |right|,
+/// as torch.isclose has it.
+struct Tolerance {
+    double relative = 0;
+    double absolute = 0;
+};
+
+/// What one pass over two tensors of one size finds. Sums are in double, of elements that are finite on both
+/// sides; what backends find may differ in them by 1e-12 of their size, in nothing else.
+struct Comparison {
+    static constexpr uint64_t kNone = std::numeric_limits<uint64_t>::max();
+
+    uint64_t elements = 0;
+    /// Other bits, or where the dtypes differ, another value; NaN is NaN's equal there. +0 and −0 are
+    /// different bits.
+    uint64_t different = 0;
+    uint64_t beyond = 0; ///< of the different ones: not close by the tolerance
+    uint64_t lastBit
+        = 0; ///< of the different ones: neighbours among the values of the narrower dtype, or zeros
+    uint64_t notFinite = 0; ///< of the different ones: where a side is NaN or infinite
+    uint64_t firstDifferent = kNone; ///< element
+    double maxAbsolute = 0; ///< largest |left − right| of finite ones
+    double squaredDifference = 0; ///< Σ (left − right)²
+    double squaredLeft = 0;
+    double squaredRight = 0;
+    double product = 0; ///< Σ left · right
+
+    [[nodiscard]] bool areEqual() const { return different == 0; }
+    /// ‖left − right‖ / the larger of ‖left‖ and ‖right‖; 0 where both are 0.
+    [[nodiscard]] double relativeL2() const;
+    /// Nothing where a side is 0.
+    [[nodiscard]] std::optional<double> cosine() const;
+    /// Joins what was found of the elements that follow.
+    Comparison& operator+=(const Comparison& further);
+};
+
+/// Whether two dtypes can be compared value by value: both real (hasStatistics). The same dtype always can,
+/// if only by its bits.
+[[nodiscard]] bool canCompare(DType left, DType right);
+
+/// Elements that follow one another, the first of them number `firstElement`, as many on both sides.
+/// canCompare(left, right) must hold.
+Comparison plainComparison(DType left, std::span<const uint8_t> leftBytes, DType right,
+    std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance);
+
+} // namespace shardscope

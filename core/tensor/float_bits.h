@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+/// Narrow floating-point types by their bits. Rounding is to nearest, ties to even, as in PyTorch's
+/// c10/util (BFloat16.h, Half.h, Float8_e4m3fn.h, Float8_e5m2.h): that decides what lies beyond the range and
+/// which pattern NaN has.
+namespace shardscope {
+
+/// NaN is always 0x7FC0.
+inline uint16_t toBFloat16(uint32_t bits)
+{
+    if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
+        return 0x7FC0;
+    return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+}
+
+inline uint16_t toFloat16(uint32_t bits)
+{
+    const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
+    const uint32_t magnitude = bits & 0x7FFFFFFFu;
+    if (magnitude > 0x7F800000u)
+        return sign | 0x7E00u;
+    if (magnitude >= 0x477FF000u) // halfway between 65504 and 65536, and above
+        return sign | 0x7C00u;
+    if (magnitude < 0x38800000u) {
+        // Below 2^-14: adding 0.5 makes the addition round to the step of the denormals, 2^-24.
+        const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
+        return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3F000000u));
+    }
+    const uint32_t odd = (magnitude >> 13) & 1u;
+    return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
+}
+
+/// No infinity: what rounds above 448 is NaN, 0x7F.
+inline uint8_t toFloat8E4M3(uint32_t bits)
+{
+    const auto sign = static_cast<uint8_t>((bits >> 24) & 0x80u);
+    const uint32_t magnitude = bits & 0x7FFFFFFFu;
+    if (magnitude >= 0x43F00000u) // 480
+        return sign | 0x7Fu;
+    if (magnitude < 0x3C800000u) {
+        // Below 2^-6: the sum with 2^14 rounds to the step of the denormals, 2^-9.
+        const float shifted = std::bit_cast<float>(magnitude) + 16384.0F;
+        return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x46800000u));
+    }
+    const uint32_t odd = (magnitude >> 20) & 1u;
+    return static_cast<uint8_t>(sign | ((magnitude - 0x3C000000u + 0x7FFFFu + odd) >> 20));
+}
+
+/// Infinity is 0x7C, NaN 0x7F.
+inline uint8_t toFloat8E5M2(uint32_t bits)
+{
+    const auto sign = static_cast<uint8_t>((bits >> 24) & 0x80u);
+    const uint32_t magnitude = bits & 0x7FFFFFFFu;
+    if (magnitude >= 0x47800000u) // 65536
+        return static_cast<uint8_t>(sign | (magnitude > 0x7F800000u ? 0x7Fu : 0x7Cu));
+    if (magnitude < 0x38800000u) {
+        // Below 2^-14: the sum with 2^7 rounds to the step of the denormals, 2^-16.
+        const float shifted = std::bit_cast<float>(magnitude) + 128.0F;
+        return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x43000000u));
+    }
+    const uint32_t odd = (magnitude >> 21) & 1u;
+    return static_cast<uint8_t>(sign | ((magnitude - 0x38000000u + 0xFFFFFu + odd) >> 21));
+}
+
+inline uint32_t fromBFloat16(uint16_t bits)
+{
+    return uint32_t{bits} << 16;
+}
+
+inline uint32_t fromFloat16(uint16_t half)
+{
+    const uint32_t sign = (half & 0x8000u) << 16;
+    const uint32_t magnitude = half & 0x7FFFu;
+    if (magnitude >= 0x7C00u)
+        return sign | 0x7F800000u | ((magnitude & 0x3FFu) << 13);
+    if (magnitude >= 0x400u)
+        return sign | ((magnitude << 13) + 0x38000000u);
+    return sign | std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24F);
+}
+
+inline uint32_t fromFloat8E4M3(uint8_t bits)
+{
+    const uint32_t sign = (bits & 0x80u) << 24;
+    const uint32_t magnitude = bits & 0x7Fu;
+    if (magnitude == 0x7Fu)
+        return sign | 0x7FF00000u; // as torch widens it
+    if (magnitude >= 8u)
+        return sign | ((magnitude << 20) + 0x3C000000u);
+    return sign | std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-9F);
+}
+
+/// The upper half of a float16.
+inline uint32_t fromFloat8E5M2(uint8_t bits)
+{
+    return fromFloat16(static_cast<uint16_t>(bits << 8));
+}
+
+} // namespace shardscope

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tensor/statistics.h"
+
+#include "core/tensor/element_io.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <type_traits>
+
+namespace shardscope {
+
+namespace {
+
+/// Elements whose mean is taken before their deviations are, so that a block stays in the first cache.
+constexpr size_t kBlock = 2048;
+/// Sums side by side, so that they are taken several at a time and always in the same order.
+constexpr size_t kLanes = 8;
+
+struct Sums {
+    std::array<double, kLanes> lanes{};
+    [[nodiscard]] double total() const
+    {
+        double sum = 0;
+        for (const double lane : lanes)
+            sum += lane;
+        return sum;
+    }
+};
+
+bool isFiniteNumber(double value)
+{
+    return std::abs(value) <= std::numeric_limits<double>::max();
+}
+
+/// The finite values of a block, moved together; counts the others.
+size_t keepFinite(std::span<double> values, Statistics& out)
+{
+    size_t kept = 0;
+    for (const double value : values) {
+        values[kept] = value;
+        out.nans += value != value ? 1 : 0;
+        kept += isFiniteNumber(value) ? 1 : 0;
+    }
+    out.infinities = values.size() - kept - out.nans;
+    return kept;
+}
+
+Statistics ofBlock(std::span<double> block)
+{
+    Statistics out;
+    out.elements = block.size();
+    bool allFinite = true;
+    for (const double value : block)
+        allFinite &= isFiniteNumber(value);
+    const std::span<const double> values = allFinite ? block : block.first(keepFinite(block, out));
+    if (values.empty())
+        return out;
+    Sums sum;
+    Sums squares;
+    Sums magnitudes;
+    std::array<double, kLanes> low;
+    std::array<double, kLanes> high;
+    low.fill(out.min);
+    high.fill(out.max);
+    uint64_t zeros = 0;
+    for (size_t i = 0; i < values.size(); i += kLanes) {
+        const size_t lanes = std::min(kLanes, values.size() - i);
+        for (size_t lane = 0; lane < lanes; ++lane) {
+            const double value = values[i + lane];
+            sum.lanes[lane] += value;
+            squares.lanes[lane] += value * value;
+            magnitudes.lanes[lane] += std::abs(value);
+            low[lane] = std::min(low[lane], value);
+            high[lane] = std::max(high[lane], value);
+            zeros += value == 0 ? 1 : 0;
+        }
+    }
+    out.zeros = zeros;
+    out.min = *std::min_element(low.begin(), low.end());
+    out.max = *std::max_element(high.begin(), high.end());
+    out.squares = squares.total();
+    out.magnitudes = magnitudes.total();
+    out.mean = sum.total() / static_cast<double>(values.size());
+    Sums deviations;
+    for (size_t i = 0; i < values.size(); ++i) {
+        const double off = values[i] - out.mean;
+        deviations.lanes[i % kLanes] += off * off;
+    }
+    out.squaredDeviations = deviations.total();
+    return out;
+}
+
+} // namespace
+
+double Statistics::std() const
+{
+    return finite() == 0 ? std::numeric_limits<double>::quiet_NaN()
+                         : std::sqrt(squaredDeviations / static_cast<double>(finite()));
+}
+
+double Statistics::l2() const
+{
+    return std::sqrt(squares);
+}
+
+Statistics& Statistics::operator+=(const Statistics& further)
+{
+    const auto mine = static_cast<double>(finite());
+    const auto theirs = static_cast<double>(further.finite());
+    if (theirs > 0) {
+        // Chan, Golub, LeVeque: updating formulae for the variance.
+        const double apart = further.mean - mean;
+        const double all = mine + theirs;
+        squaredDeviations += further.squaredDeviations + apart * apart * (mine * theirs / all);
+        mean += apart * (theirs / all);
+    }
+    elements += further.elements;
+    zeros += further.zeros;
+    nans += further.nans;
+    infinities += further.infinities;
+    min = std::min(min, further.min);
+    max = std::max(max, further.max);
+    squares += further.squares;
+    magnitudes += further.magnitudes;
+    return *this;
+}
+
+bool hasStatistics(DType dtype)
+{
+    return withElement(dtype, [](auto) {});
+}
+
+Statistics plainStatistics(DType dtype, std::span<const uint8_t> bytes, ValueHistogram* histogram)
+{
+    Statistics out;
+    withElement(dtype, [&](auto element) {
+        using Element = decltype(element);
+        std::array<double, kBlock> block;
+        const size_t count = bytes.size() / Element::kBytes;
+        for (size_t begin = 0; begin < count; begin += kBlock) {
+            const size_t size = std::min(kBlock, count - begin);
+            const uint8_t* at = bytes.data() + begin * Element::kBytes;
+            for (size_t i = 0; i < size; ++i)
+                block[i] = static_cast<double>(Element::load(at + i * Element::kBytes));
+            if (histogram != nullptr)
+                histogram->add(std::span<const double>(block).first(size));
+            out += ofBlock(std::span(block).first(size));
+        }
+    });
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tensor/comparison.h"
+
+#include "core/tensor/convert.h"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+using namespace shardscope;
+
+namespace {
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
+const float kNan = std::nanf("");
+
+std::vector<uint8_t> bytesOf(const std::vector<float>& values)
+{
+    std::vector<uint8_t> out(values.size() * 4);
+    std::memcpy(out.data(), values.data(), out.size());
+    return out;
+}
+
+Comparison compared(
+    const std::vector<float>& left, const std::vector<float>& right, const Tolerance& tolerance = {})
+{
+    return plainComparison(DType::Float32, bytesOf(left), DType::Float32, bytesOf(right), 100, tolerance);
+}
+
+std::vector<float> randomValues(size_t count, unsigned seed)
+{
+    std::mt19937 random(seed);
+    std::vector<float> out(count);
+    for (float& value : out)
+        value = std::normal_distribution<float>()(random);
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("equal is equal, NaN of the same bits among it")
+{
+    auto values = randomValues(5000, 1);
+    values[7] = kNan;
+    values[8] = kInf;
+    const Comparison found = compared(values, values);
+    CHECK(found.areEqual());
+    CHECK(found.elements == 5000);
+    CHECK(found.firstDifferent == Comparison::kNone);
+    CHECK(found.relativeL2() == 0);
+    CHECK(found.cosine().value() == doctest::Approx(1));
+}
+
+TEST_CASE("differences are counted, placed and measured as plain loops do")
+{
+    const auto left = randomValues(5000, 1);
+    auto right = left;
+    for (size_t i = 3000; i < 3100; ++i)
+        right[i] += 0.25F;
+    right[4000] = std::nextafter(right[4000], kInf);
+    const Comparison found = compared(left, right);
+    CHECK(found.different == 101);
+    CHECK(found.lastBit == 1);
+    CHECK(found.firstDifferent == 3100);
+    long double apart = 0;
+    long double a = 0;
+    long double b = 0;
+    long double both = 0;
+    double most = 0;
+    for (size_t i = 0; i < left.size(); ++i) {
+        const long double l = left[i];
+        const long double r = right[i];
+        apart += (l - r) * (l - r);
+        a += l * l;
+        b += r * r;
+        both += l * r;
+        most = std::max(most, std::abs(static_cast<double>(left[i]) - static_cast<double>(right[i])));
+    }
+    CHECK(found.maxAbsolute == most);
+    CHECK(found.relativeL2()
+        == doctest::Approx(std::sqrt(static_cast<double>(apart / std::max(a, b)))).epsilon(1e-12));
+    CHECK(found.cosine().value()
+        == doctest::Approx(static_cast<double>(both / std::sqrt(a) / std::sqrt(b))).epsilon(1e-12));
+    const Comparison wide = compared(left, right, {.absolute = 0.5});
+    CHECK(wide.different == 101);
+    CHECK(wide.beyond == 0);
+    CHECK(compared(left, right, {.absolute = 0.01}).beyond == 100);
+    CHECK(compared({100.0F}, {101.0F}, {.relative = 0.009}).beyond == 1);
+    CHECK(compared({100.0F}, {101.0F}, {.relative = 0.01}).beyond == 0);
+}
+
+TEST_CASE("zeros of two signs are neighbours, NaN and infinity are not finite")
+{
+    const Comparison zeros = compared({0.0F}, {-0.0F});
+    CHECK(zeros.different == 1);
+    CHECK(zeros.lastBit == 1);
+    CHECK(zeros.maxAbsolute == 0);
+    CHECK(zeros.beyond == 0);
+    const Comparison odd = compared({kNan, kInf, 1, kInf}, {1, 1, kInf, -kInf});
+    CHECK(odd.different == 4);
+    CHECK(odd.notFinite == 4);
+    CHECK(odd.beyond == 4);
+    const float otherNan = std::bit_cast<float>(0x7FC00001u);
+    const Comparison payload = compared({kNan}, {otherNan});
+    CHECK(payload.different == 1);
+    CHECK(payload.beyond == 0); // NaN still
+    CHECK(!compared({0.0F}, {1.0F}).cosine());
+}
+
+TEST_CASE("pieces joined are the whole")
+{
+    const auto left = randomValues(4096, 1);
+    const auto right = randomValues(4096, 2);
+    const Comparison whole = compared(left, right);
+    Comparison joined = compared({left.begin(), left.begin() + 1000}, {right.begin(), right.begin() + 1000});
+    joined += plainComparison(DType::Float32, bytesOf({left.begin() + 1000, left.end()}), DType::Float32,
+        bytesOf({right.begin() + 1000, right.end()}), 1100, {});
+    CHECK(joined.different == whole.different);
+    CHECK(joined.firstDifferent == whole.firstDifferent);
+    CHECK(joined.maxAbsolute == whole.maxAbsolute);
+    CHECK(joined.relativeL2() == doctest::Approx(whole.relativeL2()).epsilon(1e-12));
+}
+
+TEST_CASE("two dtypes by their values")
+{
+    const auto wide = randomValues(3000, 3);
+    std::vector<uint8_t> narrow(6000);
+    convertElements(DType::Float32, bytesOf(wide), DType::BFloat16, narrow);
+    std::vector<uint8_t> rounded(12000);
+    convertElements(DType::BFloat16, narrow, DType::Float32, rounded);
+    CHECK(plainComparison(DType::BFloat16, narrow, DType::Float32, rounded, 0, {}).areEqual());
+    const Comparison found = plainComparison(DType::Float32, bytesOf(wide), DType::BFloat16, narrow, 0, {});
+    CHECK(found.different > 2900);
+    CHECK(found.lastBit == found.different); // nothing but rounding lies between them
+    CHECK(found.maxAbsolute < 0.02);
+    CHECK(canCompare(DType::Float32, DType::Float16));
+    CHECK(canCompare(DType::Complex64, DType::Complex64));
+    CHECK(!canCompare(DType::Complex64, DType::Float32));
+    const std::vector<uint8_t> one(8, 1);
+    std::vector<uint8_t> other = one;
+    other[3] = 9;
+    CHECK(plainComparison(DType::Complex64, one, DType::Complex64, other, 0, {}).beyond == 1);
+}
+
+TEST_CASE("neighbours in the narrow floats")
+{
+    for (const DType dtype : {DType::Float16, DType::BFloat16}) {
+        const std::vector<uint16_t> left{0x3C00, 0x3C00, 0x8000, 0x0001};
+        const std::vector<uint16_t> right{0x3C01, 0x3C02, 0x0001, 0x8001};
+        std::vector<uint8_t> a(8);
+        std::vector<uint8_t> b(8);
+        std::memcpy(a.data(), left.data(), 8);
+        std::memcpy(b.data(), right.data(), 8);
+        const Comparison found = plainComparison(dtype, a, dtype, b, 0, {});
+        CHECK(found.different == 4);
+        CHECK(found.lastBit == 2);
+    }
+}
