@@ -42,8 +42,14 @@ std::optional<uint64_t> Arguments::size(std::string_view option) const
 
 std::string Arguments::positional(std::string_view name) const
 {
-    const auto found = m_positionals.find(name);
-    return found == m_positionals.end() ? std::string() : found->second;
+    const auto values = allOf(name);
+    return values.empty() ? std::string() : values.front();
+}
+
+std::vector<std::string> Arguments::allOf(std::string_view positional) const
+{
+    const auto found = m_positionals.find(positional);
+    return found == m_positionals.end() ? std::vector<std::string>() : found->second;
 }
 
 void Arguments::set(std::string_view option, std::vector<std::string> values)
@@ -51,9 +57,9 @@ void Arguments::set(std::string_view option, std::vector<std::string> values)
     m_options.insert_or_assign(std::string(option), std::move(values));
 }
 
-void Arguments::setPositional(std::string_view name, std::string value)
+void Arguments::addPositional(std::string_view name, std::string value)
 {
-    m_positionals.insert_or_assign(std::string(name), std::move(value));
+    m_positionals[std::string(name)].push_back(std::move(value));
 }
 
 } // namespace shardscope::cli

@@ -25,13 +25,15 @@ public:
     [[nodiscard]] std::optional<uint64_t> size(std::string_view option) const;
     /// An argument by its name in the Command ("PATH"); empty when it was not given.
     [[nodiscard]] std::string positional(std::string_view name) const;
+    /// All values of one that repeats.
+    [[nodiscard]] std::vector<std::string> allOf(std::string_view positional) const;
 
     void set(std::string_view option, std::vector<std::string> values);
-    void setPositional(std::string_view name, std::string value);
+    void addPositional(std::string_view name, std::string value);
 
 private:
     std::map<std::string, std::vector<std::string>, std::less<>> m_options;
-    std::map<std::string, std::string, std::less<>> m_positionals;
+    std::map<std::string, std::vector<std::string>, std::less<>> m_positionals;
 };
 
 struct Parsed {

@@ -40,6 +40,7 @@ struct Positional {
     std::string help = {};
     bool required = true;
     std::vector<std::string> choices = {};
+    bool repeats = false; ///< takes all that follow; only the last one may
 };
 
 struct Example {

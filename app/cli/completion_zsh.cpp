@@ -75,8 +75,8 @@ void writeFunction(std::string& out, const Command& command, const std::string& 
     }
     for (size_t i = 0; i < command.positionals.size(); ++i) {
         const Positional& positional = command.positionals[i];
-        out += fmt::format(
-            " \\\n        '{}:{}:{}'", i + 1, positional.name, action(positional.kind, positional.choices));
+        out += fmt::format(" \\\n        '{}:{}:{}'", positional.repeats ? "*" : std::to_string(i + 1),
+            positional.name, action(positional.kind, positional.choices));
     }
     if (command.children.empty()) {
         out += "\n}\n\n";

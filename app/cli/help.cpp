@@ -97,7 +97,8 @@ std::string synopsis(const std::vector<const Command*>& path)
     if (!command.children.empty())
         return out + " COMMAND …";
     for (const Positional& positional : command.positionals)
-        out += positional.required ? " " + positional.name : " [" + positional.name + "]";
+        out += (positional.required ? " " + positional.name : " [" + positional.name + "]")
+            + (positional.repeats ? "…" : "");
     for (const Option& option : command.options) {
         if (option.required)
             out += " " + option.name + " " + option.valueName;

@@ -124,13 +124,15 @@ Status placeWords(const std::vector<std::string>& rest, Parsed& parsed)
             values.push_back(word);
     }
     const auto& positionals = parsed.command->positionals;
-    if (values.size() > positionals.size())
+    const bool repeats = !positionals.empty() && positionals.back().repeats;
+    if (values.size() > positionals.size() && !repeats)
         return fail(ErrorCode::Usage, "too many arguments: `" + values[positionals.size()] + "`", {},
             helpHint(parsed.path));
     for (size_t i = 0; i < values.size(); ++i) {
+        const std::string& name = positionals[std::min(i, positionals.size() - 1)].name;
         if (values[i].empty())
-            return fail(ErrorCode::Usage, positionals[i].name + " is empty", {}, helpHint(parsed.path));
-        parsed.arguments.setPositional(positionals[i].name, values[i]);
+            return fail(ErrorCode::Usage, name + " is empty", {}, helpHint(parsed.path));
+        parsed.arguments.addPositional(name, values[i]);
     }
     return {};
 }

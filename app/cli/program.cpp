@@ -30,9 +30,9 @@ Command makeProgram()
         {"shardscope verify runs/llama-16 --against runs/llama",
             "Is the result complete and the same state?"},
     };
-    out.children
-        = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(), verifyCommand(),
-            reshardCommand(), convertCommand(), planCommand(), runCommand(), completionCommand()};
+    out.children = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
+        statsCommand(), diffCommand(), verifyCommand(), reshardCommand(), convertCommand(), planCommand(),
+        runCommand(), completionCommand()};
     return out;
 }
 

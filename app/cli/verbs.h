@@ -12,6 +12,8 @@ Command paramsCommand();
 Command layoutCommand();
 Command filesCommand();
 Command showCommand();
+Command statsCommand();
+Command diffCommand();
 Command verifyCommand();
 Command reshardCommand();
 Command convertCommand();

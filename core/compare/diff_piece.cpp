@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/diff_piece.h"
+
+#include "core/compare/state_scalars.h"
+#include "core/layout/fragments.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shardscope {
+
+namespace {
+
+bool isNarrow(DType dtype)
+{
+    return dtype == DType::BFloat16 || dtype == DType::Float16;
+}
+
+/// Whether every float32 is a value that bfloat16, or float16, has.
+bool isRounded(std::span<const uint8_t> masters)
+{
+    for (const DType dtype : {DType::BFloat16, DType::Float16}) {
+        std::vector<uint8_t> narrow(masters.size() / 2);
+        std::vector<uint8_t> wide(masters.size());
+        convertElements(DType::Float32, masters, dtype, narrow);
+        convertElements(dtype, narrow, DType::Float32, wide);
+        if (std::equal(wide.begin(), wide.end(), masters.begin()))
+            return true;
+    }
+    return false;
+}
+
+/// Masters that, rounded, are another copy than this, and not its neighbour.
+uint64_t countStale(std::span<const uint8_t> masters, DType copyType, std::span<const uint8_t> copies)
+{
+    std::vector<uint8_t> rounded(copies.size());
+    convertElements(DType::Float32, masters, copyType, rounded);
+    const Comparison found = plainComparison(copyType, rounded, copyType, copies, 0, {});
+    return found.different - found.lastBit;
+}
+
+} // namespace
+
+/// The bytes of every paired state, by side.
+struct DiffReader::Buffers {
+    std::array<std::vector<std::vector<uint8_t>>, 2> bytes;
+    std::array<std::vector<uint8_t>, 2> copies; ///< "weight" beside masters, if there is one
+
+    /// The values of a state by its name on that side; empty when there is none.
+    [[nodiscard]] std::vector<double> numbers(
+        int side, const PairedParam& param, std::string_view state) const
+    {
+        for (size_t i = 0; i < param.states.size(); ++i) {
+            const PairedState& pair = param.states[i];
+            if ((side == 0 ? pair.left : pair.right) != state)
+                continue;
+            const DType dtype = side == 0 ? pair.leftType : pair.rightType;
+            const std::vector<uint8_t>& from = bytes[static_cast<size_t>(side)][i];
+            std::vector<double> out(from.size() / itemSize(dtype));
+            convertElements(dtype, from, DType::Float64,
+                {reinterpret_cast<uint8_t*>(out.data()), out.size() * sizeof(double)});
+            return out;
+        }
+        return {};
+    }
+};
+
+DiffReader::DiffReader(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
+    const Tolerance& tolerance, const ComputeBackend& backend, JobContext& job)
+    : m_files(files)
+    , m_sides{&left, &right}
+    , m_tolerance(tolerance)
+    , m_backend(backend)
+    , m_job(job)
+{
+    for (const size_t side : {0U, 1U}) {
+        for (const ParamGroup& group : m_sides[side]->groups)
+            m_rules[side].push_back(updateRule(*m_sides[side], group));
+    }
+}
+
+UpdateRule DiffReader::ruleOf(int side, ParamId param) const
+{
+    const auto at = static_cast<size_t>(side);
+    const Checkpoint& checkpoint = *m_sides[at];
+    const FlatUnit* unit = checkpoint.unitOf(param);
+    const int32_t group = checkpoint.params[index(param)].group;
+    for (size_t i = 0; i < checkpoint.groups.size(); ++i) {
+        if (group >= 0 && checkpoint.groups[i].index == static_cast<uint32_t>(group)) {
+            UpdateRule rule = m_rules[at][i];
+            if (unit != nullptr && unit->step)
+                rule.step = *unit->step;
+            return rule;
+        }
+    }
+    return {};
+}
+
+void DiffReader::compareNextSteps(const PairedParam& param, const Buffers& buffers, DiffPiece& out) const
+{
+    std::array<StepInputs, 2> inputs;
+    for (const int side : {0, 1}) {
+        StepInputs& in = inputs[static_cast<size_t>(side)];
+        in.rule = ruleOf(side, side == 0 ? param.left : param.right);
+        if (in.rule.kind == UpdateKind::Unknown)
+            return;
+        const MomentNames names = momentNames(in.rule.kind);
+        in.weights = buffers.numbers(side, param, "fp32");
+        if (in.weights.empty())
+            in.weights = buffers.numbers(side, param, "weight");
+        in.first = buffers.numbers(side, param, names.first);
+        in.second = buffers.numbers(side, param, names.second);
+        const size_t count = in.weights.size();
+        const bool lacks
+            = (!names.first.empty() && in.first.size() != count && in.rule.kind != UpdateKind::Sgd)
+            || (!names.second.empty() && in.second.size() != count);
+        if (count == 0 || lacks)
+            return;
+    }
+    if (inputs[0].rule.kind == inputs[1].rule.kind)
+        out.steps = compareSteps(inputs[0], inputs[1]);
+}
+
+Result<std::vector<uint8_t>> DiffReader::load(
+    size_t side, ParamId param, const std::string& state, DType dtype, uint64_t begin, uint64_t end) const
+{
+    std::vector<uint8_t> bytes((end - begin) * itemSize(dtype));
+    SHARDSCOPE_CHECK(m_job.poll());
+    SHARDSCOPE_CHECK(readElements(m_files, *m_sides[side], param, state, begin, end, bytes));
+    m_job.advance(bytes.size());
+    return bytes;
+}
+
+Status DiffReader::compareState(
+    const PairedParam& param, size_t i, uint64_t begin, uint64_t end, Buffers& buffers, DiffPiece& out) const
+{
+    const PairedState& state = param.states[i];
+    if (!canCompare(state.leftType, state.rightType))
+        return fail(ErrorCode::Unsupported,
+            std::string(dtypeName(state.leftType)) + " is not compared with "
+                + std::string(dtypeName(state.rightType)),
+            param.name);
+    std::array<Result<std::vector<uint8_t>>, 2> read{
+        load(0, param.left, state.left, state.leftType, begin, end),
+        load(1, param.right, state.right, state.rightType, begin, end)};
+    for (const size_t side : {0U, 1U}) {
+        if (!read[side] && read[side].error().code != ErrorCode::Refused)
+            return forward(read[side].error());
+        out.missing[i][side] = !read[side];
+        buffers.bytes[side].push_back(read[side] ? std::move(*read[side]) : std::vector<uint8_t>());
+    }
+    if (out.missing[i][0] || out.missing[i][1])
+        return {}; // what is not there is told, not compared
+    const std::vector<uint8_t>& left = buffers.bytes[0].back();
+    const std::vector<uint8_t>& right = buffers.bytes[1].back();
+    out.states[i] = m_backend.comparison(state.leftType, left, state.rightType, right, begin, m_tolerance);
+    if (state.left != "fp32" && (state.left != "weight" || state.isCopy))
+        return {};
+    out.weights = out.states[i];
+    if (!out.states[i].areEqual())
+        out.rounded = {state.leftType == DType::Float32 && isRounded(left),
+            state.rightType == DType::Float32 && isRounded(right)};
+    return {};
+}
+
+/// Masters against the 16-bit copies beside them. Where either cannot be read, nothing is told.
+uint64_t DiffReader::staleCopies(size_t side, ParamId param, uint64_t begin, uint64_t end) const
+{
+    const auto master = findState(*m_sides[side], param, "fp32");
+    const auto copy = findState(*m_sides[side], param, "weight");
+    if (!master || !copy || master->dtype != DType::Float32 || !isNarrow(copy->dtype))
+        return 0;
+    const auto masters = load(side, param, "fp32", DType::Float32, begin, end);
+    const auto copies = load(side, param, "weight", copy->dtype, begin, end);
+    return masters && copies ? countStale(*masters, copy->dtype, *copies) : 0;
+}
+
+Result<DiffPiece> DiffReader::read(const PairedParam& param, uint64_t begin, uint64_t end) const
+{
+    DiffPiece out;
+    out.states.resize(param.states.size());
+    out.missing.resize(param.states.size());
+    if (!param.isPaired() || !param.sameShape || begin == end)
+        return out;
+    Buffers buffers;
+    bool different = false;
+    for (size_t i = 0; i < param.states.size(); ++i) {
+        SHARDSCOPE_CHECK(compareState(param, i, begin, end, buffers, out));
+        different = different || !out.states[i].areEqual();
+    }
+    out.stale = {staleCopies(0, param.left, begin, end), staleCopies(1, param.right, begin, end)};
+    const UpdateRule rule = ruleOf(0, param.left);
+    if (different || rule != ruleOf(1, param.right))
+        compareNextSteps(param, buffers, out);
+    else if (rule.kind != UpdateKind::Unknown)
+        out.steps = StepComparison(); // equal inputs make equal steps
+    return out;
+}
+
+} // namespace shardscope

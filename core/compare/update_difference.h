@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/tensor/comparison.h"
+#include "core/tensor/update_rule.h"
+
+#include <vector>
+
+namespace shardscope {
+
+/// Elements of one side: what its rule needs, as numbers. Empty where the optimizer has no such state.
+struct StepInputs {
+    std::vector<double> weights;
+    std::vector<double> first;
+    std::vector<double> second;
+    UpdateRule rule;
+};
+
+/// The names of the states that stand for the first and second moment of a rule; empty for none.
+struct MomentNames {
+    std::string_view first;
+    std::string_view second;
+};
+MomentNames momentNames(UpdateKind kind);
+
+/// Next steps compared: one Comparison without gradient, one with gradient 1.
+struct StepComparison {
+    Comparison withoutGradient;
+    Comparison withUnitGradient;
+
+    StepComparison& operator+=(const StepComparison& further);
+};
+StepComparison compareSteps(const StepInputs& left, const StepInputs& right);
+
+} // namespace shardscope

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+// `diff` as a process: the same state in every form, and what differs between two times of a run.
+#include "tests/cli/cli_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace shardscope::test;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+bool names(const Json& answer, const std::string& cause)
+{
+    return std::any_of(answer.at("causes").begin(), answer.at("causes").end(),
+        [&](const Json& one) { return one.at("code") == cause; });
+}
+
+} // namespace
+
+TEST_CASE("every sample is the same training state in other worlds and forms")
+{
+    for (const std::string& sample : kSampleNames) {
+        CAPTURE(sample);
+        const TemporaryFolder folder;
+        const fs::path source = samplePath(sample);
+        answerOf({"reshard", source, folder / "native", "-w", "5"});
+        answerOf({"convert", source, folder / "universal", "--to", "universal"});
+        for (const char* const form : {"native", "universal"}) {
+            CAPTURE(form);
+            const Json answer = answerOf({"diff", source, folder / form});
+            CHECK(answer.at("equal") == true);
+            const std::string verdict = answer.at("verdict");
+            CHECK((verdict == "same-training-state" || verdict == "different-in-padding"));
+            CHECK(answer.at("differences").empty());
+            CHECK(answer.at("causes").empty());
+            CHECK(answer.at("compared").at("tensors").get<int>() > 60);
+            CHECK(answer.at("compared").at("scalars").get<int>() > 30);
+            const Json back = answerOf({"diff", folder / form, source, "--jobs", "1"});
+            CHECK(back.at("compared") == answer.at("compared"));
+        }
+    }
+}
+
+TEST_CASE("two times of a run: which tensors, how far, and why")
+{
+    // The sample has two tags.
+    const fs::path run = samplePath("zero2-w2");
+    const Json tags = answerOf({"inspect", run}).at("tags");
+    REQUIRE(tags.size() == 2);
+    const std::string first = tags[0];
+    const Json answer = answerOf({"diff", run, run, "--other-tag", first}, 1);
+    CHECK(answer.at("equal") == false);
+    CHECK(answer.at("verdict") == "will-train-differently");
+    CHECK(answer.at("left").at("tag") == tags[1]);
+    CHECK(answer.at("right").at("tag") == first);
+    CHECK(names(answer, "other-step"));
+    double before = 1e300;
+    for (const Json& update : answer.at("updates")) {
+        const double step = std::max(
+            update.at("without_gradient").get<double>(), update.at("with_unit_gradient").get<double>());
+        CHECK(step <= before); // what matters most comes first
+        before = step;
+    }
+    CHECK(before < 1e300);
+    const Json wide
+        = answerOf({"diff", run, run, "--other-tag", first, "--state", "fp32", "--atol", "10"}, 1);
+    for (const Json& difference : wide.at("differences")) {
+        if (difference.at("kind") != "values")
+            continue;
+        CHECK(difference.at("state") == "fp32");
+        CHECK(difference.at("beyond_tolerance") == 0);
+        CHECK(difference.at("count").get<int>() > 0);
+    }
+    const ProcessResult text = runShardscope({"diff", run, run, "--other-tag", first, "--limit", "3"});
+    CHECK(text.exitCode == 1);
+    CHECK(text.out.find("will train differently") != std::string::npos);
+    CHECK(text.out.find("more; --limit") != std::string::npos);
+}
+
+TEST_CASE("the answer does not depend on the number of jobs")
+{
+    const fs::path run = samplePath("zero2-w2");
+    const std::string first = answerOf({"inspect", run}).at("tags")[0];
+    const auto text = [&](const char* jobs) {
+        return runShardscope({"diff", run, run, "--other-tag", first, "--json", "--jobs", jobs}).out;
+    };
+    CHECK(text("1") == text("6"));
+}
+
+TEST_CASE("a lost rank is told, and other models are not compared")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero3-w4", folder);
+    for (const auto& entry : fs::directory_iterator(run / "global_step5")) {
+        if (entry.path().filename().string().find("pp_rank_2_mp_rank_00_optim") != std::string::npos)
+            fs::remove(entry.path());
+    }
+    const Json lost = answerOf({"diff", samplePath("zero3-w4"), run}, 1);
+    CHECK(names(lost, "states-missing"));
+    for (const Json& difference : lost.at("differences"))
+        CHECK(difference.at("kind") == "only-left");
+    const Json other = answerOf({"diff", samplePath("zero2-w2"), samplePath("zero3-w4")}, 1);
+    CHECK(other.at("verdict") == "not-comparable");
+    CHECK(names(other, "parameters-differ"));
+    errorOf({"diff", run, folder / "none"}, 3, "not-found");
+    errorOf({"diff", run}, 2, "usage");
+    errorOf({"diff", run, run, "--rtol", "-1"}, 2, "usage");
+    errorOf({"diff", run, run, "--atol", "1x"}, 2, "usage");
+}
