@@ -15,10 +15,10 @@ namespace shardscope {
 /// Floats to integers lose what cannot be told, and are left out.
 [[nodiscard]] bool canConvert(DType from, DType to);
 
-/// Converts little-endian elements as torch's `Tensor.to` does: to nearest, ties to even, to narrow floats by
-/// way of float32; beyond the range of the target ±inf (float8_e4m3fn, which has none: NaN); NaN becomes
-/// torch's quiet NaN of that sign (bfloat16: always 0x7FC0). Integers keep their lowest bits; to bool: not
-/// zero.
+/// Converts little-endian elements as torch's `Tensor.to` does on a CPU: to nearest, ties to even, to narrow
+/// floats by way of float32; beyond the range of the target ±inf (float8_e4m3fn, which has none: ±448). NaN
+/// stays NaN, quiet and with what fits of its payload; in bfloat16 always 0x7FC0, where torch has one of
+/// several by processor. Integers keep their lowest bits; to bool: not zero.
 ///
 /// `in` holds whole elements, `out` as many of the other dtype; they do not overlap. canConvert(from, to)
 /// must hold.

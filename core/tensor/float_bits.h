@@ -21,8 +21,8 @@ inline uint16_t toFloat16(uint32_t bits)
 {
     const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
     const uint32_t magnitude = bits & 0x7FFFFFFFu;
-    if (magnitude > 0x7F800000u)
-        return sign | 0x7E00u;
+    if (magnitude > 0x7F800000u) // quiet, with the upper bits of its payload, as processors do it
+        return static_cast<uint16_t>(sign | 0x7E00u | ((magnitude >> 13) & 0x3FFu));
     if (magnitude >= 0x477FF000u) // halfway between 65504 and 65536, and above
         return sign | 0x7C00u;
     if (magnitude < 0x38800000u) {
@@ -34,13 +34,15 @@ inline uint16_t toFloat16(uint32_t bits)
     return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
 }
 
-/// No infinity: what rounds above 448 is NaN, 0x7F.
+/// No infinity: what lies above 448 becomes that, as in PyTorch 2.15; earlier ones made it NaN. NaN is 0x7F.
 inline uint8_t toFloat8E4M3(uint32_t bits)
 {
     const auto sign = static_cast<uint8_t>((bits >> 24) & 0x80u);
     const uint32_t magnitude = bits & 0x7FFFFFFFu;
-    if (magnitude >= 0x43F00000u) // 480
+    if (magnitude > 0x7F800000u)
         return sign | 0x7Fu;
+    if (magnitude >= 0x43E00000u) // 448
+        return sign | 0x7Eu;
     if (magnitude < 0x3C800000u) {
         // Below 2^-6: the sum with 2^14 rounds to the step of the denormals, 2^-9.
         const float shifted = std::bit_cast<float>(magnitude) + 16384.0F;
@@ -75,8 +77,8 @@ inline uint32_t fromFloat16(uint16_t half)
 {
     const uint32_t sign = (half & 0x8000u) << 16;
     const uint32_t magnitude = half & 0x7FFFu;
-    if (magnitude >= 0x7C00u)
-        return sign | 0x7F800000u | ((magnitude & 0x3FFu) << 13);
+    if (magnitude >= 0x7C00u) // NaN becomes quiet
+        return sign | 0x7F800000u | (magnitude > 0x7C00u ? 0x400000u : 0u) | ((magnitude & 0x3FFu) << 13);
     if (magnitude >= 0x400u)
         return sign | ((magnitude << 13) + 0x38000000u);
     return sign | std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24F);
