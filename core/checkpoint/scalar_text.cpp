@@ -3,8 +3,10 @@
 
 #include "core/torchfile/pickle_values.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <vector>
 
 namespace shardscope {
 
@@ -38,14 +40,17 @@ void appendList(std::string& out, const PickleGraph& graph, std::span<const Node
 
 void appendMapping(std::string& out, const PickleGraph& graph, std::span<const NodeId> items, int depth)
 {
-    out += '{';
+    std::vector<std::string> entries;
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        if (i > 0)
-            out += ',';
-        append(out, graph, items[i], depth + 1);
-        out += ':';
-        append(out, graph, items[i + 1], depth + 1);
+        std::string& entry = entries.emplace_back();
+        append(entry, graph, items[i], depth + 1);
+        entry += ':';
+        append(entry, graph, items[i + 1], depth + 1);
     }
+    std::sort(entries.begin(), entries.end()); // equal mappings were not always filled in one order
+    out += '{';
+    for (const std::string& entry : entries)
+        out += (&entry == &entries.front() ? "" : ",") + entry;
     out += '}';
 }
 
