@@ -31,8 +31,8 @@ Command makeProgram()
             "Is the result complete and the same state?"},
     };
     out.children = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
-        statsCommand(), diffCommand(), verifyCommand(), reshardCommand(), convertCommand(), planCommand(),
-        runCommand(), completionCommand()};
+        statsCommand(), diffCommand(), verifyCommand(), fingerprintCommand(), reshardCommand(),
+        convertCommand(), planCommand(), runCommand(), completionCommand()};
     return out;
 }
 

@@ -44,7 +44,7 @@ public:
             add(run, chunk.subspan(from - offset, to - from));
             if (runEnd > end)
                 return;
-            out.push_back({run.tensor, m_sum});
+            out.push_back({run.tensor, m_sum, run.bytes / run.itemBytes});
             ++m_run;
             m_done = 0;
             m_carry.clear();

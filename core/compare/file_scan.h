@@ -12,6 +12,7 @@ namespace shardscope {
 struct TensorDigest {
     uint32_t tensor = 0;
     Digest digest;
+    uint64_t elements = 0;
 };
 
 /// The runs of tensors that lie in one piece, by file. A universal folder has a file per tensor, so that

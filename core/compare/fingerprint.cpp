@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdio>
 
 namespace shardscope {
@@ -41,6 +42,17 @@ std::string Digest::text() const
     std::snprintf(out.data(), out.size(), "%016llx%016llx", static_cast<unsigned long long>(high),
         static_cast<unsigned long long>(low));
     return out.data();
+}
+
+std::optional<Digest> parseDigest(std::string_view text)
+{
+    constexpr size_t kHalf = 16;
+    if (text.size() != 2 * kHalf || text.find_first_not_of("0123456789abcdef") != std::string_view::npos)
+        return std::nullopt;
+    Digest out;
+    std::from_chars(text.data(), text.data() + kHalf, out.high, 16);
+    std::from_chars(text.data() + kHalf, text.data() + 2 * kHalf, out.low, 16);
+    return out;
 }
 
 DigestKey digestKey(std::string_view name, std::string_view state)

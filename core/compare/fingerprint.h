@@ -5,6 +5,7 @@
 #include "core/tensor/dtype.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -31,6 +32,8 @@ struct Digest {
     /// 32 lower-case hex digits, most significant first.
     [[nodiscard]] std::string text() const;
 };
+/// The digest that text() spelled so; nothing for any other text.
+std::optional<Digest> parseDigest(std::string_view text);
 
 struct DigestKey {
     uint64_t k0 = 0;

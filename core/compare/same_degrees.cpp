@@ -32,12 +32,7 @@ Result<CheckpointPtr> asOne(
     const std::optional<SliceRules> own = readableRules(*checkpoint);
     const SliceRules* rules = given != nullptr ? given : !own && ofOther ? &*ofOther : nullptr;
     if (!checkpoint->parts.empty()) {
-        auto joined = joinParts(checkpoint, rules);
-        if (!joined && joined.error().code == ErrorCode::Unsupported) // its hint is for those who write
-            joined.error().hint
-                = "say it with --patterns; without --against the files are held against their "
-                  "manifest";
-        return joined;
+        return joinParts(checkpoint, rules);
     }
     if (!isSharded(checkpoint->kind) || (rules == nullptr && !own))
         return checkpoint;
@@ -45,7 +40,21 @@ Result<CheckpointPtr> asOne(
     return joined && hasPadding(**joined) ? *joined : checkpoint; // else it is that already
 }
 
+/// The hint of those that write helps nobody here.
+Result<CheckpointPtr> withHint(Result<CheckpointPtr> joined, const char* hint)
+{
+    if (!joined && joined.error().code == ErrorCode::Unsupported)
+        joined.error().hint = hint;
+    return joined;
+}
+
 } // namespace
+
+Result<CheckpointPtr> inOneSlice(const CheckpointPtr& checkpoint, const SliceRules* given)
+{
+    return withHint(asOne(checkpoint, given, std::nullopt),
+        "say it with --patterns; without --join the slices are digested as they lie");
+}
 
 Result<std::pair<CheckpointPtr, CheckpointPtr>> inSameDegrees(
     const CheckpointPtr& one, const CheckpointPtr& other, const SliceRules* given)
@@ -61,8 +70,12 @@ Result<std::pair<CheckpointPtr, CheckpointPtr>> inSameDegrees(
                 + std::to_string(there.pp),
             one->tagFolder.string(), "without --against the files are held against their manifest");
     const bool differ = here.tp != there.tp; // only then slices are joined, and padding counts
-    SHARDSCOPE_TRY(CheckpointPtr first, asOne(one, given, differ ? readableRules(*other) : std::nullopt));
-    SHARDSCOPE_TRY(CheckpointPtr second, asOne(other, given, differ ? readableRules(*one) : std::nullopt));
+    const auto asSingle = [&](const CheckpointPtr& of, const Checkpoint& beside) {
+        return withHint(asOne(of, given, differ ? readableRules(beside) : std::nullopt),
+            "say it with --patterns; without --against the files are held against their manifest");
+    };
+    SHARDSCOPE_TRY(CheckpointPtr first, asSingle(one, *other));
+    SHARDSCOPE_TRY(CheckpointPtr second, asSingle(other, *one));
     return std::pair(std::move(first), std::move(second));
 }
 

@@ -2,79 +2,47 @@
 #include "core/compare/state_digest.h"
 
 #include "core/base/parallel.h"
-#include "core/checkpoint/experts.h"
-#include "core/checkpoint/scalar_text.h"
 #include "core/compare/file_scan.h"
-#include "core/torchfile/pickle_values.h"
+#include "core/compare/digested_scalars.h"
 
-#include <array>
-#include <cstdio>
+#include <algorithm>
 #include <mutex>
-#include <optional>
 
 namespace shardscope {
 
 namespace {
 
-std::string numberText(double value)
+/// Sums what one file has of every state; what is outside the fingerprint is left out.
+std::vector<StateShare> sharesOf(
+    const TensorTable& table, const CheckpointFile& file, const std::vector<TensorDigest>& digests)
 {
-    std::array<char, 40> text{};
-    std::snprintf(text.data(), text.size(), "%.17g", value);
-    return text.data();
-}
-
-/// The group's name says nothing but at which degree its experts are spread.
-bool namesExpertDegree(std::string_view key, std::optional<std::string_view> value)
-{
-    return key == "name" && value && value->starts_with(kExpertGroupPrefix);
-}
-
-Digest groupScalars(const Checkpoint& checkpoint, const ParamGroup& group, uint32_t number)
-{
-    Digest sum;
-    const std::string name = "group/" + std::to_string(number);
-    if (!group.units.empty()) {
-        if (const auto step = checkpoint.units[index(group.units.front())].step)
-            sum += digestText(name, "step", numberText(*step));
+    std::vector<StateShare> out;
+    for (const TensorDigest& digest : digests) {
+        const TensorTable::Entry entry = table.entry(digest.tensor);
+        if (entry.inFingerprint && (!table.isWhole(digest.tensor) || isOfFirstRank(file)))
+            addShare(out, {std::string(entry.state), digest.digest, digest.elements});
     }
-    if (group.options == kNoNode)
-        return sum;
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
-    const auto items = mappingItems(graph, group.options);
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto key = asString(graph, items[i]);
-        if (key && *key != "params" && *key != "step"
-            && !namesExpertDegree(*key, asString(graph, items[i + 1])))
-            sum += digestText(name, "option/" + std::string(*key), scalarText(graph, items[i + 1]));
-    }
-    return sum;
-}
-
-bool isOfExperts(const Checkpoint& checkpoint, const ParamGroup& group)
-{
-    if (group.units.empty() || checkpoint.units[index(group.units.front())].params.empty())
-        return false;
-    const ParamId first = checkpoint.units[index(group.units.front())].params.front();
-    return parseExpertName(checkpoint.params[index(first)].name).has_value();
-}
-
-Digest allGroupScalars(const Checkpoint& checkpoint)
-{
-    Digest sum;
-    std::optional<Digest> before; // of the group of experts in front
-    uint32_t number = 0;
-    for (const ParamGroup& group : checkpoint.groups) {
-        const bool experts = isOfExperts(checkpoint, group);
-        if (experts && before && groupScalars(checkpoint, group, number - 1) == *before)
-            continue;
-        const Digest scalars = groupScalars(checkpoint, group, number++);
-        before = experts ? std::optional(scalars) : std::nullopt;
-        sum += scalars;
-    }
-    return sum;
+    return out;
 }
 
 } // namespace
+
+bool isOfFirstRank(const CheckpointFile& file)
+{
+    return !file.rank || file.rank->dp == 0;
+}
+
+void addShare(std::vector<StateShare>& shares, const StateShare& share)
+{
+    const auto found = std::find_if(
+        shares.begin(), shares.end(), [&](const StateShare& known) { return known.state == share.state; });
+    if (found == shares.end()) {
+        shares.push_back(share);
+        return;
+    }
+    found->digest += share.digest;
+    found->elements += share.elements;
+}
 
 Result<CheckpointScan> scanCheckpoint(
     io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, bool dropCache, JobContext& job)
@@ -98,6 +66,7 @@ Result<CheckpointScan> scanCheckpoint(
         std::vector<TensorDigest> digests;
         out.files[i] = scanFile(files, *checkpoint, table, wholeRuns, ids[i], dropCache, digests, job);
         SHARDSCOPE_CHECK(job.poll());
+        out.files[i].states = sharesOf(table, checkpoint->file(ids[i]), digests);
         const std::lock_guard lock(mutex);
         for (const TensorDigest& digest : digests)
             out.tensors[digest.tensor] += digest.digest;
@@ -106,14 +75,10 @@ Result<CheckpointScan> scanCheckpoint(
     return out;
 }
 
-Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors)
-{
-    return fingerprintOf(checkpoint, tensors,
-        checkpoint->isReadable(checkpoint->rank0Optim) ? scalerTexts(*checkpoint) : ScalerTexts());
-}
+namespace {
 
-Digest fingerprintOf(
-    const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors, const ScalerTexts& scaler)
+Digest sumOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors,
+    const std::vector<DigestedScalar>& scalars)
 {
     const TensorTable table(checkpoint);
     Digest sum;
@@ -121,18 +86,22 @@ Digest fingerprintOf(
         if (table.entry(i).inFingerprint)
             sum += tensors[i];
     }
-    if (!checkpoint->isReadable(checkpoint->rank0Optim))
-        return sum;
-    sum += allGroupScalars(*checkpoint);
-    for (const auto& [attribute, value] : scaler)
-        sum += digestText("scaler", attribute, value);
-    if (checkpoint->isReadable(checkpoint->rank0Model)) {
-        const PickleGraph& graph = checkpoint->file(checkpoint->rank0Model).content->pickle();
-        const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
-        if (scheduler != kNoNode && graph.kind(scheduler) != NodeKind::None)
-            sum += digestText("lr_scheduler", "", scalarText(graph, scheduler));
-    }
+    for (const DigestedScalar& scalar : scalars)
+        sum += scalar.digest;
     return sum;
+}
+
+} // namespace
+
+Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors)
+{
+    return sumOf(checkpoint, tensors, digestedScalars(*checkpoint));
+}
+
+Digest fingerprintOf(
+    const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors, const ScalerTexts& scaler)
+{
+    return sumOf(checkpoint, tensors, digestedScalars(*checkpoint, scaler));
 }
 
 } // namespace shardscope

@@ -22,6 +22,9 @@ public:
     /// The i-th entry of Checkpoint::whole.
     [[nodiscard]] uint32_t indexOfWhole(uint32_t i) const { return m_wholeBegin + i; }
 
+    /// One of Checkpoint::whole.
+    [[nodiscard]] bool isWhole(uint32_t index) const { return index >= m_wholeBegin; }
+
     struct Entry {
         ParamId param = kNoParam;
         std::string_view state;

@@ -49,6 +49,7 @@ void checkRow(const fs::path& path, const Row& row, const TemporaryFolder& folde
     runVerb({"layout", path}, row.model);
     runVerb({"show", path, kName}, row.model);
     runVerb({"verify", path}, row.verify);
+    runVerb({"fingerprint", path}, row.write); // there is no digest of what is damaged
     runVerb({"reshard", path, folder / "out", "-w", "2"}, row.write);
     runVerb({"reshard", path, folder / "out", "-w", "2", "--dry-run"}, row.write);
     runVerb({"plan", "reshard", path, folder / "out", "-w", "2", "-o", folder / "plan"}, row.write);

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/digested_scalars.h"
+
+#include "core/checkpoint/experts.h"
+#include "core/checkpoint/scalar_text.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <array>
+#include <cstdio>
+#include <optional>
+
+namespace shardscope {
+
+namespace {
+
+std::string numberText(double value)
+{
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.17g", value);
+    return text.data();
+}
+
+/// The group's name says nothing but at which degree its experts are spread.
+bool namesExpertDegree(std::string_view key, std::optional<std::string_view> value)
+{
+    return key == "name" && value && value->starts_with(kExpertGroupPrefix);
+}
+
+/// Without their name, which is the group's number, and digest.
+std::vector<DigestedScalar> scalarsOf(const Checkpoint& checkpoint, const ParamGroup& group)
+{
+    std::vector<DigestedScalar> out;
+    if (!group.units.empty()) {
+        if (const auto step = checkpoint.units[index(group.units.front())].step)
+            out.push_back({{}, "step", numberText(*step), {}});
+    }
+    if (group.options == kNoNode)
+        return out;
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const auto items = mappingItems(graph, group.options);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto key = asString(graph, items[i]);
+        if (key && *key != "params" && *key != "step"
+            && !namesExpertDegree(*key, asString(graph, items[i + 1])))
+            out.push_back({{}, "option/" + std::string(*key), scalarText(graph, items[i + 1]), {}});
+    }
+    return out;
+}
+
+bool isOfExperts(const Checkpoint& checkpoint, const ParamGroup& group)
+{
+    if (group.units.empty() || checkpoint.units[index(group.units.front())].params.empty())
+        return false;
+    const ParamId first = checkpoint.units[index(group.units.front())].params.front();
+    return parseExpertName(checkpoint.params[index(first)].name).has_value();
+}
+
+void addGroups(const Checkpoint& checkpoint, std::vector<DigestedScalar>& out)
+{
+    std::optional<std::vector<DigestedScalar>> before; // of the group of experts in front
+    uint32_t number = 0;
+    for (const ParamGroup& group : checkpoint.groups) {
+        std::vector<DigestedScalar> scalars = scalarsOf(checkpoint, group);
+        const bool experts = isOfExperts(checkpoint, group);
+        if (experts && before == scalars)
+            continue;
+        before = experts ? std::optional(scalars) : std::nullopt;
+        for (DigestedScalar& scalar : scalars) {
+            scalar.name = "group/" + std::to_string(number);
+            out.push_back(std::move(scalar));
+        }
+        ++number;
+    }
+}
+
+} // namespace
+
+std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint)
+{
+    return digestedScalars(
+        checkpoint, checkpoint.isReadable(checkpoint.rank0Optim) ? scalerTexts(checkpoint) : ScalerTexts());
+}
+
+std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const ScalerTexts& scaler)
+{
+    std::vector<DigestedScalar> out;
+    if (checkpoint.isReadable(checkpoint.rank0Optim)) {
+        addGroups(checkpoint, out);
+        for (const auto& [attribute, value] : scaler)
+            out.push_back({"scaler", attribute, value, {}});
+    }
+    if (checkpoint.isReadable(checkpoint.rank0Model)) {
+        const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+        const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
+        if (scheduler != kNoNode && graph.kind(scheduler) != NodeKind::None)
+            out.push_back({"lr_scheduler", "", scalarText(graph, scheduler), {}});
+    }
+    for (DigestedScalar& scalar : out)
+        scalar.digest = digestText(scalar.name, scalar.state, scalar.text);
+    return out;
+}
+
+} // namespace shardscope

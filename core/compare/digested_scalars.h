@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/compare/fingerprint.h"
+#include "core/compare/scaler_texts.h"
+
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// A part of the training state that is no tensor: "group/0" "option/lr", "scaler" "cur_scale", …
+/// state_digest.h tells which there are, and what their texts are.
+struct DigestedScalar {
+    std::string name;
+    std::string state;
+    std::string text;
+    Digest digest; ///< digestText() of the three
+
+    bool operator==(const DigestedScalar&) const = default;
+};
+
+/// Whose files tell: rank 0's optimizer file has groups and scaler, its model file the scheduler. Only what
+/// is readable is there.
+std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint);
+/// The same with another form of the loss scaler: what one kind of checkpoint keeps, another may not.
+std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const ScalerTexts& scaler);
+
+} // namespace shardscope

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/state_fingerprint.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/open.h"
+#include "core/checkpoint/stage0.h"
+#include "core/compare/slice_replicas.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// More than these are counted: one sentence has to stay readable.
+constexpr size_t kMostNamed = 4;
+
+tl::unexpected<Error> refuse(const Checkpoint& checkpoint, const std::vector<std::string>& reasons)
+{
+    std::string text;
+    for (size_t i = 0; i < reasons.size() && i < kMostNamed; ++i)
+        text += (i == 0 ? "" : "; ") + reasons[i];
+    if (reasons.size() > kMostNamed)
+        text += "; and " + std::to_string(reasons.size() - kMostNamed) + " more";
+    return fail(ErrorCode::Refused, "a digest would not be that of what was saved: " + text,
+        checkpoint.tagFolder.string(), "`verify` tells everything that is wrong");
+}
+
+std::vector<std::string> damageOf(const Checkpoint& checkpoint, const CheckpointScan& scan)
+{
+    std::vector<std::string> out;
+    for (const FileScan& file : scan.files) {
+        const CheckpointFile& entry = checkpoint.file(file.file);
+        for (const uint32_t record : file.badRecords)
+            out.push_back(std::string(code::kRecordCorrupt) + ": " + percentEncode(entry.name) + "!"
+                + (entry.content ? percentEncode(entry.content->zip().records()[record].name)
+                                 : std::to_string(record))
+                + " – its bytes do not have the CRC they were saved with");
+    }
+    return out;
+}
+
+/// Factors and scales have no element for each element of a parameter (odd_states.h): a digest without them
+/// would be that of other states, too.
+Status requireAllStates(const Checkpoint& checkpoint)
+{
+    if (!isStage0(checkpoint.kind))
+        return {};
+    const auto aside = std::ranges::find_if(checkpoint.findings, [](const Finding& finding) {
+        return finding.code == code::kNotSupported && finding.severity == Severity::Info;
+    });
+    if (aside == checkpoint.findings.end())
+        return {};
+    return fail(ErrorCode::Unsupported, "not every state can be digested: " + aside->message,
+        checkpoint.tagFolder.string(), "`verify` compares the files with their manifest");
+}
+
+/// Slices that should be equal and are not: joining them would keep the first one's values.
+Status requireEqualReplicas(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
+{
+    if (!checkpoint.joined)
+        return {};
+    SHARDSCOPE_TRY(const std::vector<Finding> unlike, checkReplicas(files, checkpoint, job));
+    std::vector<std::string> reasons;
+    for (const Finding& finding : unlike) {
+        if (finding.severity == Severity::Error)
+            reasons.push_back(std::string(finding.code) + ": " + finding.where + " – " + finding.message);
+    }
+    return reasons.empty() ? Status() : refuse(checkpoint, reasons);
+}
+
+} // namespace
+
+Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs,
+    const std::vector<std::string>& allow, JobContext& job)
+{
+    if (checkpoint->kind == CheckpointKind::Weights)
+        return fail(ErrorCode::Unsupported, "weights alone hold no training state to digest",
+            checkpoint->tagFolder.string());
+    SHARDSCOPE_CHECK(requireComplete(*checkpoint, allow));
+    SHARDSCOPE_CHECK(requireAllStates(*checkpoint));
+    uint64_t bytes = 0;
+    for (const CheckpointFile& file : checkpoint->files)
+        bytes += file.identity.bytes;
+    job.beginPhase("digesting", bytes);
+    SHARDSCOPE_TRY(CheckpointScan scan, scanCheckpoint(files, checkpoint, jobs, false, job));
+    for (const FileScan& file : scan.files) {
+        if (file.error)
+            return forward(*file.error);
+    }
+    if (const auto damage = damageOf(*checkpoint, scan); !damage.empty())
+        return refuse(*checkpoint, damage);
+    return scan;
+}
+
+Result<StateFingerprint> fingerprintState(
+    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job)
+{
+    SHARDSCOPE_TRY(CheckpointScan scan, scanSound(files, checkpoint, jobs, {}, job));
+    SHARDSCOPE_CHECK(requireEqualReplicas(files, *checkpoint, job));
+    StateFingerprint out;
+    out.scalars = digestedScalars(*checkpoint);
+    const TensorTable table(checkpoint);
+    for (uint32_t i = 0; i < table.size(); ++i) {
+        const TensorTable::Entry entry = table.entry(i);
+        if (entry.inFingerprint)
+            addShare(out.states,
+                {std::string(entry.state), scan.tensors[i], checkpoint->params[index(entry.param)].elements});
+    }
+    for (const StateShare& share : out.states)
+        out.whole += share.digest;
+    for (const DigestedScalar& scalar : out.scalars)
+        out.whole += scalar.digest;
+    out.files = scan.files.size();
+    for (const FileScan& file : scan.files)
+        out.bytes += file.bytes;
+    out.tensors = std::move(scan.tensors);
+    return out;
+}
+
+std::vector<ParameterDigest> digestsByParameter(
+    const CheckpointPtr& checkpoint, const StateFingerprint& fingerprint)
+{
+    const TensorTable table(checkpoint);
+    std::vector<ParameterDigest> out;
+    for (uint32_t i = 0; i < table.size(); ++i) {
+        const TensorTable::Entry entry = table.entry(i);
+        if (entry.inFingerprint)
+            out.push_back({entry.param, entry.state, fingerprint.tensors[i]});
+    }
+    std::stable_sort(out.begin(), out.end(),
+        [](const ParameterDigest& a, const ParameterDigest& b) { return a.param < b.param; });
+    return out;
+}
+
+} // namespace shardscope
