@@ -26,13 +26,19 @@ bool namesExpertDegree(std::string_view key, std::optional<std::string_view> val
     return key == "name" && value && value->starts_with(kExpertGroupPrefix);
 }
 
+DigestedScalar spelled(std::string state, const PickleGraph& graph, NodeId value)
+{
+    ScalarSpelling spelling = spellScalar(graph, value);
+    return {{}, std::move(state), std::move(spelling.text), {}, spelling.lacks};
+}
+
 /// Without their name, which is the group's number, and digest.
 std::vector<DigestedScalar> scalarsOf(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     std::vector<DigestedScalar> out;
     if (!group.units.empty()) {
         if (const auto step = checkpoint.units[index(group.units.front())].step)
-            out.push_back({{}, "step", numberText(*step), {}});
+            out.push_back({{}, "step", numberText(*step), {}, {}});
     }
     if (group.options == kNoNode)
         return out;
@@ -42,7 +48,7 @@ std::vector<DigestedScalar> scalarsOf(const Checkpoint& checkpoint, const ParamG
         const auto key = asString(graph, items[i]);
         if (key && *key != "params" && *key != "step"
             && !namesExpertDegree(*key, asString(graph, items[i + 1])))
-            out.push_back({{}, "option/" + std::string(*key), scalarText(graph, items[i + 1]), {}});
+            out.push_back(spelled("option/" + std::string(*key), graph, items[i + 1]));
     }
     return out;
 }
@@ -87,13 +93,13 @@ std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const 
     if (checkpoint.isReadable(checkpoint.rank0Optim)) {
         addGroups(checkpoint, out);
         for (const auto& [attribute, value] : scaler)
-            out.push_back({"scaler", attribute, value, {}});
+            out.push_back({"scaler", attribute, value, {}, {}});
     }
     if (checkpoint.isReadable(checkpoint.rank0Model)) {
         const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
         const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
         if (scheduler != kNoNode && graph.kind(scheduler) != NodeKind::None)
-            out.push_back({"lr_scheduler", "", scalarText(graph, scheduler), {}});
+            out.emplace_back(spelled("", graph, scheduler)).name = "lr_scheduler";
     }
     for (DigestedScalar& scalar : out)
         scalar.digest = digestText(scalar.name, scalar.state, scalar.text);

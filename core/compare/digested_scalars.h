@@ -5,6 +5,7 @@
 #include "core/compare/scaler_texts.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shardscope {
@@ -16,6 +17,7 @@ struct DigestedScalar {
     std::string state;
     std::string text;
     Digest digest; ///< digestText() of the three
+    std::string_view lacks; ///< what of the value is not in `text`; empty: nothing
 
     bool operator==(const DigestedScalar&) const = default;
 };

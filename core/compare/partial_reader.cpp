@@ -111,7 +111,7 @@ public:
     }
     DigestedScalar scalar(const Json& entry)
     {
-        return {text(entry, "name"), text(entry, "state"), text(entry, "text"), digest(entry, "digest")};
+        return {text(entry, "name"), text(entry, "state"), text(entry, "text"), digest(entry, "digest"), {}};
     }
 
 private:

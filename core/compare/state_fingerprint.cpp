@@ -41,10 +41,28 @@ std::vector<std::string> damageOf(const Checkpoint& checkpoint, const Checkpoint
     return out;
 }
 
-/// Factors and scales have no element for each element of a parameter (odd_states.h): a digest without them
-/// would be that of other states, too.
-Status requireAllStates(const Checkpoint& checkpoint)
+tl::unexpected<Error> undigested(const Checkpoint& checkpoint, const std::string& what)
 {
+    return fail(ErrorCode::Unsupported, "not all of the state can be digested: " + what,
+        checkpoint.tagFolder.string(), "`verify` holds the files against their manifest");
+}
+
+/// A digest without factors and scales, which have no element for each element of a parameter (odd_states.h),
+/// or of a value that its text does not tell would be that of other states, too.
+Status requireAllOfState(const Checkpoint& checkpoint)
+{
+    for (const DigestedScalar& scalar : digestedScalars(checkpoint)) {
+        if (!scalar.lacks.empty())
+            return undigested(checkpoint,
+                "`" + scalar.name + (scalar.state.empty() ? "" : " ") + scalar.state + "` has "
+                    + std::string(scalar.lacks) + ", which its text does not tell");
+    }
+    for (const WholeTensor& whole : checkpoint.whole) {
+        const Parameter& param = checkpoint.params[index(whole.param)];
+        if (!whole.contiguous && param.role != ParamRole::Trainable && param.elements > 0)
+            return undigested(
+                checkpoint, "`" + percentEncode(param.name) + "` is not stored row by row, but with strides");
+    }
     if (!isStage0(checkpoint.kind))
         return {};
     const auto aside = std::ranges::find_if(checkpoint.findings, [](const Finding& finding) {
@@ -52,8 +70,7 @@ Status requireAllStates(const Checkpoint& checkpoint)
     });
     if (aside == checkpoint.findings.end())
         return {};
-    return fail(ErrorCode::Unsupported, "not every state can be digested: " + aside->message,
-        checkpoint.tagFolder.string(), "`verify` compares the files with their manifest");
+    return undigested(checkpoint, aside->message);
 }
 
 /// Slices that should be equal and are not: joining them would keep the first one's values.
@@ -79,7 +96,7 @@ Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& che
         return fail(ErrorCode::Unsupported, "weights alone hold no training state to digest",
             checkpoint->tagFolder.string());
     SHARDSCOPE_CHECK(requireComplete(*checkpoint, allow));
-    SHARDSCOPE_CHECK(requireAllStates(*checkpoint));
+    SHARDSCOPE_CHECK(requireAllOfState(*checkpoint));
     uint64_t bytes = 0;
     for (const CheckpointFile& file : checkpoint->files)
         bytes += file.identity.bytes;

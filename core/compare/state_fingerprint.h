@@ -21,7 +21,8 @@ struct StateFingerprint {
 
 /// Reads every byte of a complete checkpoint once and checks CRCs on the way. Refused, naming it, where
 /// something is missing or damaged: there is no digest of that. Unsupported for weights alone, and where
-/// states were set aside (odd_states.h).
+/// no digest would tell all of the state: states set aside (odd_states.h), options that are tensors,
+/// frozen parameters and buffers with strides.
 Result<StateFingerprint> fingerprintState(
     io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job);
 

@@ -21,7 +21,7 @@ PartialFingerprint partialOf(std::vector<FileDigest> files, std::vector<std::str
         {{"fp32", {}, 10}}};
 }
 
-const DigestedScalar kStep{"group/0", "step", "1", digestText("group/0", "step", "1")};
+const DigestedScalar kStep{"group/0", "step", "1", digestText("group/0", "step", "1"), {}};
 
 } // namespace
 
@@ -80,7 +80,7 @@ TEST_CASE("other contents, values and origins are refused")
     other.files[0].states[0].digest.low = 7;
     CHECK(refuses(other));
     other = one;
-    other.scalars = {{"group/0", "step", "2", digestText("group/0", "step", "2")}};
+    other.scalars = {{"group/0", "step", "2", digestText("group/0", "step", "2"), {}}};
     CHECK(refuses(other));
     other = partialOf({fileOf("b", 1, std::numeric_limits<uint64_t>::max())}, {});
     CHECK(refuses(other)); // no sum of sizes wraps around
