@@ -238,6 +238,47 @@ class Differs:
         return f"{len(changed)} of {len(old)} parts differ"
 
 
+def _edit_model(folder, change):
+    path = folder / (folder / "latest").read_text() / "mp_rank_00_model_states.pt"
+    saved = torch.load(path, weights_only=False, map_location="cpu")
+    change(saved)
+    torch.save(saved, path)
+
+
+def rate_as_tensor(folder):
+    def change(saved):
+        saved["optimizer"]["param_groups"][0]["lr"] = torch.tensor(0.25)
+    _edit_model(folder, change)
+
+
+def stride_positions(folder):
+    def change(saved):
+        saved["module"]["positions.weight"] = saved["module"]["positions.weight"].t().contiguous().t()
+    _edit_model(folder, change)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """What is part of the state and no digest tells: no number rather than one that other states have, too."""
+    about: str
+    setup: Setup
+    change: object
+    named: str
+
+    @property
+    def name(self):
+        return f"fingerprint refused {self.about} {self.setup.name}"
+
+    def run(self, context):
+        folder = context.target(self.name)
+        shutil.copytree(context.sources.get(self.setup, 2).folder, folder)
+        self.change(folder)
+        error = context.tool.call("fingerprint", folder, expect=4)
+        if self.named not in error["message"]:
+            raise checks.Failure(f"it is refused with {error['message']}")
+        return error["message"]
+
+
 def _stages(setup, *numbers):
     return tuple(replace(setup, stage=number, bf16_optimizer=False, sub_group_size=200 if number == 3 else 0)
                  for number in numbers)
@@ -286,4 +327,6 @@ def full_run():
         cases.append(Same(setup, 4, _stages(setup, *{0, 1, 2, 3} - {setup.stage})))
     for setup in (Setup(2, "bf16", "muon"), Setup(2, "fp32", "muon"), Setup(0, "fp16"), Setup(0, "fp32")):
         cases.append(Same(replace(setup, shape=PLAIN), 2))
+    cases += [Refused("rate as tensor", Setup(0, "fp32"), rate_as_tensor, "`group/0 option/lr`"),
+              Refused("strides", Setup(2, "bf16"), stride_positions, "`positions.weight`")]
     return cases + _differences()
