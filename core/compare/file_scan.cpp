@@ -217,7 +217,7 @@ std::vector<TensorRun> runsOfFile(
 
 FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
     const WholeRuns& wholeRuns, FileId id, bool dropCache, std::vector<TensorDigest>& digests,
-    JobContext& job)
+    JobContext& job, bool withSha256)
 {
     FileScan out;
     out.file = id;
@@ -251,13 +251,15 @@ FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const Ten
             out.error = std::move(read).error();
             return out;
         }
-        sha.update(part);
+        if (withSha256)
+            sha.update(part);
         records.feed(offset, part, out.badRecords);
         digester.feed(offset, part, digests);
         offset += part.size();
         job.advance(part.size());
     }
-    out.sha256 = sha.finishHex();
+    if (withSha256)
+        out.sha256 = sha.finishHex();
     return out;
 }
 

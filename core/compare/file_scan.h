@@ -36,6 +36,6 @@ std::vector<TensorRun> runsOfFile(
 /// One sequential pass: SHA-256, CRC of every record, digests of every run.
 FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
     const WholeRuns& wholeRuns, FileId id, bool dropCache, std::vector<TensorDigest>& digests,
-    JobContext& job);
+    JobContext& job, bool withSha256 = true);
 
 } // namespace shardscope

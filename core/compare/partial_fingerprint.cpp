@@ -124,7 +124,7 @@ Result<PartialFingerprint> digestFiles(
             checkpoint->tagFolder.string(), "digest it whole, without --partial");
     const std::vector<std::string> allowed{
         std::string(code::kRankMissing), std::string(code::kModelStatesMissing)};
-    SHARDSCOPE_TRY(const CheckpointScan scan, scanSound(files, checkpoint, jobs, allowed, job));
+    SHARDSCOPE_TRY(const CheckpointScan scan, scanSound(files, checkpoint, jobs, allowed, true, job));
     PartialFingerprint out;
     out.origin = originOf(*checkpoint);
     for (const FileScan& file : scan.files)

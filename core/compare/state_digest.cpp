@@ -44,8 +44,8 @@ void addShare(std::vector<StateShare>& shares, const StateShare& share)
     found->elements += share.elements;
 }
 
-Result<CheckpointScan> scanCheckpoint(
-    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, bool dropCache, JobContext& job)
+Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs,
+    bool dropCache, JobContext& job, bool withSha256)
 {
     const TensorTable table(checkpoint);
     const WholeRuns wholeRuns(*checkpoint, table);
@@ -64,7 +64,8 @@ Result<CheckpointScan> scanCheckpoint(
     std::mutex mutex;
     SHARDSCOPE_CHECK(parallelFor(ids.size(), jobs == 0 ? defaultJobs() : jobs, job, [&](size_t i) -> Status {
         std::vector<TensorDigest> digests;
-        out.files[i] = scanFile(files, *checkpoint, table, wholeRuns, ids[i], dropCache, digests, job);
+        out.files[i]
+            = scanFile(files, *checkpoint, table, wholeRuns, ids[i], dropCache, digests, job, withSha256);
         SHARDSCOPE_CHECK(job.poll());
         out.files[i].states = sharesOf(table, checkpoint->file(ids[i]), digests);
         const std::lock_guard lock(mutex);

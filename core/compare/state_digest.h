@@ -30,7 +30,7 @@ bool isOfFirstRank(const CheckpointFile& file);
 struct FileScan {
     FileId file = kNoFile;
     uint64_t bytes = 0;
-    std::string sha256; ///< of the whole file
+    std::string sha256; ///< of the whole file, where it was asked for
     std::vector<uint32_t> badRecords; ///< records whose CRC is not the directory's
     std::optional<Error> error; ///< reading stopped here
     /// What the file adds to the fingerprint. Of tensors that all ranks have whole, the first rank's count.
@@ -45,9 +45,9 @@ struct CheckpointScan {
 
 /// Reads every readable torch file of the checkpoint once, sequentially, several at a time. Memory: 1 MiB per
 /// thread plus 40 bytes per parameter and state of the file at hand. Cancelled when stopped; damage is in the
-/// FileScans. `dropCache` asks for the device, not the page cache.
-Result<CheckpointScan> scanCheckpoint(
-    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, bool dropCache, JobContext& job);
+/// FileScans. `dropCache` asks for the device, not the page cache. SHA-256 takes half of the time.
+Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs,
+    bool dropCache, JobContext& job, bool withSha256 = true);
 
 /// The digest of the whole training state: a sum modulo 2^128, defined so that another program can compute it
 /// (tests/interop/fingerprint.py does, from live tensors). Of tensors, as fingerprint.h defines their
@@ -67,6 +67,9 @@ Result<CheckpointScan> scanCheckpoint(
 /// with V in scalarText()'s spelling. Groups count from 0 in the optimizer's order; groups of experts that
 /// follow one another with the same step and options have one g and count once, because how many there are
 /// depends on the degree, too.
+///
+/// A number cannot tell what has no place in it: states that were set aside (odd_states.h), values of tensors
+/// among the options, frozen parameters and buffers with strides. fingerprintState() refuses those.
 ///
 /// Tensor slices and pipeline stages are digested under their own names ("norm.weight:tp1"): the digest of a
 /// checkpoint as it lies. Only joined (same_degrees.h, inOneSlice) any number of them has the same. Not the

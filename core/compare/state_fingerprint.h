@@ -37,6 +37,6 @@ std::vector<ParameterDigest> digestsByParameter(
 
 /// Every file read once, and Refused as above but for findings of the codes in `allow`.
 Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs,
-    const std::vector<std::string>& allow, JobContext& job);
+    const std::vector<std::string>& allow, bool withSha256, JobContext& job);
 
 } // namespace shardscope
