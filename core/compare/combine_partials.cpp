@@ -42,9 +42,10 @@ Status addFiles(PartialFingerprint& to, const PartialFingerprint& more)
 Status addScalars(PartialFingerprint& to, const PartialFingerprint& more)
 {
     for (const DigestedScalar& scalar : more.scalars) {
-        const auto found = std::find_if(to.scalars.begin(), to.scalars.end(), [&](const DigestedScalar& known) {
-            return known.name == scalar.name && known.state == scalar.state;
-        });
+        const auto found
+            = std::find_if(to.scalars.begin(), to.scalars.end(), [&](const DigestedScalar& known) {
+                  return known.name == scalar.name && known.state == scalar.state;
+              });
         if (found == to.scalars.end())
             to.scalars.push_back(scalar);
         else if (found->digest != scalar.digest)

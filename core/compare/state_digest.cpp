@@ -2,8 +2,8 @@
 #include "core/compare/state_digest.h"
 
 #include "core/base/parallel.h"
-#include "core/compare/file_scan.h"
 #include "core/compare/digested_scalars.h"
+#include "core/compare/file_scan.h"
 
 #include <algorithm>
 #include <mutex>

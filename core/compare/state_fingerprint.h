@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/compare/state_digest.h"
 #include "core/compare/digested_scalars.h"
+#include "core/compare/state_digest.h"
 
 #include <string_view>
 #include <vector>
