@@ -150,7 +150,7 @@ struct SwappedState {
 };
 
 /// One rank's part of a unit, where its file keeps it.
-struct StateSource {
+struct RankStates {
     FileId file = kNoFile;
     NodeId master = kNoNode; ///< tensor node
     NodeId state = kNoNode; ///< mapping node, kNoNode when there is none
@@ -168,12 +168,12 @@ struct StateSource {
 };
 /// Whether the masters of at least one rank have the length that the shapes give. Else the shapes are not
 /// those of these files: noModel() says so. True when no rank's masters can be looked at.
-bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<StateSource>& perRank,
+bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
     const std::string& unitText);
 /// Whether one rank's masters are there and have such a length.
-bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, const StateSource& source);
+bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, const RankStates& source);
 /// Fills unit.states from the fp32 list entry and the optimizer's state mapping of every rank's file.
-void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<StateSource>& perRank,
+void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank,
     const std::string& unitText);
 
 /// A unit for every frozen parameter that no file holds whole: it is partitioned alone, over worldSize ranks,

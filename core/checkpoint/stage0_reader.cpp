@@ -388,7 +388,7 @@ private:
         const Stage0Group& group = m_groups[g];
         FlatUnit& unit = m_out.units[g];
         if (isFlat()) {
-            StateSource source{m_out.rank0Model, group.flat, kNoNode};
+            RankStates source{m_out.rank0Model, group.flat, kNoNode};
             if (group.entry.stateKeys.size() == 1)
                 source.state = lookup(m_graph, m_state, group.entry.stateKeys.front());
             fillUnitStates(m_reading, unit, {source}, "group" + std::to_string(g));

@@ -45,7 +45,7 @@ public:
 
     /// The share of every rank in what it keeps of whole parameters (core/partition/held_whole.h). Ranks
     /// without a share keep nothing.
-    UnitState collectHeldWhole(std::string_view name, const std::vector<StateSource>& perRank)
+    UnitState collectHeldWhole(std::string_view name, const std::vector<RankStates>& perRank)
     {
         UnitState state;
         state.name = name;
@@ -53,7 +53,7 @@ public:
         state.perRank.resize(m_unit.partition.ranks());
         bool typed = false;
         for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
-            const StateSource& source = perRank[rank];
+            const RankStates& source = perRank[rank];
             const HeldWhole held = heldWholeOn(m_unit.partition, rank);
             if (source.file == kNoFile || m_reading.content(source.file) == nullptr)
                 continue;
@@ -90,15 +90,15 @@ public:
         return state;
     }
 
-    UnitState collect(std::string name, bool mayBeLean, const std::vector<StateSource>& perRank,
-        const std::function<NodeId(const StateSource&)>& tensorOf)
+    UnitState collect(std::string name, bool mayBeLean, const std::vector<RankStates>& perRank,
+        const std::function<NodeId(const RankStates&)>& tensorOf)
     {
         UnitState state;
         state.name = std::move(name);
         state.perRank.resize(m_unit.partition.ranks());
         bool typed = false;
         for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
-            const StateSource& source = perRank[rank];
+            const RankStates& source = perRank[rank];
             if (source.file == kNoFile || m_reading.content(source.file) == nullptr)
                 continue;
             if (const SwappedState* swapped = source.findSwapped(state.name)) {
@@ -171,11 +171,11 @@ bool isFlatState(const PickleGraph& graph, std::string_view name, NodeId value)
 
 /// Whether the state has a partition's length on any rank. On none: the optimizer lays it out by other rules.
 /// A single rank that differs is damage, which collecting the state tells.
-bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::vector<StateSource>& perRank,
+bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
     std::string_view name)
 {
     bool seen = false;
-    for (const StateSource& source : perRank) {
+    for (const RankStates& source : perRank) {
         if (source.state == kNoNode || reading.content(source.file) == nullptr)
             continue;
         if (source.findSwapped(name) != nullptr)
@@ -200,7 +200,7 @@ bool offloadsOptimizer(const Reading& reading)
 
 /// Whether ranks keep the state for whole parameters, as ZeRO-1/2 keep the momentum of Muon. Where both
 /// lengths are the same on all ranks, the configuration decides.
-bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector<StateSource>& perRank,
+bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
     std::string_view name)
 {
     const TorchFile* rank0 = reading.content(reading.out.rank0Optim);
@@ -212,7 +212,7 @@ bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector
     bool tells = false;
     for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
         const HeldWhole held = heldWholeOn(unit.partition, rank);
-        const StateSource& source = perRank[rank];
+        const RankStates& source = perRank[rank];
         if (held.own == 0 || source.state == kNoNode || reading.content(source.file) == nullptr)
             continue;
         const PickleGraph& graph = reading.content(source.file)->pickle();
@@ -303,7 +303,7 @@ std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchSt
     return out;
 }
 
-bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, const StateSource& source)
+bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, const RankStates& source)
 {
     if (source.master == kNoNode || reading.content(source.file) == nullptr)
         return false;
@@ -312,12 +312,12 @@ bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, con
         && lengthFits(unit, rank, master->sizes[0], mastersMayBeLean(unit));
 }
 
-bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<StateSource>& perRank,
+bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
     const std::string& unitText)
 {
     std::optional<Error> misfit;
     for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
-        const StateSource& source = perRank[rank];
+        const RankStates& source = perRank[rank];
         if (source.master == kNoNode || source.swapped != nullptr || reading.content(source.file) == nullptr)
             continue;
         const auto master = asTensor(reading.content(source.file)->pickle(), source.master);
@@ -339,13 +339,13 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
     return !misfit;
 }
 
-void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<StateSource>& perRank,
+void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank,
     const std::string& unitText)
 {
     StateCollector collector(reading, unit, unitText);
     unit.states.push_back(collector.collect(
-        "fp32", mastersMayBeLean(unit), perRank, [](const StateSource& source) { return source.master; }));
-    const auto guide = std::find_if(perRank.begin(), perRank.end(), [&](const StateSource& source) {
+        "fp32", mastersMayBeLean(unit), perRank, [](const RankStates& source) { return source.master; }));
+    const auto guide = std::find_if(perRank.begin(), perRank.end(), [&](const RankStates& source) {
         return source.state != kNoNode && reading.content(source.file) != nullptr;
     });
     if (guide == perRank.end()) {
@@ -383,7 +383,7 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<St
             continue;
         }
         unit.states.push_back(
-            collector.collect(std::string(*name), guide->lean, perRank, [&](const StateSource& source) {
+            collector.collect(std::string(*name), guide->lean, perRank, [&](const RankStates& source) {
                 return source.state == kNoNode
                     ? kNoNode
                     : lookup(reading.content(source.file)->pickle(), source.state, *name);

@@ -2,6 +2,8 @@
 #include "core/checkpoint/weight_samples.h"
 #include "core/checkpoint/zenflow.h"
 
+#include "core/checkpoint/reading.h"
+
 #include "core/base/finding_codes.h"
 
 #include <algorithm>

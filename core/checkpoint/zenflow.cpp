@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/zenflow.h"
 
+#include "core/checkpoint/reading.h"
+
 #include "core/base/finding_codes.h"
 
 #include <algorithm>
@@ -140,12 +142,6 @@ private:
     std::map<uint32_t, std::unique_ptr<io::ReadFile>> m_files;
 };
 
-bool isConfigured(const Reading& reading)
-{
-    const NodeId node = configValue(reading, {"zero_optimization", "zenflow"});
-    return node != kNoNode && reading.content(reading.out.rank0Model)->pickle().kind(node) != NodeKind::None;
-}
-
 /// Views of a flat buffer that has the matrix column by column.
 bool hasColumnViews(const Checkpoint& checkpoint)
 {
@@ -184,15 +180,26 @@ void markForeign(const Reading& reading, const std::vector<std::pair<FileId, Ord
 
 } // namespace
 
+bool hasZenFlow(const Checkpoint& checkpoint)
+{
+    if (checkpoint.rank0Model == kNoFile || !checkpoint.file(checkpoint.rank0Model).content)
+        return false;
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    NodeId node = lookup(graph, graph.root(), "ds_config");
+    for (const std::string_view key : {"zero_optimization", "zenflow"})
+        node = node == kNoNode ? kNoNode : lookup(graph, node, key);
+    return node != kNoNode && graph.kind(node) != NodeKind::None;
+}
+
 bool showsZenFlow(const Reading& reading)
 {
-    return isConfigured(reading) || hasColumnViews(reading.out);
+    return hasZenFlow(reading.out) || hasColumnViews(reading.out);
 }
 
 void decideZenFlow(Reading& reading)
 {
     Checkpoint& out = reading.out;
-    const bool configured = isConfigured(reading);
+    const bool configured = hasZenFlow(reading.out);
     const bool columnViews = hasColumnViews(out);
     if (!configured && !columnViews)
         return;

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/checkpoint.h"
 
 namespace shardscope {
+
+struct Reading;
+
+/// Whether the model file's ds_config has ZenFlow on: then copies may be ahead of their masters, which follow
+/// later.
+bool hasZenFlow(const Checkpoint& checkpoint);
 
 /// Whether ds_config has ZenFlow on, or copies in `module` are views of columns, as only ZenFlow makes them:
 /// then copies may be ahead of their masters.

@@ -261,9 +261,9 @@ private:
             fillUnitStates(m_reading, unit, sourcesOf(unit), "group" + std::to_string(unit.group));
     }
 
-    [[nodiscard]] std::vector<StateSource> sourcesOf(const FlatUnit& unit) const
+    [[nodiscard]] std::vector<RankStates> sourcesOf(const FlatUnit& unit) const
     {
-        std::vector<StateSource> perRank(unit.partition.ranks());
+        std::vector<RankStates> perRank(unit.partition.ranks());
         for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
             const FileId file = m_out.optimFiles[unit.dpRankOf(rank)];
             if (m_reading.content(file) != nullptr && m_out.file(file).status != FileStatus::Foreign)
@@ -272,11 +272,11 @@ private:
         return perRank;
     }
 
-    [[nodiscard]] StateSource sourceOf(FileId file, uint32_t g) const
+    [[nodiscard]] RankStates sourceOf(FileId file, uint32_t g) const
     {
         const PickleGraph& graph = m_reading.content(file)->pickle();
         const NodeId node = wrapper(file);
-        StateSource source;
+        RankStates source;
         source.file = file;
         const auto masters = sequenceItems(graph, lookup(graph, node, "single_partition_of_fp32_groups"));
         if (g < masters.size())

@@ -165,7 +165,7 @@ private:
         for (FlatUnit& unit : m_out.units) {
             if (unit.kind != UnitKind::SubGroup)
                 continue;
-            std::vector<StateSource> perRank(m_reading.worldSize);
+            std::vector<RankStates> perRank(m_reading.worldSize);
             for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
                 const FileId file = m_out.optimFiles[rank];
                 if (m_reading.content(file) == nullptr || m_out.file(file).status == FileStatus::Foreign)

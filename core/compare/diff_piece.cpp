@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff_piece.h"
 
+#include "core/checkpoint/zenflow.h"
 #include "core/compare/state_scalars.h"
 #include "core/layout/fragments.h"
 
@@ -74,6 +75,7 @@ DiffReader::DiffReader(io::FileSystem& files, const Checkpoint& left, const Chec
     , m_job(job)
 {
     for (const size_t side : {0U, 1U}) {
+        m_copiesAhead[side] = hasZenFlow(*m_sides[side]);
         for (const ParamGroup& group : m_sides[side]->groups)
             m_rules[side].push_back(updateRule(*m_sides[side], group));
     }
@@ -166,6 +168,8 @@ Status DiffReader::compareState(
 /// Masters against the 16-bit copies beside them. Where either cannot be read, nothing is told.
 uint64_t DiffReader::staleCopies(size_t side, ParamId param, uint64_t begin, uint64_t end) const
 {
+    if (m_copiesAhead[side])
+        return 0;
     const auto master = findState(*m_sides[side], param, "fp32");
     const auto copy = findState(*m_sides[side], param, "weight");
     if (!master || !copy || master->dtype != DType::Float32 || !isNarrow(copy->dtype))

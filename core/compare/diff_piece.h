@@ -44,6 +44,7 @@ private:
     io::FileSystem& m_files;
     std::array<const Checkpoint*, 2> m_sides;
     std::array<std::vector<UpdateRule>, 2> m_rules; ///< by param group
+    std::array<bool, 2> m_copiesAhead{}; ///< ZenFlow's: they tell nothing about masters
     Tolerance m_tolerance;
     const ComputeBackend& m_backend;
     JobContext& m_job;

@@ -61,8 +61,11 @@ bool isOfExperts(const Checkpoint& checkpoint, const ParamGroup& group)
     return parseExpertName(checkpoint.params[index(first)].name).has_value();
 }
 
-void addGroups(const Checkpoint& checkpoint, std::vector<DigestedScalar>& out)
+} // namespace
+
+std::vector<DigestedScalar> groupScalars(const Checkpoint& checkpoint)
 {
+    std::vector<DigestedScalar> out;
     std::optional<std::vector<DigestedScalar>> before; // of the group of experts in front
     uint32_t number = 0;
     for (const ParamGroup& group : checkpoint.groups) {
@@ -77,9 +80,8 @@ void addGroups(const Checkpoint& checkpoint, std::vector<DigestedScalar>& out)
         }
         ++number;
     }
+    return out;
 }
-
-} // namespace
 
 std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint)
 {
@@ -91,7 +93,7 @@ std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const 
 {
     std::vector<DigestedScalar> out;
     if (checkpoint.isReadable(checkpoint.rank0Optim)) {
-        addGroups(checkpoint, out);
+        out = groupScalars(checkpoint);
         for (const auto& [attribute, value] : scaler)
             out.push_back({"scaler", attribute, value, {}, {}});
     }

@@ -22,6 +22,9 @@ struct DigestedScalar {
     bool operator==(const DigestedScalar&) const = default;
 };
 
+/// Steps and options of the param groups, without digests, also of an optimizer file whose elements are from
+/// another step or run.
+std::vector<DigestedScalar> groupScalars(const Checkpoint& checkpoint);
 /// Whose files tell: rank 0's optimizer file has groups and scaler, its model file the scheduler. Only what
 /// is readable is there.
 std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint);

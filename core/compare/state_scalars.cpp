@@ -2,10 +2,8 @@
 #include "core/compare/state_scalars.h"
 
 #include "core/checkpoint/scalar_text.h"
-#include "core/compare/scaler_texts.h"
+#include "core/compare/digested_scalars.h"
 #include "core/torchfile/pickle_values.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -20,21 +18,17 @@ const PickleGraph* graphOf(const Checkpoint& checkpoint, FileId file)
     return parsed ? &checkpoint.file(file).content->pickle() : nullptr;
 }
 
-void addGroup(std::vector<StateScalar>& out, const Checkpoint& checkpoint, const PickleGraph& graph,
-    const ParamGroup& group)
+void addGroups(std::vector<StateScalar>& out, const Checkpoint& checkpoint)
 {
-    const auto number = static_cast<int32_t>(group.index);
-    if (!group.units.empty()) {
-        if (const auto step = checkpoint.units[index(group.units.front())].step)
-            out.push_back({ScalarKind::Step, number, "step", fmt::format("{}", *step)});
-    }
-    if (group.options == kNoNode)
-        return;
-    const auto items = mappingItems(graph, group.options);
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto key = asString(graph, items[i]);
-        if (key && *key != "params" && *key != "step")
-            out.push_back({ScalarKind::Option, number, std::string(*key), scalarText(graph, items[i + 1])});
+    constexpr std::string_view kGroup = "group/";
+    constexpr std::string_view kOption = "option/";
+    for (DigestedScalar& scalar : groupScalars(checkpoint)) {
+        const int32_t group = std::stoi(scalar.name.substr(kGroup.size()));
+        if (scalar.state.starts_with(kOption))
+            out.push_back(
+                {ScalarKind::Option, group, scalar.state.substr(kOption.size()), std::move(scalar.text)});
+        else
+            out.push_back({ScalarKind::Step, group, scalar.state, std::move(scalar.text)});
     }
 }
 
@@ -70,9 +64,8 @@ UpdateKind kindOf(const FlatUnit& unit, const PickleGraph& graph, NodeId options
 std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
 {
     std::vector<StateScalar> out;
-    if (const PickleGraph* optimizer = graphOf(checkpoint, checkpoint.rank0Optim)) {
-        for (const ParamGroup& group : checkpoint.groups)
-            addGroup(out, checkpoint, *optimizer, group);
+    if (graphOf(checkpoint, checkpoint.rank0Optim) != nullptr) {
+        addGroups(out, checkpoint);
         for (const auto& [name, value] : scalerTexts(checkpoint))
             out.push_back({ScalarKind::Scaler, -1, name, value});
     }

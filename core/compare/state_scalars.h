@@ -20,16 +20,15 @@ enum class ScalarKind {
     ClientState, ///< a key that the training script saved
 };
 
-/// One value beside the tensors, as text in scalarText()'s spelling.
+/// One value beside the tensors, as text.
 struct StateScalar {
     ScalarKind kind = ScalarKind::Option;
-    int32_t group = -1; ///< of steps and options
+    int32_t group = -1; ///< of steps and options; groups of experts that are alike count as one
     std::string name;
     std::string value;
 };
 
-/// All that a training state has beside tensors, in the order above. Elements of `params` are left out, and
-/// values that depend on the number of ranks.
+/// All that a training state has beside tensors, in the order above, in digested_scalars.h's spelling.
 std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint);
 
 /// How a param group's next step is made; of kind Unknown where the optimizer's rule is not known, or its

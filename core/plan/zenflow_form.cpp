@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/stage0.h"
+#include "core/checkpoint/zenflow.h"
 #include "core/plan/reshard_options.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -49,12 +50,6 @@ Status checkZenFlow(const Checkpoint& source, CheckpointKind target, const Resha
         return fail(ErrorCode::Usage, "only stages 1 and 2 can store matrices column by column",
             source.tagFolder.string(), "leave --row-major out");
     return {};
-}
-
-bool hasZenFlow(const Checkpoint& source)
-{
-    const NodeId node = configNode(source, {"zero_optimization", "zenflow"});
-    return node != kNoNode && source.file(source.rank0Model).content->pickle().kind(node) != NodeKind::None;
 }
 
 void setZenFlowOff(ArchiveComposer& composer, const ReshardContext& context)

@@ -18,8 +18,6 @@ bool keepsColumns(const Checkpoint& source, CheckpointKind target, const Reshard
 /// theirs.
 Status checkZenFlow(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options);
 
-/// Whether the source's ds_config has ZenFlow on.
-bool hasZenFlow(const Checkpoint& source);
 /// Where the target cannot have been saved with ZenFlow, or leaves its order, `ds_config` of the composer's
 /// source says None of it: files must not claim an order that they do not have.
 void setZenFlowOff(ArchiveComposer& composer, const ReshardContext& context);
