@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/common_options.h"
 
+#include "core/plan/export.h"
+
 #include <iterator>
 
 namespace shardscope::cli {
@@ -53,6 +55,27 @@ std::vector<Option> checkpointOptions()
 
 namespace {
 
+Option patternsOption()
+{
+    return {.name = "--patterns",
+        .kind = ValueKind::File,
+        .valueName = "FILE",
+        .help = "How tensor slices join and are cut, where the checkpoint does not record it: a JSON "
+                "object with the "
+                "keys of DeepSpeed's universal_checkpoint_info, which list regular expressions."};
+}
+
+Option allowOption()
+{
+    return {.name = "--allow",
+        .kind = ValueKind::Text,
+        .valueName = "CODE",
+        .help
+        = "Go on although this finding would make the plan refuse; where that is possible, the result is "
+          "marked. May be given several times.",
+        .repeats = true};
+}
+
 /// What all verbs take that write a checkpoint.
 std::vector<Option> targetOptions()
 {
@@ -68,20 +91,9 @@ std::vector<Option> targetOptions()
                     "checkpoints hold none, as KEY=VALUE, or GROUP:KEY=VALUE for one group alone: lr=1e-3, "
                     "1:weight_decay=0.0. What is missing is asked for by name. May be given several times.",
             .repeats = true},
-        {.name = "--patterns",
-            .kind = ValueKind::File,
-            .valueName = "FILE",
-            .help = "How tensor slices join and are cut, where the checkpoint does not record it: a JSON "
-                    "object with the "
-                    "keys of DeepSpeed's universal_checkpoint_info, which list regular expressions."},
+        patternsOption(),
         {.name = "--no-latest", .help = "Do not write the pointer file (`latest`, `latest_universal`)."},
-        {.name = "--allow",
-            .kind = ValueKind::Text,
-            .valueName = "CODE",
-            .help
-            = "Go on although this finding would make the plan refuse; where that is possible, the result is "
-              "marked. May be given several times.",
-            .repeats = true},
+        allowOption(),
     };
 }
 
@@ -96,6 +108,56 @@ std::vector<Option> convertOptions()
                       .choices = {"universal"},
                       .required = true}},
         targetOptions());
+}
+
+std::vector<Option> exportOptions()
+{
+    std::vector<std::string> dtypes = castNames();
+    dtypes.insert(dtypes.begin(), "keep");
+    return {
+        {.name = "--format",
+            .kind = ValueKind::Choice,
+            .valueName = "FORMAT",
+            .help = "The form of the files: safetensors. Required.",
+            .choices = {"safetensors"},
+            .required = true},
+        {.name = "--dtype",
+            .kind = ValueKind::Choice,
+            .valueName = "DTYPE",
+            .help = "What floating-point weights and buffers are cast to. Without it, or with keep, the "
+                    "model's own dtypes.",
+            .choices = std::move(dtypes)},
+        {.name = "--shard-size",
+            .kind = ValueKind::Size,
+            .valueName = "SIZE",
+            .help
+            = "Bytes of tensors in one file at most, such as 2G; a larger tensor has a file of its own. "
+              "Without it 5000000000."},
+        {.name = "--only",
+            .kind = ValueKind::Text,
+            .valueName = "PATTERN",
+            .help
+            = "Export the parameters whose names fit: `*` is any run of characters, `?` any one. May be "
+              "given several times.",
+            .repeats = true},
+        {.name = "--strip-prefix",
+            .kind = ValueKind::Text,
+            .valueName = "PREFIX",
+            .help = "Take PREFIX from the names that begin with it, such as `module.`."},
+        {.name = "--rename",
+            .kind = ValueKind::Text,
+            .valueName = "OLD=NEW",
+            .help = "Write NEW for OLD where a name is OLD or goes on with a dot behind it, after "
+                    "--strip-prefix. May be given several times; the first that fits counts.",
+            .repeats = true},
+        {.name = "--states",
+            .kind = ValueKind::Text,
+            .valueName = "STATES",
+            .help = "States to write beside the weights as they are, each in STATE.safetensors, with commas "
+                    "between them: fp32,exp_avg,exp_avg_sq."},
+        patternsOption(),
+        allowOption(),
+    };
 }
 
 std::vector<Option> reshardOptions()

@@ -14,6 +14,9 @@ std::vector<Option> checkpointOptions();
 /// --no-latest, --allow.
 std::vector<Option> reshardOptions();
 std::vector<Option> convertOptions();
+/// What decides an export: --format, --dtype, --shard-size, --only, --strip-prefix, --rename, --states,
+/// --patterns, --allow.
+std::vector<Option> exportOptions();
 /// How a plan is run: --dry-run, --force, --no-verify, --jobs, --memory-limit, --restart.
 std::vector<Option> writeOptions();
 

@@ -32,7 +32,7 @@ Command makeProgram()
     };
     out.children = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
         statsCommand(), diffCommand(), verifyCommand(), fingerprintCommand(), reshardCommand(),
-        convertCommand(), planCommand(), runCommand(), completionCommand()};
+        convertCommand(), exportCommand(), planCommand(), runCommand(), completionCommand()};
     return out;
 }
 

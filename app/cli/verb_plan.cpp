@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/common_options.h"
 #include "app/cli/exit.h"
+#include "app/cli/export_job.h"
 #include "app/cli/verbs.h"
 #include "app/cli/write_job.h"
 #include "core/engine/execute.h"
@@ -47,7 +48,11 @@ Result<int> savePlanOf(Session& session, const WriteJob& job)
     std::vector<io::Path> roots;
     for (const io::Path& root : asked.roots)
         roots.push_back(absolutePath(root));
-    SavedPlan saved = savePlan(*job.plan, *job.source, std::move(roots), absolutePath(job.destination));
+    SavedPlan saved = std::visit(
+        [&](const auto& plan) {
+            return savePlan(*plan, *job.source, std::move(roots), absolutePath(job.destination));
+        },
+        job.plan);
     saved.salvage = asked.salvage;
     const std::string file = arguments.text("--output");
     SHARDSCOPE_CHECK(writeText(session.files(), file, savedPlanText(saved), arguments.has("--force")));
@@ -57,15 +62,19 @@ Result<int> savePlanOf(Session& session, const WriteJob& job)
         .sourceTag = job.source->tag,
         .destination = job.destination,
         .memoryBytes = ExecuteOptions().memoryLimitBytes,
-        .freeBytes = freeBytesAt(session.files(), job.destination),
+        .freeBytes = freeBytesAt(session.files(), job.folder),
         .savedTo = file};
     Output& output = session.output();
-    if (output.json()) {
-        writePlanJson(output.answer(), context, *job.plan, std::nullopt);
-    } else {
-        writePlanText(output.answer(), output.answerStyle(), context, *job.plan);
+    std::visit(
+        [&](const auto& plan) {
+            if (output.json())
+                writePlanJson(output.answer(), context, *plan, std::nullopt);
+            else
+                writePlanText(output.answer(), output.answerStyle(), context, *plan);
+        },
+        job.plan);
+    if (!output.json())
         output.answer()("saved to " + file + "; `shardscope run` executes it\n");
-    }
     return kExitDone;
 }
 
@@ -78,6 +87,12 @@ Result<int> runPlanReshard(Session& session)
 Result<int> runPlanConvert(Session& session)
 {
     SHARDSCOPE_TRY(const WriteJob job, planConvertJob(session));
+    return savePlanOf(session, job);
+}
+
+Result<int> runPlanExport(Session& session)
+{
+    SHARDSCOPE_TRY(const WriteJob job, planExportJob(session));
     return savePlanOf(session, job);
 }
 
@@ -115,6 +130,11 @@ Command planCommand()
     convert.examples
         = {{"shardscope plan convert runs/llama runs/llama-u --to universal -o llama-u.json", "Decide now:"}};
     convert.run = runPlanConvert;
+    Command exports = planOf(exportCommand(), exportOptions());
+    exports.examples = {
+        {"shardscope plan export runs/llama llama-bf16 --format safetensors --dtype bf16 -o llama-bf16.json",
+            "Decide now:"}};
+    exports.run = runPlanExport;
 
     return {
         .name = "plan",
@@ -124,7 +144,7 @@ Command planCommand()
         .commonOptions = outputOptions(),
         .examples = {{"shardscope plan reshard runs/llama runs/llama-16 --world-size 16 -o llama-16.json",
             "Plan a reshard:"}},
-        .children = {std::move(reshard), std::move(convert)},
+        .children = {std::move(reshard), std::move(convert), std::move(exports)},
     };
 }
 

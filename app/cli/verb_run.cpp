@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/common_options.h"
+#include "app/cli/export_job.h"
 #include "app/cli/verbs.h"
 #include "app/cli/write_job.h"
 #include "core/plan/saved_plan.h"
@@ -9,6 +10,17 @@ namespace shardscope::cli {
 namespace {
 
 constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
+
+/// What the saved options give now, into DST or where the plan says.
+Result<WriteJob> jobOf(const Session& session, const SavedPlan& saved, const CheckpointPtr& source)
+{
+    const std::string elsewhere = session.arguments().positional("DST");
+    const std::string destination = elsewhere.empty() ? saved.destination.string() : elsewhere;
+    if (const auto* exported = std::get_if<ExportOptions>(&saved.options))
+        return exportJobFor(session, source, *exported, destination);
+    SHARDSCOPE_TRY(auto plan, planFor(session, source, std::get<ReshardOptions>(saved.options)));
+    return WriteJob{std::move(plan), source, destination, destination};
+}
 
 Result<int> runSavedPlan(Session& session)
 {
@@ -24,12 +36,8 @@ Result<int> runSavedPlan(Session& session)
         const OpenedCheckpoint opened, openCheckpoint(session.files(), saved.source, options, session.job()));
     SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
-    SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, saved.options));
-    SHARDSCOPE_CHECK(checkSavedPlan(saved, *plan));
-
-    const std::string elsewhere = session.arguments().positional("DST");
-    const WriteJob job{
-        std::move(plan), opened.checkpoint, elsewhere.empty() ? saved.destination.string() : elsewhere};
+    SHARDSCOPE_TRY(const WriteJob job, jobOf(session, saved, opened.checkpoint));
+    SHARDSCOPE_CHECK(checkSavedPlan(saved, job.writePlan()));
     return runWriteJob(session, job, "run");
 }
 
@@ -48,7 +56,7 @@ Command runCommand()
         .positionals = {{.name = "FILE", .kind = ValueKind::File, .help = "The saved plan."},
             {.name = "DST",
                 .kind = ValueKind::Folder,
-                .help = "The run folder to write into, instead of the one in the plan.",
+                .help = "The folder to write into, instead of the one in the plan.",
                 .required = false}},
         .options = writeOptions(),
         .commonOptions = outputOptions(),

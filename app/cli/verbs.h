@@ -18,6 +18,7 @@ Command verifyCommand();
 Command fingerprintCommand();
 Command reshardCommand();
 Command convertCommand();
+Command exportCommand();
 Command planCommand();
 Command runCommand();
 Command completionCommand();

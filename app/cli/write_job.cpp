@@ -20,24 +20,14 @@ namespace {
 
 constexpr uint64_t kMostJobs = 1024;
 
-/// Damage in a source that opened is a reason to refuse (exit 6), not one to call the source no checkpoint
-/// (exit 3).
-Error refusal(Error error)
-{
-    if (error.code == ErrorCode::Damaged || error.code == ErrorCode::Hostile)
-        error.code = ErrorCode::Refused;
-    return error;
-}
-
 /// What --dry-run can tell of the target without touching it: the same refusals that the run would begin
 /// with.
 Status checkDestination(
-    io::FileSystem& files, const ExecuteOptions& options, const ReshardPlan& plan, JobContext& job)
+    io::FileSystem& files, const ExecuteOptions& options, const WritePlan& plan, JobContext& job)
 {
-    SHARDSCOPE_CHECK(checkPlaces(files, options.destination, options.sourceRunFolder));
-    SHARDSCOPE_CHECK(checkFurtherPlaces(files, plan, options.destination, options.sourceRunFolder));
+    SHARDSCOPE_CHECK(checkTargetPlaces(files, plan, options.destination, options.sourceRunFolder));
     const io::Path target = options.destination / plan.targetName();
-    SHARDSCOPE_TRY(const bool there, exists(files, target));
+    SHARDSCOPE_TRY(const bool there, isOccupied(files, plan, target));
     if (there && !options.force)
         return fail(ErrorCode::TargetExists, "the target exists already", target.string(),
             "choose another folder or tag, or replace it with --force");
@@ -48,23 +38,11 @@ Result<ReshardOptions> optionsFrom(const Session& session)
 {
     const Arguments& arguments = session.arguments();
     ReshardOptions out;
-    if (arguments.has("--patterns")) {
-        SHARDSCOPE_TRY(
-            out.patterns, session.files().readSmall(arguments.text("--patterns"), kPatternsLimitBytes));
-    }
+    SHARDSCOPE_TRY(out.patterns, patternsText(session));
     out.tagOut = arguments.text("--tag-out");
     out.writePointer = !arguments.has("--no-latest");
     out.optimizerOptions = arguments.all("--optimizer-option");
-    out.allow = arguments.all("--allow");
-    const std::vector<std::string> codes(code::all().begin(), code::all().end());
-    for (const std::string& allowed : out.allow) {
-        if (std::find(codes.begin(), codes.end(), allowed) != codes.end())
-            continue;
-        const std::string meant = nearest(allowed, codes);
-        return fail(ErrorCode::Usage, "--allow " + allowed + ": there is no such finding", {},
-            meant.empty() ? "findings carry their codes in `shardscope inspect`"
-                          : "did you mean `" + meant + "`?");
-    }
+    SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
     return out;
 }
 
@@ -107,8 +85,10 @@ Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
 Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob& job)
 {
     ExecuteOptions out;
-    out.destination = job.destination;
-    out.sourceRunFolder = job.source->runFolder;
+    out.destination = job.folder;
+    // Weights lie in no run folder.
+    const bool weights = job.source->kind == CheckpointKind::Weights;
+    out.sourceRunFolder = weights ? job.source->tagFolder : job.source->runFolder;
     SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
     out.memoryLimitBytes = arguments.size("--memory-limit").value_or(out.memoryLimitBytes);
     out.verify = !arguments.has("--no-verify");
@@ -129,6 +109,37 @@ Result<unsigned> jobsAsked(const Arguments& arguments)
     return static_cast<unsigned>(jobs);
 }
 
+Result<std::vector<std::string>> allowedCodes(const Arguments& arguments)
+{
+    std::vector<std::string> out = arguments.all("--allow");
+    const std::vector<std::string> codes(code::all().begin(), code::all().end());
+    for (const std::string& allowed : out) {
+        if (std::find(codes.begin(), codes.end(), allowed) != codes.end())
+            continue;
+        const std::string meant = nearest(allowed, codes);
+        return fail(ErrorCode::Usage, "--allow " + allowed + ": there is no such finding", {},
+            meant.empty() ? "findings carry their codes in `shardscope inspect`"
+                          : "did you mean `" + meant + "`?");
+    }
+    return out;
+}
+
+Result<std::optional<std::string>> patternsText(const Session& session)
+{
+    if (!session.arguments().has("--patterns"))
+        return std::optional<std::string>();
+    SHARDSCOPE_TRY(std::string text,
+        session.files().readSmall(session.arguments().text("--patterns"), kPatternsLimitBytes));
+    return std::optional(std::move(text));
+}
+
+Error refusal(Error error)
+{
+    if (error.code == ErrorCode::Damaged || error.code == ErrorCode::Hostile)
+        error.code = ErrorCode::Refused;
+    return error;
+}
+
 Result<WriteJob> planReshardJob(Session& session)
 {
     const Arguments& arguments = session.arguments();
@@ -139,7 +150,8 @@ Result<WriteJob> planReshardJob(Session& session)
     session.job().log("planning for world size " + std::to_string(options.worldSize) + " from "
         + checkpointFolder(*opened.checkpoint));
     SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));
-    return WriteJob{std::move(plan), opened.checkpoint, arguments.positional("DST")};
+    const std::string destination = arguments.positional("DST");
+    return WriteJob{std::move(plan), opened.checkpoint, destination, destination};
 }
 
 Result<WriteJob> planConvertJob(Session& session)
@@ -150,7 +162,8 @@ Result<WriteJob> planConvertJob(Session& session)
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     session.job().log("planning a universal checkpoint from " + checkpointFolder(*opened.checkpoint));
     SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));
-    return WriteJob{std::move(plan), opened.checkpoint, session.arguments().positional("DST")};
+    const std::string destination = session.arguments().positional("DST");
+    return WriteJob{std::move(plan), opened.checkpoint, destination, destination};
 }
 
 Result<std::shared_ptr<const ReshardPlan>> planFor(
@@ -173,24 +186,31 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
         .memoryBytes = options.memoryLimitBytes,
         .freeBytes = freeBytesAt(session.files(), options.destination),
         .savedTo = {}};
+    const WritePlan& plan = job.writePlan();
+    const auto writeJson = [&](const std::optional<ExecuteReport>& result) {
+        std::visit(
+            [&](const auto& held) { writePlanJson(output.answer(), context, *held, result); }, job.plan);
+    };
     if (!output.json())
-        writePlanText(output.answer(), output.answerStyle(), context, *job.plan);
+        std::visit(
+            [&](const auto& held) { writePlanText(output.answer(), output.answerStyle(), context, *held); },
+            job.plan);
     if (session.arguments().has("--dry-run")) {
-        SHARDSCOPE_CHECK(checkDestination(session.files(), options, *job.plan, session.job()));
+        SHARDSCOPE_CHECK(checkDestination(session.files(), options, plan, session.job()));
         if (output.json())
-            writePlanJson(output.answer(), context, *job.plan, std::nullopt);
+            writeJson(std::nullopt);
         else
             output.answer()("nothing was written: this is a dry run\n");
         return kExitDone;
     }
-    session.job().log("running plan " + job.plan->id() + " into " + job.destination);
+    session.job().log("running plan " + plan.id() + " into " + job.destination);
     // The plan is shown before the work begins, which may take hours.
     SHARDSCOPE_CHECK(output.finishAnswer());
-    const auto report = execute(session.files(), *job.plan, options, session.job());
+    const auto report = execute(session.files(), plan, options, session.job());
     if (!report)
         return forward(refusal(report.error()));
     if (output.json())
-        writePlanJson(output.answer(), context, *job.plan, *report);
+        writeJson(*report);
     else
         writeResultText(output.answer(), output.answerStyle(), *report);
     return kExitDone;

@@ -2,23 +2,37 @@
 #pragma once
 
 #include "app/cli/session.h"
+#include "core/plan/export.h"
 #include "core/plan/reshard.h"
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <variant>
+#include <vector>
 
-/// What the verbs that write a checkpoint have in common.
+/// What the verbs that write have in common.
 namespace shardscope::cli {
 
 /// A plan and where it comes from and goes to.
 struct WriteJob {
-    std::shared_ptr<const ReshardPlan> plan;
+    std::variant<std::shared_ptr<const ReshardPlan>, std::shared_ptr<const ExportPlan>> plan;
     CheckpointPtr source;
     std::string destination; ///< DST as given
+    io::Path folder; ///< that the plan's target comes into: DST, or what DST lies in
+
+    [[nodiscard]] const WritePlan& writePlan() const
+    {
+        return std::visit([](const auto& held) -> const WritePlan& { return *held; }, plan);
+    }
 };
 
 /// --jobs as a number of threads; the machine's default without it. Usage for 0 and for absurd numbers.
 Result<unsigned> jobsAsked(const Arguments& arguments);
+/// --allow, each of which must be a finding's code.
+Result<std::vector<std::string>> allowedCodes(const Arguments& arguments);
+/// The text of the file that --patterns names; nothing without it.
+Result<std::optional<std::string>> patternsText(const Session& session);
 
 /// Opens SRC and plans; Unsupported names what this build cannot do (stage 0, tensor parallelism, …).
 Result<WriteJob> planReshardJob(Session& session);
@@ -27,6 +41,10 @@ Result<WriteJob> planConvertJob(Session& session);
 /// planReshard(), with damage in the source as a refusal.
 Result<std::shared_ptr<const ReshardPlan>> planFor(
     const Session& session, const CheckpointPtr& source, const ReshardOptions& options);
+
+/// Damage in a source that opened is a reason to refuse (exit 6), not one to call the source no checkpoint
+/// (exit 3).
+Error refusal(Error error);
 
 /// Shows the plan and, unless --dry-run, runs it; prints the answer of `verb`.
 Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb);

@@ -2,13 +2,15 @@
 #include "core/engine/execute.h"
 
 #include "core/engine/run_plan.h"
+#include "core/engine/verify_export.h"
 
 namespace shardscope {
 
 Result<ExecuteReport> execute(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job)
 {
-    return runPlan(files, plan, options, checkpointHooks(), job);
+    const bool exports = plan.outcome() == OutcomeKind::Export;
+    return runPlan(files, plan, options, exports ? exportHooks() : checkpointHooks(), job);
 }
 
 } // namespace shardscope

@@ -11,8 +11,11 @@
 namespace shardscope {
 
 struct ExecuteOptions {
-    io::Path destination; ///< DST: absent, empty or a run folder; the target is DST/plan.targetName()
-    io::Path sourceRunFolder; ///< DST inside, equal to or around it is a Usage error
+    /// The folder that the target comes into: absent, empty or a run folder (for an export, what DST lies
+    /// in). The target is destination/plan.targetName(); an empty folder may stand there.
+    io::Path destination;
+    /// A destination inside, equal to or around it is a Usage error; for an export, a target.
+    io::Path sourceRunFolder;
     unsigned jobs = 0; ///< worker threads; 0 = as many as there are processors, at most 16
     uint64_t memoryLimitBytes = uint64_t{256} << 20; ///< payload buffers in all
     bool verify = true; ///< re-read what was written and compare
@@ -21,13 +24,13 @@ struct ExecuteOptions {
 };
 
 struct ExecuteReport {
-    io::Path output; ///< DST/TAG
+    io::Path output; ///< the target: DST/TAG, for an export DST
     double seconds = 0;
     uint64_t bytesWritten = 0; ///< by this run, without files kept from an interrupted one
     uint64_t bytesReused = 0; ///< finished by an interrupted run and found intact
     double bytesPerSecond = 0;
     bool verified = false;
-    std::string fingerprint; ///< of the whole training state, 32 hex digits
+    std::string fingerprint; ///< of the whole training state, 32 hex digits; empty where none is written
     uint64_t peakBufferBytes = 0;
 };
 

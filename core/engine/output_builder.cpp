@@ -6,6 +6,7 @@
 #include "core/engine/verify_files.h"
 #include "core/io/crc32.h"
 #include "core/io/sha256.h"
+#include "core/plan/output_bytes.h"
 
 #include <algorithm>
 #include <numeric>
@@ -198,7 +199,7 @@ Status OutputBuilder::writeBesideFiles()
     Halt halt(m_job);
     const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, halt};
     for (const OutputFile& file : m_plan.besideFiles()) {
-        const uint64_t bytes = file.records.empty() ? 0 : file.records[0].bytes;
+        SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
         SHARDSCOPE_TRY([[maybe_unused]] const auto written,
             writeOutputFile(
                 m_files, context, file, bytes, m_work.besideFolder() / file.path, m_buffers[0], settings()));

@@ -44,10 +44,17 @@ Result<std::vector<WrittenRecord>> OutputWalk::run(uint64_t fileBytes)
 {
     if (m_file.torchArchive)
         return runArchive(fileBytes);
-    if (m_file.records.size() != 1 || m_file.records[0].bytes != fileBytes)
-        return planBug("a plain file needs one body of the file's size", m_file);
-    uint32_t crc = 0;
-    SHARDSCOPE_CHECK(pourRecord(m_file.records[0], crc));
+    uint64_t bytes = 0;
+    for (const OutputRecord& record : m_file.records)
+        bytes += record.bytes;
+    if (bytes != fileBytes)
+        return planBug(
+            "a plain file of " + std::to_string(bytes) + " bytes was planned as " + std::to_string(fileBytes),
+            m_file);
+    for (const OutputRecord& record : m_file.records) {
+        uint32_t crc = 0; // plain files have none
+        SHARDSCOPE_CHECK(pourRecord(record, crc));
+    }
     SHARDSCOPE_CHECK(m_sink.finish());
     return std::vector<WrittenRecord>{};
 }
@@ -263,6 +270,7 @@ Status OutputWalk::loadConverted(const io::ReadFile& file, const Segment& segmen
         const uint64_t count = std::min<uint64_t>(kConvertBytes / inItem, out.size() / outItem);
         const std::span<uint8_t> in(m_unconverted.data(), count * inItem);
         SHARDSCOPE_CHECK(file.readAt(offset, in));
+        SHARDSCOPE_CHECK(sumSource(segment, offset, in));
         convertElements(segment.sourceType, in, segment.outputType, out.first(count * outItem));
         offset += in.size();
         out = out.subspan(count * outItem);
@@ -289,9 +297,12 @@ Status OutputWalk::sum(std::span<const uint8_t> bytes, uint32_t& recordCrc)
 
 Status OutputWalk::sumRun(const Segment& segment, std::span<const uint8_t> bytes, uint32_t& recordCrc)
 {
-    // What was converted or gathered is checked against the source's CRC where the source's elements are
-    // copied or, at the end, by reading the rest.
+    // What was converted was summed as it was read. What was gathered is checked against the source's CRC
+    // where the source's elements are copied or, at the end, by reading the rest; and so is what an earlier
+    // run converted.
     if (segment.source == Segment::kZero || segment.isConverted() || segment.isGathered()) {
+        if (segment.source != Segment::kZero)
+            touch(segment);
         recordCrc = io::crc32(recordCrc, bytes);
         return {};
     }
@@ -310,6 +321,27 @@ Status OutputWalk::sumRun(const Segment& segment, std::span<const uint8_t> bytes
     }
     if (!combined)
         recordCrc = io::crc32(recordCrc, bytes);
+    return {};
+}
+
+void OutputWalk::touch(const Segment& segment)
+{
+    const std::pair record(segment.source, segment.record);
+    if (record == m_touched)
+        return;
+    m_touched = record;
+    m_context.crcs.touch(segment.source, segment.record);
+}
+
+Status OutputWalk::sumSource(const Segment& segment, uint64_t offset, std::span<const uint8_t> bytes)
+{
+    const uint64_t begin
+        = offset - m_context.plan.sources()[segment.source].records[segment.record].payloadOffset;
+    m_context.crcs.claim(segment.source, segment.record, {begin, begin + bytes.size()}, m_fresh);
+    for (const ByteRange& range : m_fresh) {
+        const uint32_t crc = io::crc32(0, bytes.subspan(range.begin - begin, range.end - range.begin));
+        SHARDSCOPE_CHECK(m_context.crcs.complete(segment.source, segment.record, range, crc));
+    }
     return {};
 }
 

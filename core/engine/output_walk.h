@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace shardscope {
@@ -41,7 +42,7 @@ public:
     OutputWalk(const WalkContext& context, const OutputFile& file, ChunkSink& sink,
         const io::ReadFile* finished = nullptr);
 
-    /// The records of the file, empty for a verbatim one. Internal when the recipe does not add up to
+    /// The records of the file, empty for a plain one. Internal when the recipe does not add up to
     /// `fileBytes`.
     Result<std::vector<WrittenRecord>> run(uint64_t fileBytes);
 
@@ -61,6 +62,9 @@ private:
     Status checkSegment(const Segment& segment) const;
     Status load(std::span<uint8_t> room);
     Status loadConverted(const io::ReadFile& file, const Segment& segment, std::span<uint8_t> out);
+    void touch(const Segment& segment);
+    /// Sums bytes of a segment's source from `offset` of that file, where nobody did before.
+    Status sumSource(const Segment& segment, uint64_t offset, std::span<const uint8_t> bytes);
     Status sum(std::span<const uint8_t> bytes, uint32_t& recordCrc);
     Status sumRun(const Segment& segment, std::span<const uint8_t> bytes, uint32_t& recordCrc);
     /// One past the last piece from `first` on that continues it in the source file.
@@ -75,6 +79,7 @@ private:
     Segment m_segment; ///< what is left of the cursor's last one
     std::vector<ByteRange> m_fresh;
     std::vector<uint8_t> m_unconverted;
+    std::pair<uint32_t, uint32_t> m_touched{Segment::kZero, 0}; ///< source and record
     uint32_t m_openIndex = Segment::kZero;
     std::shared_ptr<const io::ReadFile> m_openFile;
 };

@@ -116,6 +116,18 @@ Result<bool> exists(io::FileSystem& files, const io::Path& path)
     return info.has_value();
 }
 
+Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::Path& target)
+{
+    SHARDSCOPE_TRY(const bool there, exists(files, target));
+    if (!there || plan.ownsFolder())
+        return there;
+    SHARDSCOPE_TRY(const io::FileInfo info, files.stat(target));
+    if (info.type != io::FileType::Directory)
+        return true;
+    const auto entries = files.list(target);
+    return !entries || !entries->empty(); // what cannot be listed holds something
+}
+
 Status checkPlanNames(const WritePlan& plan)
 {
     const auto refuse = [](const std::string& what) {
@@ -221,6 +233,15 @@ Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io
             SHARDSCOPE_CHECK(checkPlaces(files, destination, folder));
     }
     return {};
+}
+
+Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+    const io::Path& sourceRunFolder)
+{
+    SHARDSCOPE_CHECK(checkPlaces(files, destination, {}));
+    const io::Path kept = plan.ownsFolder() ? destination : destination / plan.targetName();
+    SHARDSCOPE_CHECK(checkPlaces(files, kept, sourceRunFolder));
+    return checkFurtherPlaces(files, plan, kept, sourceRunFolder);
 }
 
 Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count)

@@ -28,6 +28,11 @@ Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io:
 Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& sourceRunFolder);
 
+/// Both of them for what must keep away from the source: `destination`, or the plan's target in it where
+/// that stands alone (WritePlan::ownsFolder).
+Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+    const io::Path& sourceRunFolder);
+
 /// NoSpace, with the bytes that are needed, there and missing, when `bytes` and `count` files do not fit
 /// below `folder`, which may be absent still.
 Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count);
@@ -41,5 +46,8 @@ Status makeDurableFolder(io::FileSystem& files, const io::Path& folder);
 /// Whether something of the target is there. False where there is nothing; WriteFailed where it cannot be
 /// told.
 Result<bool> exists(io::FileSystem& files, const io::Path& path);
+/// Whether something stands where the plan's target comes to. An empty folder is nothing to a target that
+/// stands alone (WritePlan::ownsFolder), and takes its place.
+Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::Path& target);
 
 } // namespace shardscope

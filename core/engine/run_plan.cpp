@@ -80,9 +80,8 @@ Result<ExecuteReport> Execution::run()
     SHARDSCOPE_CHECK(checkPlanNames(m_plan));
     if (m_options.memoryLimitBytes < MemoryPlan::kLeast)
         return fail(ErrorCode::Usage, "the memory limit must be at least " + formatBytes(MemoryPlan::kLeast));
-    SHARDSCOPE_CHECK(checkPlaces(m_files, m_options.destination, m_options.sourceRunFolder));
-    SHARDSCOPE_CHECK(checkFurtherPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
-    SHARDSCOPE_TRY(m_targetThere, exists(m_files, m_target));
+    SHARDSCOPE_CHECK(checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
+    SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
     SHARDSCOPE_TRY(const bool finished, finishedBefore());
     if (!finished) {
         if (m_targetThere && !m_options.force)
@@ -109,7 +108,7 @@ Result<bool> Execution::finishedBefore()
         return false;
     SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_options.destination));
     // Only now is it certain that nobody else is at work; the target may have come meanwhile.
-    SHARDSCOPE_TRY(m_targetThere, exists(m_files, m_target));
+    SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
     const auto& seal = m_work->journal().seal;
     if (seal && m_targetThere && !(m_options.restart && m_options.force)) {
         SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(m_target));
@@ -225,9 +224,12 @@ Status Execution::writeFile(const io::Path& path, std::string_view text, uint32_
 Status Execution::commit()
 {
     SHARDSCOPE_TRY(const bool there, exists(m_files, m_target));
-    if (there && m_options.force)
+    SHARDSCOPE_TRY(const bool occupied, isOccupied(m_files, m_plan, m_target));
+    if (occupied && m_options.force)
         SHARDSCOPE_CHECK(
             m_files.exchange(m_work->filesFolder(), m_target)); // the old one goes with the work folder
+    else if (there && !occupied)
+        SHARDSCOPE_CHECK(m_files.rename(m_work->filesFolder(), m_target)); // fails where it has filled since
     else
         SHARDSCOPE_CHECK(m_files.renameNoReplace(m_work->filesFolder(), m_target));
     SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));

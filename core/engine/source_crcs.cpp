@@ -15,6 +15,15 @@ SourceCrcs::SourceCrcs(const std::vector<PlanSource>& sources)
         m_perSource.push_back(std::make_unique<PerSource>());
 }
 
+void SourceCrcs::touch(uint32_t source, uint32_t record)
+{
+    if (!m_sources[source].records[record].crcPresent)
+        return;
+    PerSource& mine = *m_perSource[source];
+    const std::lock_guard lock(mine.mutex);
+    mine.touched.try_emplace(record);
+}
+
 void SourceCrcs::claim(uint32_t source, uint32_t record, ByteRange range, std::vector<ByteRange>& fresh)
 {
     fresh.clear();

@@ -30,8 +30,10 @@ class SourceCrcs
 public:
     explicit SourceCrcs(const std::vector<PlanSource>& sources);
 
-    /// Marks the record as read from. `fresh` becomes the parts of the range that nobody has claimed yet;
-    /// none where the record was saved without a CRC.
+    /// Marks the record as read from, so that what nobody claims of it is a gap.
+    void touch(uint32_t source, uint32_t record);
+    /// The same for a range that is about to be summed. `fresh` becomes the parts of the range that nobody
+    /// has claimed yet; none where the record was saved without a CRC.
     void claim(uint32_t source, uint32_t record, ByteRange range, std::vector<ByteRange>& fresh);
     /// Gives the CRC of a claimed range. Damaged when that completes the record and its CRC is not the one it
     /// was saved with.

@@ -10,6 +10,7 @@
 #include "core/plan/elastic_options.h"
 #include "core/plan/marks.h"
 #include "core/plan/old_forms.h"
+#include "core/plan/output_bytes.h"
 #include "core/plan/reshard_advice.h"
 #include "core/plan/reshard_context.h"
 #include "core/plan/reshard_options.h"
@@ -20,7 +21,6 @@
 #include "core/plan/stage0_form.h"
 #include "core/plan/target_files.h"
 #include "core/plan/zenflow_form.h"
-#include "core/torchfile/zip_layout.h"
 
 #include <nlohmann/json.hpp>
 
@@ -31,18 +31,6 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kScriptLimitBytes = uint64_t{4} << 20;
-
-Result<uint64_t> bytesOf(const OutputFile& file)
-{
-    if (!file.torchArchive)
-        return file.records[0].bytes;
-    std::vector<ZipRecordSpec> records;
-    records.reserve(file.records.size());
-    for (const OutputRecord& record : file.records)
-        records.push_back({record.name, record.bytes});
-    SHARDSCOPE_TRY(const ZipLayout layout, ZipLayout::make(file.prefix, std::move(records)));
-    return layout.totalBytes();
-}
 
 class ReshardPlanImpl final : public ReshardPlan
 {
@@ -187,7 +175,7 @@ private:
                 bytes = found->second;
             } else {
                 SHARDSCOPE_TRY(const OutputFile file, compose(contextOf(spec), spec.file));
-                SHARDSCOPE_TRY(bytes, bytesOf(file));
+                SHARDSCOPE_TRY(bytes, outputBytes(file));
                 known.emplace(key, bytes);
             }
             m_files.push_back({name, bytes});

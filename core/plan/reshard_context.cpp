@@ -5,102 +5,23 @@
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/muon.h"
+#include "core/plan/model_types.h"
 #include "core/plan/muon_momentum.h"
+#include "core/plan/source_list.h"
 #include "core/tensor/convert.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
-#include <map>
 
 namespace shardscope {
 
 namespace {
 
-Status checkRunsPresent(const Checkpoint& source)
-{
-    for (const FlatUnit& unit : source.units) {
-        for (const UnitState& state : unit.states) {
-            for (size_t at = 0; at < state.perParam.size(); ++at) {
-                const Parameter& param = source.params[index(unit.params[at])];
-                if (!state.perParam[at].isPresent() && param.elements > 0)
-                    return fail(ErrorCode::Refused,
-                        "state `" + state.name + "` of parameter `" + toValidUtf8(param.name)
-                            + "` is not there, so it cannot be carried",
-                        source.tagFolder.string());
-            }
-            for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
-                if (state.perRank[rank].isPresent() || unit.partition.partitionElements() == 0)
-                    continue;
-                const std::string name
-                    = unit.params.empty() ? "" : source.params[index(unit.params.front())].name;
-                return fail(ErrorCode::Refused,
-                    "state `" + state.name + "` is not there on rank " + std::to_string(rank)
-                        + " (first parameter `" + toValidUtf8(name) + "`), so it cannot be carried",
-                    source.tagFolder.string());
-            }
-        }
-    }
-    return {};
-}
-
-/// Collects the files that a plan reads, each once.
-class SourceList
-{
-public:
-    SourceList(io::FileSystem& files, const Checkpoint& source, ReshardContext& out, JobContext& job)
-        : m_files(files)
-        , m_source(source)
-        , m_out(out)
-        , m_job(job)
-        , m_map(source.files.size(), Segment::kZero)
-    {
-    }
-
-    Status add(FileId id)
-    {
-        if (id == kNoFile || m_map[index(id)] != Segment::kZero)
-            return {};
-        const CheckpointFile& file = m_source.file(id);
-        if (file.role == FileRole::Swap)
-            return addBare(id, file);
-        std::shared_ptr<const TorchFile> content = file.content;
-        if (!content) { // dropped after its facts were taken: read its directory again
-            SHARDSCOPE_CHECK(m_job.poll());
-            SHARDSCOPE_TRY(content, TorchFile::open(m_files, file.path, ReadMode::Tolerant, m_job));
-        }
-        m_map[index(id)] = static_cast<uint32_t>(m_out.sources.size());
-        m_out.sources.push_back({file.path, file.name, content->identity(), content->zip().records()});
-        return {};
-    }
-
-    void finish() { m_out.sourceOfFile = std::make_shared<const std::vector<uint32_t>>(std::move(m_map)); }
-
-private:
-    /// A file of bare elements: one record without a checksum stands for all of it.
-    Status addBare(FileId id, const CheckpointFile& file)
-    {
-        ZipRecord whole;
-        whole.name = file.path.filename().string();
-        whole.bytes = file.identity.bytes;
-        whole.inflatedBytes = whole.bytes;
-        whole.crcPresent = false;
-        m_map[index(id)] = static_cast<uint32_t>(m_out.sources.size());
-        m_out.sources.push_back({file.path, file.name, file.identity, {std::move(whole)}});
-        return {};
-    }
-
-    io::FileSystem& m_files;
-    const Checkpoint& m_source;
-    ReshardContext& m_out;
-    JobContext& m_job;
-    std::vector<uint32_t> m_map;
-};
-
 /// Optimizer files in rank order, then the model files that something is copied from, then what holds single
 /// tensors.
 Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContext& out, JobContext& job)
 {
-    SourceList list(files, source, out, job);
+    SourceList list(files, source, job);
     for (const FileId id : source.optimFiles)
         SHARDSCOPE_CHECK(list.add(id));
     const Checkpoint& stored = storedUnder(source);
@@ -129,7 +50,8 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
             }
         }
     }
-    list.finish();
+    out.sources = list.takeSources();
+    out.sourceOfFile = list.takeMap();
     return {};
 }
 
@@ -151,24 +73,9 @@ bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, Checkpoin
         || (whole != nullptr && source.file(whole->run.file).role == FileRole::LayerStates);
 }
 
-/// The dtype of the model's copy of a parameter, where the module holds no copy but a placeholder.
-std::map<std::string_view, DType> placeholderTypes(const Checkpoint& source)
-{
-    std::map<std::string_view, DType> out;
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
-    const auto items = mappingItems(graph, lookup(graph, graph.root(), "module"));
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto name = asString(graph, items[i]);
-        const auto tensor = asTensor(graph, items[i + 1]);
-        if (name && tensor)
-            out.emplace(*name, tensor->dtype);
-    }
-    return out;
-}
-
 Status addNewWeights(const Checkpoint& source, ReshardContext& out)
 {
-    const auto types = placeholderTypes(source);
+    const auto types = moduleTypes(source);
     out.newWeights.assign(source.params.size(), Segment::kNoTensor);
     for (uint32_t i = 0; i < source.params.size(); ++i) {
         const Parameter& param = source.params[i];
@@ -264,7 +171,7 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job)
 {
     if (fresh || !isStage0(source->kind)) // else the file is carried with what it lacks
-        SHARDSCOPE_CHECK(checkRunsPresent(*source));
+        SHARDSCOPE_CHECK(requireRuns(*source, [](const auto&, const auto&) { return true; }));
     auto out = std::make_shared<ReshardContext>();
     out->source = std::move(source);
     out->target = std::move(target);
@@ -363,20 +270,8 @@ NodeId wholeTensor(ArchiveComposer& composer, const std::shared_ptr<const Reshar
     ParamId param, std::string_view state, DType dtype, uint32_t tensor, bool requiresGrad)
 {
     const Parameter& of = context->source->params[index(param)];
-    FlatUnit unit;
-    unit.kind = UnitKind::Whole;
-    unit.params = {param};
-    if (auto partition = FlatPartition::contiguous({of.elements}, 1, 1)) // one parameter fits where it did
-        unit.partition = std::move(*partition);
-    FlatTarget target;
-    target.source = context->source;
-    target.unit = std::make_shared<const FlatUnit>(std::move(unit));
-    target.state = state;
-    target.elements = of.elements;
-    target.castTo = dtype;
-    target.sourceOfFile = context->sourceOfFile;
-    target.tensorOf = [tensor](ParamId) { return tensor; };
-    return composer.tensor(dtype, of.shape, requiresGrad, flatCursor(std::move(target)));
+    return composer.tensor(dtype, of.shape, requiresGrad,
+        tensorCursor({context->source, context->sourceOfFile, param, std::string(state), dtype, tensor}));
 }
 
 } // namespace shardscope

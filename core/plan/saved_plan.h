@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/plan/export.h"
 #include "core/plan/reshard.h"
 
 #include <string>
+#include <variant>
 #include <vector>
 
 namespace shardscope {
@@ -19,13 +21,13 @@ struct SavedPlan {
         io::FileIdentity identity;
     };
 
-    std::string verb; ///< "reshard"
+    std::string verb; ///< "reshard", "convert", "export"
     io::Path source; ///< run folder, absolute
     std::string tag;
     std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute
     bool salvage = false; ///< OpenOptions::salvage
-    io::Path destination; ///< DST, absolute
-    ReshardOptions options;
+    io::Path destination; ///< DST, absolute; of an export its name is not among the options
+    std::variant<ReshardOptions, ExportOptions> options;
     std::string id;
     std::vector<Source> sources;
     std::vector<PlannedFile> files;
@@ -34,6 +36,8 @@ struct SavedPlan {
 /// What `plan` decided, ready to be written.
 SavedPlan savePlan(
     const ReshardPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
+SavedPlan savePlan(
+    const ExportPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
 
 /// The file's text: JSON, indented, ending in a newline; the same plan gives the same bytes.
 std::string savedPlanText(const SavedPlan& saved);
@@ -43,6 +47,6 @@ Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& pat
 
 /// Success when `plan`, made now, is the saved one: same id, same files and sizes. Else SourceChanged, naming
 /// the first source file that is no longer what it was.
-Status checkSavedPlan(const SavedPlan& saved, const ReshardPlan& plan);
+Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan);
 
 } // namespace shardscope

@@ -135,7 +135,9 @@ private:
         const uint64_t inRow = order.columns - element % order.columns;
         const uint64_t elements = std::min({left, inRow, 1 + (from.elements - 1) / order.rows});
         const DType output = m_target->castTo == DType::Unknown ? from.dtype : m_target->castTo;
-        segment = Segment{(*m_target->sourceOfFile)[index(from.file)], from.record, from.byteOffset,
+        // Files of bare elements are one record (SourceList).
+        const uint32_t record = from.record == StoredRun::kNoRecord ? 0 : from.record;
+        segment = Segment{(*m_target->sourceOfFile)[index(from.file)], record, from.byteOffset,
             elements * itemSize(output), m_target->tensorOf(id), element, from.dtype, output,
             static_cast<uint32_t>(order.rows)};
         m_pieceDone += elements;
@@ -200,6 +202,25 @@ std::optional<DType> sourceType(const Checkpoint& source, ParamId param, std::st
 {
     const auto found = findState(source, param, state);
     return found ? std::optional(found->dtype) : std::nullopt;
+}
+
+std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target)
+{
+    const Parameter& of = target.source->params[index(target.param)];
+    FlatUnit unit;
+    unit.kind = UnitKind::Whole;
+    unit.params = {target.param};
+    if (auto partition = FlatPartition::contiguous({of.elements}, 1, 1)) // one parameter fits where it did
+        unit.partition = std::move(*partition);
+    FlatTarget flat;
+    flat.source = std::move(target.source);
+    flat.unit = std::make_shared<const FlatUnit>(std::move(unit));
+    flat.state = std::move(target.state);
+    flat.elements = of.elements;
+    flat.castTo = target.castTo;
+    flat.sourceOfFile = std::move(target.sourceOfFile);
+    flat.tensorOf = [tensor = target.tensor](ParamId) { return tensor; };
+    return flatCursor(std::move(flat));
 }
 
 std::function<std::unique_ptr<SegmentCursor>()> flatCursor(FlatTarget target)

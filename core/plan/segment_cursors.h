@@ -44,6 +44,16 @@ struct FlatTarget {
     std::function<uint32_t(ParamId)> tensorOf;
 };
 std::function<std::unique_ptr<SegmentCursor>()> flatCursor(FlatTarget target);
+/// One parameter's state whole, row by row.
+struct TensorTarget {
+    std::shared_ptr<const Checkpoint> source;
+    std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< as FlatTarget's
+    ParamId param = kNoParam;
+    std::string state;
+    DType castTo = DType::Unknown; ///< Unknown: as the source has it
+    uint32_t tensor = Segment::kNoTensor; ///< index into WritePlan::tensors()
+};
+std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target);
 /// One after the other.
 std::function<std::unique_ptr<SegmentCursor>()> chainedCursor(
     std::vector<std::function<std::unique_ptr<SegmentCursor>()>> parts);

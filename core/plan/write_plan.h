@@ -61,7 +61,7 @@ public:
     virtual bool next(Segment& segment) = 0;
 };
 
-/// One record of an output archive, or the one body of a verbatim file.
+/// One record of an output archive, or one part of a plain file.
 struct OutputRecord {
     enum class Content { Literal, Segments, SerializationId };
     std::string name; ///< "data.pkl", "data/0"
@@ -75,10 +75,14 @@ struct OutputRecord {
 struct OutputFile {
     std::string path; ///< as PlannedFile::path
     uint32_t mode = 0644;
-    bool torchArchive = true; ///< false: the bytes of records[0] are the file
+    bool torchArchive = true; ///< false: a plain file, the records' bytes back to back and nothing else
     std::string prefix; ///< of the archive
     std::vector<OutputRecord> records;
 };
+
+/// What an outcome is, so that it can be opened again and judged: a checkpoint of DeepSpeed's, or tensors in
+/// files of other tools (core/plan/export.h).
+enum class OutcomeKind { Checkpoint, Export };
 
 /// A file the plan reads, and what it was when the plan was made.
 struct PlanSource {
@@ -133,6 +137,10 @@ public:
     /// none.
     [[nodiscard]] virtual std::string targetName() const = 0;
     [[nodiscard]] virtual std::string pointerName() const = 0;
+    [[nodiscard]] virtual OutcomeKind outcome() const { return OutcomeKind::Checkpoint; }
+    /// Whether the folder that the target comes into belongs to the outcome, as a run folder does to its tag:
+    /// it must keep away from the source then, else the target alone must.
+    [[nodiscard]] virtual bool ownsFolder() const { return true; }
     [[nodiscard]] virtual const std::vector<PlanSource>& sources() const = 0;
     [[nodiscard]] virtual const std::vector<PlanTensor>& tensors() const = 0;
     [[nodiscard]] virtual const std::vector<PlannedFile>& files() const = 0;

@@ -16,15 +16,8 @@ namespace {
 constexpr size_t kPairsShown = 8;
 constexpr size_t kFilesShown = 12;
 
-void writePlanObject(JsonWriter& json, const PlanContext& context, const ReshardPlan& plan)
+void writeSizes(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
 {
-    json.objectField("plan");
-    json.field("id", plan.id());
-    json.field("kind", kindName(plan.targetKind()));
-    if (plan.targetKind() == CheckpointKind::Universal)
-        json.nullField("world_size");
-    else
-        json.field("world_size", plan.worldSize());
     json.nameField("target", plan.targetName());
     json.field("reads_bytes", plan.readsBytes());
     json.field("writes_bytes", plan.writesBytes());
@@ -38,6 +31,18 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const Reshard
     json.endArray();
     json.field("memory_bytes", context.memoryBytes);
     json.field("free_bytes", context.freeBytes);
+}
+
+void writePlanObject(JsonWriter& json, const PlanContext& context, const ReshardPlan& plan)
+{
+    json.objectField("plan");
+    json.field("id", plan.id());
+    json.field("kind", kindName(plan.targetKind()));
+    if (plan.targetKind() == CheckpointKind::Universal)
+        json.nullField("world_size");
+    else
+        json.field("world_size", plan.worldSize());
+    writeSizes(json, context, plan);
     json.field("sub_group_size", plan.subGroupSize());
     json.arrayField("batch");
     for (const BatchPair& pair : plan.batch()) {
@@ -50,6 +55,26 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const Reshard
     json.objectField("must_stay_equal");
     for (const auto& [key, value] : plan.mustStayEqual())
         json.field(key, value);
+    json.endObject();
+    writeFindings(json, "warnings", plan.warnings());
+    json.endObject();
+}
+
+/// With the fields of a reshard, of which an export has none.
+void writePlanObject(JsonWriter& json, const PlanContext& context, const ExportPlan& plan)
+{
+    json.objectField("plan");
+    json.field("id", plan.id());
+    json.field("kind", kindName(CheckpointKind::Weights));
+    json.field("format", exportFormatName(plan.options().format));
+    json.field("dtype", castName(plan.options().dtype));
+    json.field("tensors", static_cast<uint64_t>(plan.exported().size()));
+    json.nullField("world_size");
+    writeSizes(json, context, plan);
+    json.nullField("sub_group_size");
+    json.arrayField("batch");
+    json.endArray();
+    json.objectField("must_stay_equal");
     json.endObject();
     writeFindings(json, "warnings", plan.warnings());
     json.endObject();
@@ -87,9 +112,8 @@ std::string spaceText(const PlanContext& context, uint64_t writes)
     return formatBytes(*context.freeBytes) + (*context.freeBytes < writes ? ", which is not enough" : "");
 }
 
-} // namespace
-
-void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
+template <typename Plan>
+void writeAnswer(const TextSink& sink, const PlanContext& context, const Plan& plan,
     const std::optional<ExecuteReport>& result)
 {
     JsonWriter json(sink);
@@ -108,6 +132,45 @@ void writePlanJson(const TextSink& sink, const PlanContext& context, const Resha
     sink("\n");
 }
 
+void addSizes(
+    TextFields& fields, const std::string& target, const PlanContext& context, const WritePlan& plan)
+{
+    fields.add("target", printable(target));
+    fields.add("reads",
+        fmt::format("{} ({} bytes)", formatBytes(plan.readsBytes()), formatCount(plan.readsBytes())));
+    fields.add("writes",
+        fmt::format("{} ({} bytes) in {} files", formatBytes(plan.writesBytes()),
+            formatCount(plan.writesBytes()), formatCount(plan.files().size())));
+    fields.add("free space", spaceText(context, plan.writesBytes()));
+    fields.add("memory", formatBytes(context.memoryBytes) + " of payload buffers at most");
+}
+
+void writeFilesText(const TextSink& sink, const TextStyle& style, const WritePlan& plan)
+{
+    using Align = TextTable::Align;
+    TextTable table({{"file"}, {"bytes", Align::Right}});
+    for (size_t i = 0; i < plan.files().size() && i < kFilesShown; ++i)
+        table.add({plan.files()[i].path, formatCount(plan.files()[i].bytes)});
+    table.write(sink, style, "  ");
+    if (plan.files().size() > kFilesShown)
+        sink(fmt::format("  and {} more files; --json lists all\n", plan.files().size() - kFilesShown));
+    writeFindingsText(sink, style, plan.warnings());
+}
+
+} // namespace
+
+void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
+    const std::optional<ExecuteReport>& result)
+{
+    writeAnswer(sink, context, plan, result);
+}
+
+void writePlanJson(const TextSink& sink, const PlanContext& context, const ExportPlan& plan,
+    const std::optional<ExecuteReport>& result)
+{
+    writeAnswer(sink, context, plan, result);
+}
+
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan)
 {
@@ -117,14 +180,7 @@ void writePlanText(
                 : fmt::format(" to {} for {} rank{}\n", kindName(plan.targetKind()), plan.worldSize(),
                     plan.worldSize() == 1 ? "" : "s")));
     TextFields fields;
-    fields.add("target", printable((io::Path(context.destination) / plan.targetName()).string()));
-    fields.add("reads",
-        fmt::format("{} ({} bytes)", formatBytes(plan.readsBytes()), formatCount(plan.readsBytes())));
-    fields.add("writes",
-        fmt::format("{} ({} bytes) in {} files", formatBytes(plan.writesBytes()),
-            formatCount(plan.writesBytes()), formatCount(plan.files().size())));
-    fields.add("free space", spaceText(context, plan.writesBytes()));
-    fields.add("memory", formatBytes(context.memoryBytes) + " of payload buffers at most");
+    addSizes(fields, (io::Path(context.destination) / plan.targetName()).string(), context, plan);
     if (plan.subGroupSize())
         fields.add("sub-group size", formatCount(*plan.subGroupSize()));
     if (!plan.batch().empty())
@@ -134,14 +190,22 @@ void writePlanText(
         fields.add(i == 0 ? "must stay equal" : "", printable(key + " = " + value));
     }
     fields.write(sink, style, "  ");
-    using Align = TextTable::Align;
-    TextTable table({{"file"}, {"bytes", Align::Right}});
-    for (size_t i = 0; i < plan.files().size() && i < kFilesShown; ++i)
-        table.add({plan.files()[i].path, formatCount(plan.files()[i].bytes)});
-    table.write(sink, style, "  ");
-    if (plan.files().size() > kFilesShown)
-        sink(fmt::format("  and {} more files; --json lists all\n", plan.files().size() - kFilesShown));
-    writeFindingsText(sink, style, plan.warnings());
+    writeFilesText(sink, style, plan);
+}
+
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan)
+{
+    sink(style.bold("export") + " " + printable(context.source)
+        + fmt::format(" to {}\n", exportFormatName(plan.options().format)));
+    TextFields fields;
+    fields.add("tensors",
+        fmt::format("{}, {}", formatCount(plan.exported().size()),
+            plan.options().dtype ? "cast to " + std::string(castName(plan.options().dtype))
+                                 : std::string("in the model's own dtypes")));
+    addSizes(fields, context.destination, context, plan);
+    fields.write(sink, style, "  ");
+    writeFilesText(sink, style, plan);
 }
 
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)

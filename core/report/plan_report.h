@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/engine/execute.h"
+#include "core/plan/export.h"
 #include "core/plan/reshard.h"
 #include "core/report/json_writer.h"
 #include "core/report/text_table.h"
@@ -11,9 +12,9 @@
 
 namespace shardscope {
 
-/// What surrounds a plan in the answers of `reshard`, `plan` and `run`, and in the reshard dialog.
+/// What surrounds a plan in the answers of the verbs that write, `plan` and `run`, and in the reshard dialog.
 struct PlanContext {
-    std::string verb = {}; ///< "reshard", "plan", "run"
+    std::string verb = {}; ///< "reshard", "export", "plan", "run"
     std::string source = {}; ///< the source's tag folder
     std::string sourceTag = {};
     std::string destination = {}; ///< DST
@@ -24,9 +25,13 @@ struct PlanContext {
 
 void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
     const std::optional<ExecuteReport>& result);
+void writePlanJson(const TextSink& sink, const PlanContext& context, const ExportPlan& plan,
+    const std::optional<ExecuteReport>& result);
 /// The plan before it runs: files, bytes, space, what must stay equal, warnings.
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan);
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan);
 /// What a run did.
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
 

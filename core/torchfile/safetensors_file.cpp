@@ -178,6 +178,13 @@ private:
 
 } // namespace
 
+std::string_view safetensorsTypeName(DType dtype)
+{
+    const auto known
+        = std::find_if(kTypes.begin(), kTypes.end(), [&](const Name& type) { return type.dtype == dtype; });
+    return known == kTypes.end() ? std::string_view() : known->text;
+}
+
 Result<SafetensorsHeader> parseSafetensors(
     std::string_view text, uint64_t dataBegin, uint64_t dataBytes, const std::string& path)
 {

@@ -7,6 +7,7 @@
 #include "core/tensor/shape.h"
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace shardscope {
@@ -28,6 +29,9 @@ struct SafetensorsHeader {
     io::FileIdentity identity;
     std::vector<SafeTensor> tensors; ///< ascending by offset
 };
+
+/// The name of a dtype in a header: "BF16"; empty for dtypes that the format has not.
+std::string_view safetensorsTypeName(DType dtype);
 
 /// Damaged for a header that is none; Hostile for one whose tensors overlap, leave gaps or the file, or have
 /// sizes that no file has; Unsupported for dtypes below a byte; LimitExceeded above 100 MB of header, 2

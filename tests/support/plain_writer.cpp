@@ -57,6 +57,12 @@ std::string plainBytes(const WritePlan& plan, size_t number)
     const auto file = plan.recipe(number);
     if (!file)
         throw std::runtime_error(describe(file.error()));
+    if (!file->torchArchive) {
+        std::string out;
+        for (const OutputRecord& record : file->records)
+            out += payloadOf(plan, record);
+        return out;
+    }
     std::vector<ZipRecordSpec> specs;
     for (const OutputRecord& record : file->records)
         specs.push_back({record.name, record.bytes});

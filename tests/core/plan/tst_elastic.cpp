@@ -134,7 +134,7 @@ TEST_CASE("a plan says where the options came from, and its file keeps those tha
     const SavedPlan saved = savePlan(*plan, *source, {}, "/somewhere");
     const auto parsed = parseSavedPlan(savedPlanText(saved), "plan.json");
     REQUIRE(parsed.has_value());
-    CHECK(parsed->options == plan->options());
+    CHECK(std::get<ReshardOptions>(parsed->options) == plan->options());
     auto other = withOptions({.worldSize = 2});
     other.optimizerOptions.back() = "2:weight_decay=0.5";
     CHECK(planFor(source, other)->id() != plan->id());

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/common_options.h"
+#include "app/cli/export_job.h"
+#include "app/cli/verbs.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+Result<int> runExport(Session& session)
+{
+    SHARDSCOPE_TRY(const WriteJob job, planExportJob(session));
+    return runWriteJob(session, job, "export");
+}
+
+} // namespace
+
+Command exportCommand()
+{
+    return {
+        .name = "export",
+        .summary = "write the model's weights as files of other tools",
+        .description
+        = {"--format safetensors writes DST/model.safetensors, or several files and their index above "
+           "--shard-size, as transformers does: with config.json and the tokenizer's files beside the "
+           "checkpoint, which go along, `from_pretrained(DST)` loads it.",
+            "Values come from the fp32 masters, rounded to nearest even, or from the weights where there are "
+            "none. Frozen parameters and buffers are among them; of tied parameters the owner is written. "
+            "Tensor slices and pipeline stages are joined as for `shardscope convert`.",
+            "DST is the target itself: a folder that is absent or empty. It appears complete or not at all; "
+            "after an interruption the same command goes on."},
+        .positionals
+        = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
+            {.name = "DST", .kind = ValueKind::Folder, .help = "The folder to write, absent or empty."}},
+        .options = joined(exportOptions(), joined(writeOptions(), checkpointOptions())),
+        .commonOptions = outputOptions(),
+        .examples
+        = {{"shardscope export runs/llama llama-bf16 --format safetensors --dtype bf16", "For transformers:"},
+            {"shardscope export runs/llama layer0 --format safetensors --only '*.0.*' --states exp_avg",
+                "One layer, with Adam's first moments in a file beside it:"}},
+        .run = runExport,
+        .resumes = true,
+    };
+}
+
+} // namespace shardscope::cli

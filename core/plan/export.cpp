@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/export.h"
+
+#include "core/base/build_info.h"
+#include "core/base/finding_codes.h"
+#include "core/base/glob.h"
+#include "core/checkpoint/fused_experts.h"
+#include "core/checkpoint/joined_slices.h"
+#include "core/checkpoint/open.h"
+#include "core/io/sha256.h"
+#include "core/plan/export_files.h"
+#include "core/plan/export_tensors.h"
+#include "core/plan/marks.h"
+#include "core/plan/model_files.h"
+#include "core/plan/model_types.h"
+#include "core/plan/output_bytes.h"
+#include "core/plan/segment_cursors.h"
+#include "core/plan/slice_join.h"
+#include "core/plan/source_list.h"
+#include "core/plan/zenflow_form.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+class ExportPlanImpl final : public ExportPlan
+{
+public:
+    ExportPlanImpl(CheckpointPtr source, ExportOptions options, std::shared_ptr<const ExportContext> context,
+        std::vector<PlanSource> sources, std::vector<Finding> marks)
+        : m_source(std::move(source))
+        , m_options(std::move(options))
+        , m_context(std::move(context))
+        , m_sources(std::move(sources))
+        , m_marks(std::move(marks))
+        , m_warnings(m_marks)
+    {
+        for (const ExportTensor& tensor : m_context->tensors)
+            m_tensors.push_back({tensor.name, tensor.state, tensor.dtype, 0, tensor.elements});
+    }
+
+    /// `warnings`: what making the plan's source has shown.
+    Status build(std::vector<CarriedFile> carried, std::vector<Finding> warnings, JobContext& job)
+    {
+        std::move(warnings.begin(), warnings.end(), std::back_inserter(m_warnings));
+        m_targets = exportTargets(*m_context, m_options.shardBytes);
+        for (CarriedFile& file : carried) {
+            m_readsBytes += file.bytes;
+            ExportTarget target{ExportTarget::Kind::Carried, file.path};
+            target.carried = std::move(file);
+            m_targets.push_back(std::move(target));
+        }
+        for (const ExportTarget& target : m_targets) {
+            SHARDSCOPE_CHECK(job.poll());
+            SHARDSCOPE_TRY(const OutputFile file, composeExport(m_context, target));
+            SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
+            m_files.push_back({target.path, bytes});
+            m_writesBytes += bytes;
+        }
+        for (const ExportTensor& tensor : m_context->tensors)
+            m_readsBytes += tensor.elements
+                * itemSize(sourceType(*m_context->source, tensor.param, tensor.from).value_or(tensor.dtype));
+        m_id = makeId();
+        return {};
+    }
+
+    [[nodiscard]] std::string verb() const override { return "export"; }
+    [[nodiscard]] std::string id() const override { return m_id; }
+    [[nodiscard]] std::string targetName() const override { return m_options.folderName; }
+    [[nodiscard]] std::string pointerName() const override { return {}; }
+    [[nodiscard]] OutcomeKind outcome() const override { return OutcomeKind::Export; }
+    [[nodiscard]] bool ownsFolder() const override { return false; }
+    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_sources; }
+    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
+    [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
+    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
+    {
+        return composeExport(m_context, m_targets[i]);
+    }
+    [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return {}; }
+    [[nodiscard]] uint64_t readsBytes() const override { return m_readsBytes; }
+    [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
+    [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
+    [[nodiscard]] const std::vector<Finding>& marks() const override { return m_marks; }
+    [[nodiscard]] const ExportOptions& options() const override { return m_options; }
+    [[nodiscard]] const std::vector<ExportTensor>& exported() const override { return m_context->tensors; }
+    [[nodiscard]] CheckpointPtr laidOut() const override { return m_context->source; }
+
+    [[nodiscard]] std::string describeJson() const override
+    {
+        nlohmann::json out = choices();
+        out["verb"] = verb();
+        out["id"] = m_id;
+        out["source"] = {{"tag", m_source->tag}, {"kind", kindName(m_source->kind)},
+            {"world_size", m_source->parallel.ranks()}};
+        return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    }
+
+private:
+    /// What decides the outcome, but for the source.
+    [[nodiscard]] nlohmann::json choices() const
+    {
+        nlohmann::json out;
+        out["format"] = exportFormatName(m_options.format);
+        out["dtype"] = castName(m_options.dtype);
+        out["shard_bytes"] = m_options.shardBytes;
+        out["only"] = m_options.only;
+        out["strip_prefix"] = m_options.stripPrefix;
+        out["rename"] = nlohmann::json::array();
+        for (const auto& [from, to] : m_options.renames)
+            out["rename"].push_back({from, to});
+        out["states"] = m_options.states;
+        return out;
+    }
+
+    [[nodiscard]] std::string makeId() const
+    {
+        std::string text = verb() + "|" + std::string(buildInfo().version) + "|" + m_source->tag + "|"
+            + choices().dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "|"
+            + m_options.patterns.value_or(std::string()) + "\n";
+        for (const PlanSource& source : m_sources) { // as of a reshard: another machine sees the same files
+            const io::FileIdentity& id = source.identity;
+            text += source.name + "|" + std::to_string(id.bytes) + "|" + std::to_string(id.modifiedNs) + "\n";
+        }
+        io::Sha256 sha;
+        sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+        return sha.finishHex().substr(0, 16);
+    }
+
+    CheckpointPtr m_source;
+    ExportOptions m_options;
+    std::shared_ptr<const ExportContext> m_context;
+    std::vector<PlanSource> m_sources;
+    std::vector<PlanTensor> m_tensors;
+    std::vector<ExportTarget> m_targets;
+    std::vector<PlannedFile> m_files;
+    std::vector<Finding> m_marks;
+    std::vector<Finding> m_warnings;
+    uint64_t m_readsBytes = 0;
+    uint64_t m_writesBytes = 0;
+    std::string m_id;
+};
+
+/// The files that hold what is exported, and nothing else. What is joined is read from its slices.
+Status addSources(const Checkpoint& source, const std::vector<ExportTensor>& tensors, SourceList& list)
+{
+    std::set<std::string_view> states;
+    for (const ExportTensor& tensor : tensors)
+        states.insert(tensor.from);
+    const auto isNeeded
+        = [&](const FlatUnit&, const UnitState& state) { return states.contains(state.name); };
+    SHARDSCOPE_CHECK(requireRuns(source, isNeeded));
+    const Checkpoint& stored = storedUnder(source);
+    for (const FlatUnit& unit : stored.units) {
+        for (const UnitState& state : unit.states) {
+            if (!isNeeded(unit, state))
+                continue;
+            for (const StoredRun& run : state.perRank)
+                SHARDSCOPE_CHECK(list.add(run.file));
+            for (const StoredRun& run : state.perParam)
+                SHARDSCOPE_CHECK(list.add(run.file));
+        }
+    }
+    if (!states.contains("weight"))
+        return {};
+    for (const WholeTensor& whole : stored.whole)
+        SHARDSCOPE_CHECK(list.add(whole.run.file));
+    return {};
+}
+
+/// The tensor slices and pipeline stages of the source as one.
+Result<CheckpointPtr> joinedSource(io::FileSystem& files, const CheckpointPtr& source,
+    const ExportOptions& options, std::vector<Finding>& warnings, JobContext& job)
+{
+    if (source->parallel.tp == 1 && source->parallel.pp == 1) {
+        if (options.patterns)
+            return fail(ErrorCode::Usage, "patterns say how tensor slices join, and there are none here",
+                source->tagFolder.string(), "leave --patterns out");
+        return source;
+    }
+    ReshardOptions join;
+    join.form = TargetForm::Universal; // that is: of no number of ranks
+    join.patterns = options.patterns;
+    SHARDSCOPE_TRY(SliceJoin joined, joinForPlan(files, source, join, job));
+    std::move(joined.warnings.begin(), joined.warnings.end(), std::back_inserter(warnings));
+    return std::move(joined.source);
+}
+
+/// What the model has and the checkpoint has not: an export without it would not be the model.
+Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::vector<Finding>& warnings)
+{
+    std::vector<std::string> names = unheldNames(source);
+    std::erase_if(names, [&](const std::string& name) {
+        return !options.only.empty()
+            && std::none_of(options.only.begin(), options.only.end(),
+                [&](const std::string& pattern) { return fitsGlob(pattern, name); });
+    });
+    if (names.empty())
+        return {};
+    const std::string what
+        = "the model lists tensors that no file holds, probably ties that were not recorded "
+          "or frozen parameters: "
+        + nameList(names);
+    if (std::find(options.allow.begin(), options.allow.end(), code::kStateMissing) == options.allow.end())
+        return fail(ErrorCode::Refused, what, source.tagFolder.string(),
+            "--allow " + std::string(code::kStateMissing) + " exports the model without them");
+    warnings.push_back({code::kStateMissing, Severity::Warning, what + "; they are left out", {}, {}});
+    return {};
+}
+
+void addExportWarnings(
+    const Checkpoint& source, const std::vector<ExportTensor>& tensors, std::vector<Finding>& out)
+{
+    if (!FusedExperts::of(source).isEmpty())
+        out.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "AutoEP replaced the experts of the model: they are written one by one under the names that "
+            "DeepSpeed gives them (…experts.w1.X), which the model before AutoEP does not have",
+            {}, {}});
+    if (hasZenFlow(source))
+        out.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "ZenFlow moves the model's 16-bit weights on between the updates of their masters: the export "
+            "holds the masters, which is also what DeepSpeed goes on from",
+            {}, {}});
+    std::set<std::string_view> written;
+    for (const ExportTensor& tensor : tensors)
+        written.insert(source.params[index(tensor.param)].name);
+    std::vector<std::string> aliases;
+    for (const Parameter& param : source.params) {
+        if (param.sharedWith != kNoParam && written.contains(source.params[index(param.sharedWith)].name))
+            aliases.push_back(param.name);
+    }
+    if (!aliases.empty())
+        out.push_back({code::kStockLoaderTrap, Severity::Info,
+            "tied parameters are written once, under their owner's name, as transformers expects; not "
+            "written: "
+                + nameList(aliases),
+            {}, {}});
+}
+
+} // namespace
+
+Result<std::shared_ptr<const ExportPlan>> planExport(
+    io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job)
+{
+    SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
+    if (options.folderName.empty())
+        return fail(ErrorCode::Usage, "no target folder was given");
+    if (options.shardBytes == 0)
+        return fail(ErrorCode::Usage, "files of tensors must be allowed at least 1 byte");
+    const CheckpointPtr whole = source;
+    std::vector<Finding> warnings;
+    SHARDSCOPE_TRY(source, joinedSource(files, source, options, warnings, job));
+    auto context = std::make_shared<ExportContext>();
+    context->source = source;
+    context->format = options.format;
+    SHARDSCOPE_TRY(context->tensors, exportTensors(*source, options));
+    SourceList list(files, *source, job);
+    SHARDSCOPE_CHECK(addSources(*source, context->tensors, list));
+    std::vector<PlanSource> sources = list.takeSources();
+    context->sourceOfFile = list.takeMap();
+    SHARDSCOPE_TRY(std::vector<CarriedFile> carried, modelFilesBeside(files, *whole, sources));
+    SHARDSCOPE_CHECK(checkUnheld(*source, options, warnings));
+    addExportWarnings(*source, context->tensors, warnings);
+    auto plan = std::make_shared<ExportPlanImpl>(
+        whole, options, std::move(context), std::move(sources), marksOf(*whole, options.allow));
+    SHARDSCOPE_CHECK(plan->build(std::move(carried), std::move(warnings), job));
+    return std::shared_ptr<const ExportPlan>(std::move(plan));
+}
+
+} // namespace shardscope

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// `export` as a process: what lands on disk, what is refused, and what its answers look like.
+#include "tests/cli/cli_fixture.h"
+#include "tests/support/json_schema.h"
+
+#include <doctest/doctest.h>
+
+#include <set>
+
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+Words exportOf(const fs::path& source, const fs::path& target, const Words& more = {})
+{
+    Words out{"export", source, target, "--format", "safetensors"};
+    out.insert(out.end(), more.begin(), more.end());
+    return out;
+}
+
+/// Names and contents, but for the times and sizes of directories.
+std::set<std::string> namesIn(const fs::path& folder)
+{
+    std::set<std::string> out;
+    for (const auto& entry : fs::directory_iterator(folder))
+        out.insert(entry.path().filename().string());
+    return out;
+}
+
+Json headerOf(const fs::path& file)
+{
+    const std::string bytes = slurp(file);
+    uint64_t length = 0;
+    for (size_t i = 8; i-- > 0;)
+        length = (length << 8) | static_cast<uint8_t>(bytes[i]);
+    return Json::parse(bytes.substr(8, length));
+}
+
+} // namespace
+
+TEST_CASE("export writes one folder that holds all of it")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    spill(run / "config.json", "{}");
+    const auto before = contentOf(run);
+    const Json answer
+        = answerOf(exportOf(run, folder / "out", {"--dtype", "bf16", "--states", "exp_avg,fp32"}));
+    CHECK(contentOf(run) == before);
+    const Json& plan = answer.at("plan");
+    CHECK(plan.at("kind") == "weights");
+    CHECK(plan.at("format") == "safetensors");
+    CHECK(plan.at("dtype") == "bf16");
+    CHECK(plan.at("target") == "out");
+    CHECK(answer.at("result").at("verified") == true);
+    CHECK(answer.at("result").at("output") == (folder / "out").string());
+    CHECK(namesIn(folder / "out")
+        == std::set<std::string>{"config.json", "exp_avg.safetensors", "fp32.safetensors",
+            "model.safetensors", "shardscope.json"});
+    CHECK(namesIn(folder.path()) == std::set<std::string>{"out", "zero2-w2"});
+    std::set<std::string> planned;
+    uint64_t bytes = 0;
+    for (const Json& file : plan.at("files")) {
+        planned.insert(file.at("path").get<std::string>());
+        CHECK(fs::file_size(folder / "out" / file.at("path").get<std::string>()) == file.at("bytes"));
+        bytes += file.at("bytes").get<uint64_t>();
+    }
+    CHECK(planned.size() == 4);
+    CHECK(plan.at("writes_bytes") == bytes);
+    const Json header = headerOf(folder / "out/model.safetensors");
+    CHECK(header.at("__metadata__") == Json({{"format", "pt"}}));
+    CHECK(header.at("norm.weight").at("dtype") == "BF16");
+    CHECK(header.at("batches_seen").at("dtype") == "I64"); // no floating-point number
+    CHECK(headerOf(folder / "out/exp_avg.safetensors").at("norm.weight").at("dtype") == "F32");
+
+    // What was written is read like any weights.
+    CHECK(answerOf({"inspect", folder / "out"}).at("kind") == "weights");
+    const Json shown = answerOf({"show", folder / "out", "norm.weight"});
+    CHECK(shown.at("dtype") == "bfloat16");
+    CHECK(shown.at("values").size() == 16);
+    // The manifest is the same wherever it was written.
+    answerOf(exportOf(run, folder / "other", {"--dtype", "bf16", "--states", "exp_avg,fp32"}));
+    CHECK(contentOf(folder / "other") == contentOf(folder / "out"));
+}
+
+TEST_CASE("a dry run shows the plan, and refuses what the run would refuse")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero3-w4", folder);
+    const Json dry = answerOf(exportOf(run, folder / "out", {"--dry-run", "--shard-size", "2000"}));
+    CHECK(!fs::exists(folder / "out"));
+    CHECK(!dry.contains("result"));
+    CHECK(dry.at("plan").at("files").size() > 3);
+    fs::create_directory(folder / "out"); // may be there, empty
+    const Json done = answerOf(exportOf(run, folder / "out/", {"--shard-size", "2000"}));
+    CHECK(done.at("plan").at("files") == dry.at("plan").at("files"));
+    errorOf(exportOf(run, folder / "out"), 5, "target-exists");
+    errorOf(exportOf(run, folder / "out", {"--dry-run"}), 5, "target-exists");
+    answerOf(exportOf(run, folder / "out", {"--force"}));
+    CHECK(namesIn(folder / "out") == std::set<std::string>{"model.safetensors", "shardscope.json"});
+
+    for (const fs::path& inside : {run, run / "export", run / "global_step5/x", folder.path()}) {
+        CAPTURE(inside.string());
+        errorOf(exportOf(run, inside, {"--force"}), 2, "usage");
+        errorOf(exportOf(run, inside, {"--force", "--dry-run"}), 2, "usage");
+    }
+    errorOf(exportOf(run, "/"), 2, "usage");
+    CHECK(namesIn(folder.path()) == std::set<std::string>{"out", "zero3-w4"});
+}
+
+TEST_CASE("DST may be a bare name, or a link to an empty folder")
+{
+    const TemporaryFolder folder;
+    const fs::path before = fs::current_path();
+    fs::current_path(folder.path());
+    const Json plain = answerOf(exportOf(samplePath("zero1-w2"), "plain"));
+    fs::current_path(before);
+    CHECK(plain.at("destination") == "plain");
+    CHECK(fs::exists(folder / "plain/model.safetensors"));
+    fs::create_directory(folder / "there");
+    fs::create_directory_symlink(folder / "there", folder / "link");
+    answerOf(exportOf(samplePath("zero1-w2"), folder / "link"));
+    CHECK(fs::exists(folder / "there/model.safetensors"));
+    CHECK(fs::is_symlink(folder / "link"));
+}
+
+TEST_CASE("options that fit nothing are said to")
+{
+    const TemporaryFolder folder;
+    const fs::path run = samplePath("zero2-w2");
+    const auto wrong = [&](const Words& more) { errorOf(exportOf(run, folder / "out", more), 2, "usage"); };
+    wrong({"--only", "nothing"});
+    wrong({"--strip-prefix", "module."});
+    wrong({"--rename", "norm"});
+    wrong({"--rename", "=x"});
+    wrong({"--rename", "nothing=x"});
+    wrong({"--states", "momentum"});
+    wrong({"--states", ""});
+    wrong({"--dtype", "fp64"});
+    wrong({"--shard-size", "0"});
+    wrong({"--allow", "nothing"});
+    errorOf({"export", run, folder / "out"}, 2, "usage");
+    errorOf({"export", run, folder / "out", "--format", "gguf"}, 2, "usage");
+    CHECK(!fs::exists(folder / "out"));
+}
+
+TEST_CASE("a damaged checkpoint is refused, and one that is no model said to be")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::remove(run / "global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    errorOf(exportOf(run, folder / "out"), 6, "refused");
+    errorOf(exportOf(folder / "nothing", folder / "out"), 3, "not-found");
+    CHECK(!fs::exists(folder / "out"));
+}
+
+TEST_CASE("slices that no record joins are refused, and joined by patterns")
+{
+    const TemporaryFolder folder;
+    const Json joined = answerOf(exportOf(samplePath("slices-w4"), folder / "joined"));
+    const Json header = headerOf(folder / "joined/model.safetensors");
+    CHECK(header.at("layers.0.up_proj.weight").at("shape") == Json({48, 12}));
+    CHECK(!header.contains("layers.0.up_proj.weight:tp0"));
+    spill(folder / "patterns.json", "{}");
+    errorOf(exportOf(samplePath("zero2-w2"), folder / "out", {"--patterns", folder / "patterns.json"}), 2,
+        "usage");
+}
+
+TEST_CASE("a saved plan of an export runs where and when it is asked to")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path file = folder / "plan.json";
+    Words words = exportOf(run, folder / "out",
+        {"--dtype", "fp16", "--only", "norm.*", "--rename", "norm=ln", "--states", "exp_avg"});
+    words.insert(words.begin(), "plan");
+    words.insert(words.end(), {"-o", file});
+    const Json planned = answerOf(words);
+    CHECK(planned.at("plan").at("tensors") == 4);
+    CHECK(!fs::exists(folder / "out"));
+    const Json saved = Json::parse(slurp(file));
+    CHECK(saved.at("verb") == "export");
+    CHECK(schemaErrors(readSchema("saved-plan"), saved, true).empty());
+
+    const Json done = answerOf({"run", file});
+    CHECK(done.at("plan").at("id") == planned.at("plan").at("id"));
+    CHECK(headerOf(folder / "out/model.safetensors").contains("ln.weight"));
+    answerOf({"run", file, folder / "elsewhere"});
+    CHECK(contentOf(folder / "elsewhere") == contentOf(folder / "out"));
+    spill(run / "config.json", "{}"); // would go along now
+    errorOf({"run", file, folder / "third"}, 6, "source-changed");
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine on export plans: the naive writer's bytes, under DST itself, checked on the way in and out.
+#include "core/checkpoint/open.h"
+#include "core/engine/execute.h"
+#include "core/engine/verify_export.h"
+#include "core/plan/export.h"
+#include "tests/support/plain_writer.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
+
+/// A sample, a plan to export it and a place for that.
+struct Export {
+    explicit Export(const char* sample, ExportOptions options = {})
+        : source(folder / "run")
+    {
+        fs::copy(kSamples / sample, source, fs::copy_options::recursive);
+        options.folderName = "out";
+        auto opened = openCheckpoint(io::realFileSystem(), source, {}, job);
+        REQUIRE(opened.has_value());
+        auto made = planExport(io::realFileSystem(), opened->checkpoint, options, job);
+        REQUIRE_MESSAGE(made.has_value(), (made ? "" : describe(made.error())));
+        plan = std::move(*made);
+    }
+
+    [[nodiscard]] ExecuteOptions options() const
+    {
+        ExecuteOptions out;
+        out.destination = folder.path();
+        out.sourceRunFolder = source;
+        out.jobs = 2;
+        return out;
+    }
+    [[nodiscard]] fs::path target() const { return folder / "out"; }
+    Result<ExecuteReport> run(const ExecuteOptions& how)
+    {
+        return execute(io::realFileSystem(), *plan, how, job);
+    }
+    Result<ExecuteReport> run() { return run(options()); }
+
+    void checkWritten() const
+    {
+        for (size_t i = 0; i < plan->files().size(); ++i)
+            CHECK(slurp(target() / plan->files()[i].path) == plainBytes(*plan, i));
+        for (const auto& entry : fs::directory_iterator(folder.path()))
+            CHECK((entry.path().filename() == "out" || entry.path() == source));
+    }
+
+    TemporaryFolder folder{TemporaryFolder::Where::Memory};
+    io::Path source;
+    JobContext job;
+    std::shared_ptr<const ExportPlan> plan;
+};
+
+} // namespace
+
+TEST_CASE("an export holds the bytes of the naive writer, however many work on it")
+{
+    for (const char* name :
+        {"zero2-w2", "zero3-w4", "zenflow-w2", "slices-w4", "pipeline-w4", "experts-w4"}) {
+        for (const unsigned jobs : {1u, 3u}) {
+            CAPTURE(std::string(name));
+            CAPTURE(jobs);
+            Export bench(name, {.dtype = DType::BFloat16, .shardBytes = 2000, .states = {"exp_avg"}});
+            ExecuteOptions options = bench.options();
+            options.jobs = jobs;
+            const auto report = bench.run(options);
+            REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
+            CHECK(report->verified);
+            CHECK(report->output == bench.target());
+            CHECK(report->fingerprint.empty());
+            CHECK(bench.plan->files().size() > 3);
+            bench.checkWritten();
+            CHECK(fs::exists(bench.target() / "shardscope.json"));
+        }
+    }
+}
+
+TEST_CASE("DST may be there, empty; what it holds is replaced when that is asked for")
+{
+    Export bench("zero2-w2");
+    fs::create_directory(bench.target());
+    REQUIRE(bench.run().has_value());
+    bench.checkWritten();
+    const auto again = bench.run();
+    REQUIRE_FALSE(again.has_value());
+    CHECK(again.error().code == ErrorCode::TargetExists);
+
+    spill(bench.target() / "other", "x");
+    ExecuteOptions options = bench.options();
+    options.force = true;
+    REQUIRE(bench.run(options).has_value());
+    bench.checkWritten();
+    CHECK(!fs::exists(bench.target() / "other"));
+}
+
+TEST_CASE("DST keeps away from the source, and may lie beside it")
+{
+    Export bench("zero2-w2");
+    const auto refused = [&](const fs::path& folder) {
+        ExecuteOptions options = bench.options();
+        options.destination = folder;
+        const auto report = bench.run(options);
+        REQUIRE_FALSE(report.has_value());
+        CHECK(report.error().code == ErrorCode::Usage);
+        CHECK(!fs::exists(folder / "out"));
+    };
+    refused(bench.source);
+    refused(bench.source / "global_step6");
+    fs::create_directory_symlink(bench.source, bench.folder / "link");
+    refused(bench.folder / "link");
+    fs::remove(bench.folder / "link");
+    // A target that is the source, or around it.
+    fs::create_directory_symlink(bench.folder.path(), bench.folder / "out");
+    const auto around = bench.run();
+    REQUIRE_FALSE(around.has_value());
+    CHECK(around.error().code == ErrorCode::Usage);
+    fs::remove(bench.folder / "out");
+    CHECK(bench.run().has_value());
+}
+
+TEST_CASE("a stop leaves the work folder and nothing else; the same call goes on")
+{
+    for (const std::string phase : {"writing", "checking the source", "verifying"}) {
+        CAPTURE(phase);
+        Export bench("zero2-w2", {.shardBytes = 1000});
+        std::stop_source stop;
+        JobContext job(stop.get_token(), [&](const Progress& progress) {
+            if (progress.phase == phase)
+                stop.request_stop();
+        });
+        const auto stopped = execute(io::realFileSystem(), *bench.plan, bench.options(), job);
+        REQUIRE_FALSE(stopped);
+        CHECK(stopped.error().code == ErrorCode::Cancelled);
+        CHECK(!fs::exists(bench.target()));
+        const auto report = bench.run();
+        REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
+        CHECK(report->bytesWritten + report->bytesReused == bench.plan->writesBytes());
+        bench.checkWritten();
+    }
+}
+
+TEST_CASE("a source that lost a bit is refused though every element of it is cast")
+{
+    for (const char* name : {"zero2-w2", "zenflow-w2"}) {
+        CAPTURE(std::string(name));
+        Export bench(name, {.dtype = DType::BFloat16});
+        // In the middle of a record whose elements are cast.
+        const auto cursor = bench.plan->recipe(0)->records.at(1).cursor();
+        Segment segment;
+        while (!segment.isConverted())
+            REQUIRE(cursor->next(segment));
+        const PlanSource& source = bench.plan->sources()[segment.source];
+        const ZipRecord& record = source.records[segment.record];
+        std::string bytes = slurp(source.path);
+        bytes[record.payloadOffset + record.bytes / 2] ^= 1;
+        spill(source.path, bytes);
+        // A plan that is made now takes the file for what it is.
+        auto opened = openCheckpoint(io::realFileSystem(), bench.source, {}, bench.job);
+        REQUIRE(opened.has_value());
+        auto plan = planExport(io::realFileSystem(), opened->checkpoint, bench.plan->options(), bench.job);
+        REQUIRE(plan.has_value());
+        const auto report = execute(io::realFileSystem(), **plan, bench.options(), bench.job);
+        REQUIRE_FALSE(report.has_value());
+        CHECK(report.error().code == ErrorCode::Damaged);
+        CHECK(!fs::exists(bench.target()));
+    }
+}
+
+TEST_CASE("the second opinion says no to files that are not what was planned")
+{
+    Export bench("zero2-w2", {.shardBytes = 4000, .states = {"exp_avg"}});
+    plainWrite(*bench.plan, bench.folder.path());
+    const auto opinion = [&](const io::Path& folder) {
+        return exportHooks().openOutput(io::realFileSystem(), folder, *bench.plan, bench.job);
+    };
+    const auto changed = [&](const std::string& file, const std::string& from, const std::string& to) {
+        const fs::path copy = bench.folder / "changed";
+        fs::remove_all(copy);
+        fs::copy(bench.target(), copy);
+        std::string bytes = slurp(copy / file);
+        const size_t at = bytes.find(from);
+        REQUIRE(at != std::string::npos);
+        REQUIRE(from.size() == to.size());
+        spill(copy / file, bytes.replace(at, from.size(), to));
+        const auto found = opinion(copy);
+        REQUIRE_FALSE(found.has_value());
+        CHECK(found.error().code == ErrorCode::VerifyFailed);
+    };
+    REQUIRE(opinion(bench.target()).has_value());
+    const std::string first = bench.plan->files().front().path;
+    changed(first, "\"BF16\"", "\"F16\" ");
+    changed(first, "norm.weight", "norm.Weight");
+    changed(first, "[8]", "[9]");
+    changed("exp_avg-00001-of-00004.safetensors", "norm.", "morn.");
+    changed("model.safetensors.index.json", "00001-of", "00002-of");
+    changed("exp_avg.safetensors.index.json", "\"norm.", "\"morn.");
+    fs::remove(bench.target() / first);
+    CHECK_FALSE(opinion(bench.target()).has_value());
+}
