@@ -118,8 +118,8 @@ std::vector<Option> exportOptions()
         {.name = "--format",
             .kind = ValueKind::Choice,
             .valueName = "FORMAT",
-            .help = "The form of the files: safetensors. Required.",
-            .choices = {"safetensors"},
+            .help = "The form of the files: safetensors, or torch for pytorch_model.bin. Required.",
+            .choices = exportFormatNames(),
             .required = true},
         {.name = "--dtype",
             .kind = ValueKind::Choice,
@@ -153,7 +153,7 @@ std::vector<Option> exportOptions()
         {.name = "--states",
             .kind = ValueKind::Text,
             .valueName = "STATES",
-            .help = "States to write beside the weights as they are, each in STATE.safetensors, with commas "
+            .help = "States to write beside the weights as they are, each in a file of its name, with commas "
                     "between them: fp32,exp_avg,exp_avg_sq."},
         patternsOption(),
         allowOption(),

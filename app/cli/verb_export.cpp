@@ -23,7 +23,8 @@ Command exportCommand()
         .description
         = {"--format safetensors writes DST/model.safetensors, or several files and their index above "
            "--shard-size, as transformers does: with config.json and the tokenizer's files beside the "
-           "checkpoint, which go along, `from_pretrained(DST)` loads it.",
+           "checkpoint, which go along, `from_pretrained(DST)` loads it. --format torch writes "
+           "pytorch_model.bin in the same way.",
             "Values come from the fp32 masters, rounded to nearest even, or from the weights where there are "
             "none. Frozen parameters and buffers are among them; of tied parameters the owner is written. "
             "Tensor slices and pipeline stages are joined as for `shardscope convert`.",

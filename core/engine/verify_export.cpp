@@ -3,8 +3,8 @@
 
 #include "core/base/string_hash.h"
 #include "core/base/text.h"
+#include "core/engine/written_tensors.h"
 #include "core/plan/export.h"
-#include "core/torchfile/safetensors_file.h"
 
 #include <nlohmann/json.hpp>
 
@@ -68,13 +68,13 @@ public:
     Status readFile(io::FileSystem& files, const io::Path& folder, const std::string& name, JobContext& job)
     {
         const io::Path path = folder / name;
-        auto header = readSafetensors(files, path, job);
-        if (!header)
-            return isDevice(header.error())
-                ? Status(forward(std::move(header).error()))
-                : Status(wrong("what was written does not open again: " + header.error().message, path));
+        const auto tensors = writtenTensors(files, path, job);
+        if (!tensors)
+            return isDevice(tensors.error())
+                ? Status(forward(tensors.error()))
+                : Status(wrong("what was written does not open again: " + tensors.error().message, path));
         std::vector<ElementRun>& runs = m_runs[name];
-        for (const SafeTensor& tensor : header->tensors) {
+        for (const SafeTensor& tensor : *tensors) {
             const auto number = m_numbers.find({stateOf(name), tensor.name});
             if (number == m_numbers.end() || m_seen[number->second])
                 return wrong("`" + toValidUtf8(tensor.name) + "` is there without being planned", path);
@@ -126,8 +126,8 @@ public:
     }
 
 private:
-    /// "model.safetensors" and "model-00001-of-00002.safetensors" hold the weights, all others the state that
-    /// they are called by.
+    /// "model.safetensors", "pytorch_model-00001-of-00002.bin" and their like hold the weights, all others
+    /// the state that they are called by.
     static std::string stateOf(const std::string& file)
     {
         static constexpr std::string_view kNumbers = "-00000-of-00000";
@@ -139,7 +139,7 @@ private:
             if (end == kNumbers)
                 stem.resize(stem.size() - kNumbers.size());
         }
-        return stem == "model" ? "weight" : stem;
+        return stem == "model" || stem == "pytorch_model" ? "weight" : stem;
     }
 
     const ExportPlan& m_plan;
@@ -159,12 +159,12 @@ Result<std::unique_ptr<OutputModel>> openExport(
     SHARDSCOPE_TRY(const auto entries, files.list(folder));
     for (const io::DirectoryEntry& entry : entries) {
         SHARDSCOPE_CHECK(job.poll());
-        if (entry.name.ends_with(".safetensors"))
+        if (holdsTensors(entry.name))
             SHARDSCOPE_CHECK(out->readFile(files, folder, entry.name, job));
     }
     SHARDSCOPE_CHECK(out->checkComplete(folder));
     for (const io::DirectoryEntry& entry : entries) {
-        if (entry.name.ends_with(".safetensors" + std::string(kIndexEnd)))
+        if (entry.name.ends_with(kIndexEnd))
             SHARDSCOPE_CHECK(out->checkIndex(files, folder, entry.name));
     }
     return std::unique_ptr<OutputModel>(std::move(out));

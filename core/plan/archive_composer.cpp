@@ -34,27 +34,6 @@ std::string stemOf(const std::string& name)
     return dot == std::string::npos ? name : name.substr(0, dot);
 }
 
-/// What torch 2.15 writes beside pickle and storages, for sources of a form that has no such records.
-std::vector<OutputRecord> recordsOfToday()
-{
-    const auto text = [](std::string name, std::string literal) {
-        OutputRecord record;
-        record.name = std::move(name);
-        record.bytes = literal.size();
-        record.literal = std::move(literal);
-        return record;
-    };
-    std::vector<OutputRecord> out{text("data.pkl", ""), text(".format_version", "1"),
-        text(".storage_alignment", "64"), text("byteorder", "little"), text("data/", ""),
-        text("version", "3\n")};
-    OutputRecord id;
-    id.name = ".data/serialization_id";
-    id.content = OutputRecord::Content::SerializationId;
-    id.bytes = 40;
-    out.push_back(std::move(id));
-    return out;
-}
-
 } // namespace
 
 std::vector<NodeId> persistentIdsInOrder(const PickleGraph& graph)
@@ -101,10 +80,30 @@ std::vector<NodeId> persistentIdsInOrder(const PickleGraph& graph)
     return out;
 }
 
+std::vector<OutputRecord> recordsOfToday()
+{
+    const auto text = [](std::string name, std::string literal) {
+        OutputRecord record;
+        record.name = std::move(name);
+        record.bytes = literal.size();
+        record.literal = std::move(literal);
+        return record;
+    };
+    std::vector<OutputRecord> out{text("data.pkl", ""), text(".format_version", "1"),
+        text(".storage_alignment", "64"), text("byteorder", "little"), text("data/", ""),
+        text("version", "3\n")};
+    OutputRecord id;
+    id.name = ".data/serialization_id";
+    id.content = OutputRecord::Content::SerializationId;
+    id.bytes = 40;
+    out.push_back(std::move(id));
+    return out;
+}
+
 Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const TorchFile& source)
 {
     if (source.isLegacy())
-        return recordsOfToday();
+        return recordsOfToday(); // it has no such records
     SHARDSCOPE_TRY(const auto file, files.openRead(source.path()));
     std::vector<OutputRecord> out;
     bool storagesPlaced = false;
@@ -141,10 +140,15 @@ Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const 
 }
 
 ArchiveComposer::ArchiveComposer(const TorchFile& source, uint32_t sourceIndex, Take take)
-    : m_source(source)
+    : m_source(&source)
     , m_sourceIndex(sourceIndex)
-    , m_importer(m_builder, source.pickle())
     , m_newKeyMark(take == Take::Parts ? newKeyMark(source) : std::string(1, kNewKeyMark))
+{
+    m_importer.emplace(m_builder, source.pickle());
+}
+
+ArchiveComposer::ArchiveComposer()
+    : m_newKeyMark(1, kNewKeyMark)
 {
 }
 
@@ -208,7 +212,7 @@ NodeId ArchiveComposer::tensorOf(
 Result<OutputFile> ArchiveComposer::finish(
     const std::string& outputName, const std::vector<OutputRecord>& smallRecords)
 {
-    return finish(m_importer.import(m_source.pickle().root()), outputName, smallRecords);
+    return finish(m_importer->import(m_source->pickle().root()), outputName, smallRecords);
 }
 
 Result<OutputRecord> ArchiveComposer::storageRecord(const std::string& key, const std::string& name) const
@@ -225,12 +229,15 @@ Result<OutputRecord> ArchiveComposer::storageRecord(const std::string& key, cons
             record.content = OutputRecord::Content::Literal;
         return record;
     }
-    const auto source = m_source.zip().find("data/" + key);
+    if (m_source == nullptr)
+        return fail(ErrorCode::Internal, "a storage of no archive", name);
+    const auto source = m_source->zip().find("data/" + key);
     if (!source)
-        return fail(ErrorCode::Damaged, "record data/" + key + " is missing", m_source.path().string());
-    const ZipRecord& from = m_source.zip().records()[*source];
+        return fail(ErrorCode::Damaged, "record data/" + key + " is missing", m_source->path().string());
+    const ZipRecord& from = m_source->zip().records()[*source];
     if (from.damaged || from.deflated)
-        return fail(ErrorCode::Damaged, "record data/" + key + " cannot be copied", m_source.path().string());
+        return fail(
+            ErrorCode::Damaged, "record data/" + key + " cannot be copied", m_source->path().string());
     record.bytes = from.bytes;
     record.cursor = m_recordCursor
         ? m_recordCursor(*source)
@@ -251,8 +258,7 @@ Result<OutputFile> ArchiveComposer::finish(
     for (const NodeId id : persistentIdsInOrder(draft)) {
         const auto storage = asStorage(draft, id);
         if (!storage)
-            return fail(ErrorCode::Unsupported, "a persistent id of the pickle is no storage",
-                m_source.path().string());
+            return fail(ErrorCode::Unsupported, "a persistent id of the pickle is no storage", outputName);
         const std::string key(storage->key);
         auto [entry, isNew] = numbers.try_emplace(key, static_cast<uint32_t>(numbers.size()), kNoNode);
         if (isNew) {
@@ -272,12 +278,15 @@ Result<OutputFile> ArchiveComposer::finish(
 
     OutputFile out;
     out.path = outputName;
-    const std::string sourceStem = stemOf(m_source.path().filename().string());
-    const std::string name = outputName.substr(outputName.rfind('/') + 1);
     // torch names the archive after the file. A source that was renamed still shows that it did.
-    const std::string& prefix = m_source.zip().prefix();
-    const bool namedAfterFile = prefix == sourceStem || parseCheckpointFileName(prefix + ".pt").has_value();
-    out.prefix = namedAfterFile ? stemOf(name) : prefix;
+    out.prefix = stemOf(outputName.substr(outputName.rfind('/') + 1));
+    if (m_source != nullptr) {
+        const std::string& prefix = m_source->zip().prefix();
+        const bool namedAfterFile = prefix == stemOf(m_source->path().filename().string())
+            || parseCheckpointFileName(prefix + ".pt").has_value();
+        if (!namedAfterFile)
+            out.prefix = prefix;
+    }
     for (const OutputRecord& small : smallRecords) {
         if (small.name == "data/") {
             std::move(storages.begin(), storages.end(), std::back_inserter(out.records));

@@ -14,7 +14,7 @@ namespace shardscope {
 
 /// Builds one output archive from one source archive: its pickle with some parts replaced, or a new pickle
 /// with parts of it, its storages copied where the pickle still names them, new storages where new tensors
-/// were put in.
+/// were put in. Or one from nothing, of new tensors alone.
 ///
 /// Storage keys are numbered in the order in which the unpickler will meet them, as torch's own writer does;
 /// readers that compute offsets instead of reading headers rely on it. Use: make, substitute, finish. Not
@@ -28,11 +28,13 @@ public:
     /// form.
     enum class Take { Parts, FormOnly };
     ArchiveComposer(const TorchFile& source, uint32_t sourceIndex, Take take = Take::Parts);
+    /// Without a source: nothing is imported, and finish() takes a root and recordsOfToday().
+    ArchiveComposer();
 
-    [[nodiscard]] const PickleGraph& graph() const { return m_source.pickle(); }
+    [[nodiscard]] const PickleGraph& graph() const { return m_source->pickle(); }
     PickleBuilder& builder() { return m_builder; }
-    void substitute(NodeId sourceNode, NodeId builtNode) { m_importer.substitute(sourceNode, builtNode); }
-    NodeId import(NodeId sourceNode) { return m_importer.import(sourceNode); }
+    void substitute(NodeId sourceNode, NodeId builtNode) { m_importer->substitute(sourceNode, builtNode); }
+    NodeId import(NodeId sourceNode) { return m_importer->import(sourceNode); }
 
     /// A new dense tensor with a storage of its own: what torch._utils._rebuild_tensor_v2 makes. Empty shape
     /// = 0-dim.
@@ -61,10 +63,10 @@ private:
     NodeId tensorOf(NewStorage storage, DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad);
     [[nodiscard]] Result<OutputRecord> storageRecord(const std::string& key, const std::string& name) const;
 
-    const TorchFile& m_source;
-    uint32_t m_sourceIndex;
+    const TorchFile* m_source = nullptr;
+    uint32_t m_sourceIndex = 0;
     PickleBuilder m_builder;
-    PickleImporter m_importer;
+    std::optional<PickleImporter> m_importer; ///< from the source
     std::string m_newKeyMark;
     std::vector<NewStorage> m_new;
     RecordCursor m_recordCursor;
@@ -79,6 +81,9 @@ private:
 /// the pickle and the storages are represented by empty records named "data.pkl" and "data/" where they
 /// stand.
 Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const TorchFile& source);
+
+/// What torch 2.15 writes beside pickle and storages, in the same form.
+std::vector<OutputRecord> recordsOfToday();
 
 /// The persistent ids of a graph in the order in which an unpickler of its emitted stream meets them.
 std::vector<NodeId> persistentIdsInOrder(const PickleGraph& graph);

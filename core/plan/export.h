@@ -16,12 +16,16 @@
 namespace shardscope {
 
 /// The files that an export makes.
-enum class ExportFormat { Safetensors };
-/// "safetensors"
+enum class ExportFormat { Safetensors, Torch };
+/// "safetensors", "torch"
 std::string_view exportFormatName(ExportFormat format);
 std::optional<ExportFormat> exportFormatFromName(std::string_view name);
 
-/// The names that --dtype takes ("fp32", "bf16", "fp16"), of those that values can be cast to.
+/// All of them, as --format takes them.
+std::vector<std::string> exportFormatNames();
+
+/// The names that --dtype takes ("fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"), of those that values can be
+/// cast to.
 std::vector<std::string> castNames();
 std::optional<DType> castFromName(std::string_view name);
 /// The name of one of these dtypes; "keep" for none.

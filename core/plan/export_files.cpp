@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/export_files.h"
 
+#include "core/base/text.h"
+#include "core/plan/archive_composer.h"
 #include "core/plan/segment_cursors.h"
 #include "core/plan/shard_split.h"
 #include "core/torchfile/safetensors_layout.h"
@@ -11,7 +13,7 @@ namespace shardscope {
 
 namespace {
 
-/// Names as transformers looks for them (utils/__init__.py, SAFE_WEIGHTS_NAME).
+/// Names as transformers looks for them (utils/__init__.py, SAFE_WEIGHTS_NAME, WEIGHTS_NAME).
 struct FileNames {
     std::string stem;
     std::string extension;
@@ -19,10 +21,8 @@ struct FileNames {
 
 FileNames namesOf(const ExportContext& context, const std::string& state, bool weights)
 {
-    switch (context.format) {
-    case ExportFormat::Safetensors:
-        break;
-    }
+    if (context.format == ExportFormat::Torch)
+        return {weights ? "pytorch_model" : state, "bin"};
     return {weights ? "model" : state, "safetensors"};
 }
 
@@ -101,6 +101,32 @@ Result<OutputFile> composeSafetensors(
     return out;
 }
 
+/// What `torch.save` makes of a dict of tensors, each with a storage of its own.
+Result<OutputFile> composeTorch(
+    const std::shared_ptr<const ExportContext>& context, const ExportTarget& target)
+{
+    ArchiveComposer composer;
+    PickleBuilder& builder = composer.builder();
+    const NodeId root = builder.dict();
+    for (const uint32_t number : target.tensors) {
+        const ExportTensor& tensor = context->tensors[number];
+        if (storageClassOf(tensor.dtype).empty())
+            return fail(ErrorCode::Unsupported,
+                "this build does not write `" + toValidUtf8(tensor.name) + "` of "
+                    + std::string(dtypeName(tensor.dtype)) + " into a file of torch",
+                context->source->tagFolder.string(), "--format safetensors holds it");
+        if (!isValidUtf8(tensor.name))
+            return fail(ErrorCode::Unsupported,
+                "`" + toValidUtf8(tensor.name) + "` is no name that torch could load again",
+                context->source->tagFolder.string(), "give it another one with --rename");
+        builder.setItem(root, builder.string(tensor.name),
+            composer.tensor(tensor.dtype, tensor.shape, false,
+                tensorCursor({context->source, context->sourceOfFile, tensor.param, tensor.from, tensor.dtype,
+                    number})));
+    }
+    return composer.finish(root, target.path, recordsOfToday());
+}
+
 /// All tensors of one state: as files of at most so many bytes, and the index of several.
 void addShards(const ExportContext& context, uint32_t begin, uint32_t end, uint64_t shardBytes,
     std::vector<ExportTarget>& out)
@@ -153,7 +179,8 @@ Result<OutputFile> composeExport(
 {
     switch (target.kind) {
     case ExportTarget::Kind::Tensors:
-        return composeSafetensors(context, target);
+        return context->format == ExportFormat::Torch ? composeTorch(context, target)
+                                                      : composeSafetensors(context, target);
     case ExportTarget::Kind::Index: {
         OutputFile out = plainFile(target.path);
         out.records.push_back(literalRecord("index", target.index));

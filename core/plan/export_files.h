@@ -28,7 +28,8 @@ struct ExportTarget {
 
 /// The files of tensors and their indices, the weights first, then state by state. Pure.
 std::vector<ExportTarget> exportTargets(const ExportContext& context, uint64_t shardBytes);
-/// The recipe of one file. Errors as SafetensorsLayout::make().
+/// The recipe of one file. Errors as SafetensorsLayout::make(); Unsupported, by name, for elements that
+/// torch's own form has no storage class for.
 Result<OutputFile> composeExport(
     const std::shared_ptr<const ExportContext>& context, const ExportTarget& target);
 

@@ -20,7 +20,8 @@ struct Format {
     std::string_view name;
     ExportFormat format;
 };
-constexpr std::array<Format, 1> kFormats{{{"safetensors", ExportFormat::Safetensors}}};
+constexpr std::array<Format, 2> kFormats{
+    {{"safetensors", ExportFormat::Safetensors}, {"torch", ExportFormat::Torch}}};
 
 } // namespace
 
@@ -36,6 +37,14 @@ std::optional<ExportFormat> exportFormatFromName(std::string_view name)
     const auto known = std::find_if(
         kFormats.begin(), kFormats.end(), [&](const Format& candidate) { return candidate.name == name; });
     return known == kFormats.end() ? std::nullopt : std::optional(known->format);
+}
+
+std::vector<std::string> exportFormatNames()
+{
+    std::vector<std::string> out;
+    for (const Format& format : kFormats)
+        out.emplace_back(format.name);
+    return out;
 }
 
 std::vector<std::string> castNames()

@@ -113,7 +113,7 @@ Status checkState(const Checkpoint& source, const std::string& state)
             source.tagFolder.string(), "it has " + list);
     }
     if (state.front() == '.' || state.find('/') != std::string::npos || !isValidUtf8(state)
-        || state.size() > 100)
+        || state.size() > 100 || state == "model" || state == "pytorch_model") // what weights are called
         return fail(ErrorCode::Unsupported, "`" + toValidUtf8(state) + "` can be no file's name",
             source.tagFolder.string());
     return {};

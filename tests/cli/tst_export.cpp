@@ -85,6 +85,19 @@ TEST_CASE("export writes one folder that holds all of it")
     CHECK(contentOf(folder / "other") == contentOf(folder / "out"));
 }
 
+TEST_CASE("export in torch's form, too")
+{
+    const TemporaryFolder folder;
+    const Json answer = answerOf({"export", samplePath("zero2-w2"), folder / "out", "--format", "torch",
+        "--dtype", "bf16", "--states", "exp_avg"});
+    CHECK(answer.at("plan").at("format") == "torch");
+    CHECK(namesIn(folder / "out")
+        == std::set<std::string>{"exp_avg.bin", "pytorch_model.bin", "shardscope.json"});
+    errorOf({"export", samplePath("zero2-w2"), folder / "x", "--format", "torch", "--dtype", "fp8_e5m2"}, 4,
+        "unsupported");
+    CHECK(!fs::exists(folder / "x"));
+}
+
 TEST_CASE("a dry run shows the plan, and refuses what the run would refuse")
 {
     const TemporaryFolder folder;

@@ -15,7 +15,8 @@ from parallel_setups import ParallelSetup
 from setups import Setup
 from wrappers import SAVED_AT, Wrapped
 
-CASTS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+CASTS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16, "fp8_e4m3": torch.float8_e4m3fn,
+         "fp8_e5m2": torch.float8_e5m2}
 
 
 def _tensor(dtype, shape, data):
@@ -82,8 +83,8 @@ def _load(folder):
     return load_file(folder / "model.safetensors")
 
 
-def _export(context, source, target, *options):
-    answer = context.tool.call("export", source, target, "--format", "safetensors", *options)
+def _export(context, source, target, *options, form="safetensors"):
+    answer = context.tool.call("export", source, target, "--format", form, *options)
     if not answer["result"]["verified"]:
         raise checks.Failure("the export was not verified")
     return answer
@@ -143,8 +144,9 @@ class Values:
         target = context.target(f"{self.name} shards")
         _export(context, source.folder, target, "--dtype", "fp32", "--shard-size", 3000)
         files = _check_shards(target, masters, _module_names(source.folder), 3000)
+        files += self._check_torch(context, source, masters)
         merged = self._check_merge(source.folder, masters) if self.stock else 0
-        return f"{count} tensors and {states} states bit-equal, {files} files byte-equal, {merged} equal through zero_to_fp32"
+        return f"{count} tensors and {states} states bit-equal, {files} files equal, {merged} equal through zero_to_fp32"
 
     def _check_states(self, context, source):
         from safetensors.torch import load_file
@@ -163,6 +165,21 @@ class Values:
                 raise checks.Failure(f"state {kind} is not what the engine held")
             count += len(held)
         return count
+
+    def _check_torch(self, context, source, masters):
+        """torch loads its own form without trusting it, and finds the same tensors."""
+        target = context.target(f"{self.name} torch")
+        _export(context, source.folder, target, "--dtype", "fp32", "--shard-size", 3000, form="torch")
+        index = json.loads((target / "pytorch_model.bin.index.json").read_text())["weight_map"]
+        found = {}
+        for path in sorted(target.glob("pytorch_model-*.bin")):
+            held = torch.load(path, weights_only=True)
+            if any(index[name] != path.name for name in held):
+                raise checks.Failure(f"the index does not lead to what {path.name} holds")
+            found.update(held)
+        if found.keys() != masters.keys() or not all(_same(found[name], masters[name]) for name in masters):
+            raise checks.Failure("torch.load finds other tensors than safetensors does")
+        return len(set(index.values()))
 
     def _check_merge(self, folder, masters):
         from deepspeed.utils.zero_to_fp32 import get_fp32_state_dict_from_zero_checkpoint
@@ -203,12 +220,13 @@ class Pretrained:
     loads."""
     wrapped: Wrapped
     limit: int = 0  # bytes in a file; 0: all in one
+    form: str = "safetensors"
     frameworks = True
 
     @property
     def name(self):
         cut = f" in files of {self.limit}" if self.limit else ""
-        return f"export trainer zero{self.wrapped.stage}-{self.wrapped.precision} {self.wrapped.world}{cut}"
+        return f"export trainer zero{self.wrapped.stage}-{self.wrapped.precision} {self.wrapped.world}{cut}{' torch' if self.form == 'torch' else ''}"
 
     def run(self, context):
         wrappers.import_frameworks()
@@ -218,7 +236,8 @@ class Pretrained:
                                log_path=context.sources.log)
         weights = {name: weight for name, (_, weight) in _live(wrappers.gather(told).state).items()}
         target = context.target(self.name)
-        _export(context, folder / f"checkpoint-{SAVED_AT}", target, *(["--shard-size", self.limit] if self.limit else []))
+        _export(context, folder / f"checkpoint-{SAVED_AT}", target, *(["--shard-size", self.limit] if self.limit else []),
+                form=self.form)
 
         live = wrappers._model(99)  # another seed: what is not replaced shows
         for name, parameter in live.named_parameters():  # and no buffers, which transformers keeps as they are
@@ -233,6 +252,8 @@ class Pretrained:
             expected, found = (model.eval()(tokens).logits for model in (live, loaded))
         if not _same(expected, found):
             raise checks.Failure(f"other logits than the live model's, by {(expected - found).abs().max()}")
+        if self.form == "torch":
+            return "logits bit-equal"
         return f"logits bit-equal, {self._check_files(context, live, target)} files byte-equal"
 
     def _check_files(self, context, live, target):
@@ -261,5 +282,6 @@ def full_run():
               Values(Setup(2, "bf16", "sgd"), 2), Values(Setup(3, "bf16", "lion", offload=True), 2)]
     parallel = [Parallel(ParallelSetup("experts", 2, "bf16"), 4), Parallel(ParallelSetup("pipeline", 1, "bf16"), 4),
                 Parallel(ParallelSetup("autoep", 2, "bf16", experts=(4, 4)), 4)]
-    trainer = [Pretrained(Wrapped(3, "bf16", 2)), Pretrained(Wrapped(1, "fp32", 1), 20000)]
+    trainer = [Pretrained(Wrapped(3, "bf16", 2)), Pretrained(Wrapped(1, "fp32", 1), 20000),
+               Pretrained(Wrapped(2, "bf16", 2), 20000, "torch")]
     return short_run() + values + parallel + trainer

@@ -3,11 +3,15 @@
 #include "core/checkpoint/open.h"
 #include "core/engine/execute.h"
 #include "core/engine/verify_export.h"
+#include "core/engine/written_tensors.h"
 #include "core/plan/export.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
+
+#include <map>
+#include <tuple>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -60,6 +64,27 @@ struct Export {
     std::shared_ptr<const ExportPlan> plan;
 };
 
+/// Name → dtype, shape and bytes of all tensors in files of one stem.
+std::map<std::string, std::tuple<DType, Shape, std::string>> contentOf(
+    const fs::path& folder, const std::string& stem, const std::string& extension)
+{
+    std::map<std::string, std::tuple<DType, Shape, std::string>> out;
+    for (const auto& entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (!name.starts_with(stem) || entry.path().extension() != extension)
+            continue;
+        JobContext job;
+        const auto tensors = writtenTensors(io::realFileSystem(), entry.path(), job);
+        REQUIRE_MESSAGE(tensors.has_value(), (tensors ? "" : describe(tensors.error())));
+        const std::string bytes = slurp(entry.path());
+        for (const SafeTensor& tensor : *tensors)
+            CHECK(out.try_emplace(tensor.name, tensor.dtype, tensor.shape,
+                         bytes.substr(tensor.byteOffset, tensor.bytes))
+                      .second);
+    }
+    return out;
+}
+
 } // namespace
 
 TEST_CASE("an export holds the bytes of the naive writer, however many work on it")
@@ -82,6 +107,46 @@ TEST_CASE("an export holds the bytes of the naive writer, however many work on i
             CHECK(fs::exists(bench.target() / "shardscope.json"));
         }
     }
+}
+
+TEST_CASE("files in torch's form hold the same tensors, each found by torch's own rules")
+{
+    for (const char* name : {"zero2-w2", "zero3-w4", "slices-w4", "zenflow-w2"}) {
+        CAPTURE(std::string(name));
+        ExportOptions options{.dtype = DType::Float16, .states = {"exp_avg"}};
+        Export plain(name, options);
+        REQUIRE(plain.run().has_value());
+        options.format = ExportFormat::Torch;
+        for (const uint64_t most : {kDefaultShardBytes, uint64_t{1000}}) {
+            options.shardBytes = most;
+            Export bench(name, options);
+            const auto report = bench.run();
+            REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
+            CHECK(report->verified);
+            bench.checkWritten();
+            CHECK(fs::exists(bench.target() / "pytorch_model.bin") == (most == kDefaultShardBytes));
+            CHECK(fs::exists(bench.target() / "pytorch_model.bin.index.json") == (most < kDefaultShardBytes));
+            for (const std::string state : {"model", "exp_avg"}) {
+                const auto expected = contentOf(plain.target(), state, ".safetensors");
+                CHECK(expected.size() > 10);
+                CHECK(contentOf(bench.target(), state == "model" ? "pytorch_model" : state, ".bin")
+                    == expected);
+            }
+        }
+    }
+}
+
+TEST_CASE("what torch's form has no storage for is refused by name")
+{
+    TemporaryFolder folder;
+    JobContext job;
+    auto opened = openCheckpoint(io::realFileSystem(), kSamples / "zero2-w2", {}, job);
+    REQUIRE(opened.has_value());
+    const auto plan = planExport(io::realFileSystem(), opened->checkpoint,
+        {.format = ExportFormat::Torch, .dtype = DType::Float8E4M3, .folderName = "out"}, job);
+    REQUIRE_FALSE(plan.has_value());
+    CHECK(plan.error().code == ErrorCode::Unsupported);
+    CHECK(plan.error().message.find("` of float8_e4m3fn") != std::string::npos);
 }
 
 TEST_CASE("DST may be there, empty; what it holds is replaced when that is asked for")

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/io/file_system.h"
+#include "core/torchfile/safetensors_file.h"
+
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// Whether a file's name is that of tensors: "….safetensors", or "….bin" of torch's form.
+bool holdsTensors(const std::string& name);
+
+/// The tensors of such a file as its own header or pickle tells them, ascending by offset; all of them stored
+/// row by row, in torch's form each with a storage of its own. Errors as readSafetensors() and
+/// TorchFile::open(); Damaged for a pickle that holds anything else.
+Result<std::vector<SafeTensor>> writtenTensors(io::FileSystem& files, const io::Path& path, JobContext& job);
+
+} // namespace shardscope
