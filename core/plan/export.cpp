@@ -7,6 +7,7 @@
 #include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/open.h"
+#include "core/checkpoint/zenflow.h"
 #include "core/io/sha256.h"
 #include "core/plan/export_files.h"
 #include "core/plan/export_tensors.h"
@@ -17,7 +18,6 @@
 #include "core/plan/segment_cursors.h"
 #include "core/plan/slice_join.h"
 #include "core/plan/source_list.h"
-#include "core/plan/zenflow_form.h"
 
 #include <nlohmann/json.hpp>
 
