@@ -10,39 +10,13 @@ end every tensor of both folders is compared. Prints one line per command and `t
 """
 
 import argparse
-import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import environment
-
-
-def drop_caches(folder):
-    """Asks the kernel to forget the files of a folder; what is dirty must have been synced."""
-    os.sync()
-    for path in folder.rglob("*"):
-        if path.is_file():
-            handle = os.open(path, os.O_RDONLY)
-            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-            os.close(handle)
-
-
-def measure(command):
-    begin = time.monotonic()
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    errors = process.stderr.read()
-    _, status, usage = os.wait4(process.pid, 0)
-    wall = time.monotonic() - begin
-    if status != 0:
-        raise SystemExit(f"{' '.join(map(str, command))}\nended with {status}\n{errors.decode(errors='replace')[-2000:]}")
-    return wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
-def size_of(folder):
-    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+from bench_commands import drop_caches, measure, size_of
 
 
 def compare(ours, stock):
