@@ -156,15 +156,36 @@ std::pair<std::string, std::string> comparable(const CheckpointPtr& checkpoint, 
     return {print(checkpoint, scan), print(against, other)};
 }
 
+/// Weights that were exported have a manifest; all others nothing that could be compared.
+Result<VerifyReport> verifyWeights(
+    io::FileSystem& files, const Checkpoint& checkpoint, bool against, JobContext& job)
+{
+    const auto text = files.readSmall(checkpoint.tagFolder / kManifestName, kManifestLimitBytes);
+    if (against || checkpoint.kind != CheckpointKind::Weights || !text)
+        return fail(ErrorCode::Unsupported,
+            "weights alone carry no checksums and no state that could be held against another",
+            checkpoint.tagFolder.string());
+    VerifyReport report;
+    report.manifest = true;
+    for (const Finding& finding : checkpoint.findings) {
+        if (finding.severity == Severity::Error)
+            report.problems.push_back(finding);
+    }
+    if (const auto manifest = parseManifest(*text))
+        SHARDSCOPE_CHECK(verifyExported(files, checkpoint.tagFolder, *manifest, report, job));
+    else
+        addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
+    report.ok = report.problems.empty();
+    return report;
+}
+
 } // namespace
 
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const CheckpointPtr& against, unsigned jobs, JobContext& job, const SliceRules* rules)
 {
     if (checkpoint->kind == CheckpointKind::Weights || (against && against->kind == CheckpointKind::Weights))
-        return fail(ErrorCode::Unsupported,
-            "weights alone carry no checksums and no state that could be held against another",
-            checkpoint->tagFolder.string());
+        return verifyWeights(files, *checkpoint, against != nullptr, job);
     std::pair<CheckpointPtr, CheckpointPtr> compared;
     if (against) {
         SHARDSCOPE_CHECK(requireModel(*against));

@@ -23,7 +23,8 @@ struct VerifyReport {
 /// Re-reads every byte of a checkpoint: CRC of every record, structure of every file, SHA-256 against the
 /// manifest where there is one, and, with `against`, every parameter and state against that checkpoint
 /// whatever its world size. Where the two differ in slices or stages, both are joined (same_degrees.h),
-/// slices by `rules` if there are any.
+/// slices by `rules` if there are any. Of weights, which have no state, those that an export wrote, by its
+/// manifest; Unsupported for others.
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const CheckpointPtr& against, unsigned jobs, JobContext& job, const SliceRules* rules = nullptr);
 

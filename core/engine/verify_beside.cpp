@@ -35,6 +35,33 @@ void add(VerifyReport& report, std::string_view code, std::string message, const
     report.problems.push_back({code, Severity::Error, std::move(message), where, std::move(evidence)});
 }
 
+/// Holds one file against what the manifest promises of it.
+Status checkPromise(io::FileSystem& files, const io::Path& path, const std::string& name,
+    const ManifestFile& promised, VerifyReport& report, JobContext& job)
+{
+    const auto found = readWhole(files, path, job);
+    if (!found && found.error().code == ErrorCode::Cancelled)
+        return forward(found.error());
+    if (!found) {
+        const bool absent = found.error().code == ErrorCode::NotFound;
+        add(report, absent ? code::kRankMissing : code::kFileUnreadable,
+            absent ? "the manifest names a file that is not there" : "the file cannot be read to its end",
+            name, {describe(found.error())});
+        return {};
+    }
+    ++report.files;
+    report.bytes += found->bytes;
+    if (found->bytes != promised.bytes || found->sha256 != promised.sha256)
+        add(report, code::kRecordCorrupt, "the file is not the one the manifest names", name,
+            {"sha256 " + found->sha256, "manifest " + promised.sha256});
+    return {};
+}
+
+bool isPlain(const std::string& name)
+{
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
 } // namespace
 
 Status verifyBeside(io::FileSystem& files, const Checkpoint& checkpoint, const Manifest& manifest,
@@ -42,23 +69,24 @@ Status verifyBeside(io::FileSystem& files, const Checkpoint& checkpoint, const M
 {
     for (const auto& [path, promised] : manifest.files) {
         const std::string name = liesBesideTag(path) ? path.substr(kBesideTag.size()) : std::string();
-        if (name.empty() || name == ".." || name.find('/') != std::string::npos)
-            continue;
-        const auto found = readWhole(files, checkpoint.runFolder / name, job);
-        if (!found && found.error().code == ErrorCode::Cancelled)
-            return forward(found.error());
-        if (!found) {
-            const bool absent = found.error().code == ErrorCode::NotFound;
-            add(report, absent ? code::kRankMissing : code::kFileUnreadable,
-                absent ? "the manifest names a file that is not there" : "the file cannot be read to its end",
-                path, {describe(found.error())});
-            continue;
-        }
-        ++report.files;
-        report.bytes += found->bytes;
-        if (found->bytes != promised.bytes || found->sha256 != promised.sha256)
-            add(report, code::kRecordCorrupt, "the file is not the one the manifest names", path,
-                {"sha256 " + found->sha256, "manifest " + promised.sha256});
+        if (isPlain(name))
+            SHARDSCOPE_CHECK(checkPromise(files, checkpoint.runFolder / name, path, promised, report, job));
+    }
+    return {};
+}
+
+Status verifyExported(io::FileSystem& files, const io::Path& folder, const Manifest& manifest,
+    VerifyReport& report, JobContext& job)
+{
+    uint64_t bytes = 0;
+    for (const auto& [path, promised] : manifest.files)
+        bytes += promised.bytes;
+    job.beginPhase("verifying", bytes);
+    for (const auto& [path, promised] : manifest.files) {
+        if (isPlain(path))
+            SHARDSCOPE_CHECK(checkPromise(files, folder / path, path, promised, report, job));
+        else
+            add(report, code::kForeignFile, "the manifest leads out of its folder", path, {});
     }
     return {};
 }

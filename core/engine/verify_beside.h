@@ -11,4 +11,8 @@ namespace shardscope {
 Status verifyBeside(io::FileSystem& files, const Checkpoint& checkpoint, const Manifest& manifest,
     VerifyReport& report, JobContext& job);
 
+/// The same for every file of an export's folder, all of which lie in it.
+Status verifyExported(io::FileSystem& files, const io::Path& folder, const Manifest& manifest,
+    VerifyReport& report, JobContext& job);
+
 } // namespace shardscope

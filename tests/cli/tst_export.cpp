@@ -80,9 +80,43 @@ TEST_CASE("export writes one folder that holds all of it")
     const Json shown = answerOf({"show", folder / "out", "norm.weight"});
     CHECK(shown.at("dtype") == "bfloat16");
     CHECK(shown.at("values").size() == 16);
+    const Json verified = answerOf({"verify", folder / "out"});
+    CHECK(verified.at("ok") == true);
+    CHECK(verified.at("manifest") == true);
+    CHECK(verified.at("files") == 4);
+    CHECK(verified.at("fingerprint").is_null());
+    errorOf({"verify", folder / "out", "--against", run}, 4, "unsupported");
     // The manifest is the same wherever it was written.
     answerOf(exportOf(run, folder / "other", {"--dtype", "bf16", "--states", "exp_avg,fp32"}));
     CHECK(contentOf(folder / "other") == contentOf(folder / "out"));
+}
+
+TEST_CASE("verify finds every byte of an export that is not what was written")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    spill(run / "config.json", "{}");
+    answerOf(exportOf(run, folder / "out", {"--states", "exp_avg"}));
+    for (const std::string name : {"model.safetensors", "exp_avg.safetensors", "config.json"}) {
+        CAPTURE(name);
+        const std::string bytes = slurp(folder / "out" / name);
+        std::string changed = bytes;
+        changed.back() = static_cast<char>(changed.back() ^ 1);
+        spill(folder / "out" / name, changed);
+        const Json found = answerOf({"verify", folder / "out"}, 1);
+        CHECK(found.at("problems")[0].at("where") == name);
+        fs::remove(folder / "out" / name);
+        if (name != "model.safetensors")
+            answerOf({"verify", folder / "out"}, 1);
+        spill(folder / "out" / name, bytes);
+    }
+    CHECK(answerOf({"verify", folder / "out"}).at("ok") == true);
+    std::string manifest = slurp(folder / "out/shardscope.json");
+    manifest.replace(manifest.find("config.json"), 11, "../config.j");
+    spill(folder / "out/shardscope.json", manifest);
+    answerOf({"verify", folder / "out"}, 1);
+    fs::remove(folder / "out/shardscope.json");
+    errorOf({"verify", folder / "out"}, 4, "unsupported");
 }
 
 TEST_CASE("export in torch's form, too")
