@@ -246,7 +246,8 @@ TEST_CASE("names are chosen, shortened and changed")
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     const auto names = [&](const ExportOptions& options) {
         std::set<std::string> out;
-        for (const ExportTensor& tensor : planOf(source, options)->exported())
+        const auto plan = planOf(source, options);
+        for (const ExportTensor& tensor : plan->exported())
             out.insert(tensor.name);
         return out;
     };
