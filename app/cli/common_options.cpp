@@ -53,6 +53,16 @@ std::vector<Option> checkpointOptions()
     };
 }
 
+Option jobsOption()
+{
+    return {.name = "--jobs",
+        .letter = 'j',
+        .kind = ValueKind::Count,
+        .valueName = "N",
+        .help = "Worker threads; without it as many as there are processors, at most 16. The result is "
+                "the same."};
+}
+
 namespace {
 
 Option patternsOption()
@@ -228,12 +238,7 @@ std::vector<Option> writeOptions()
         {.name = "--dry-run", .letter = 'n', .help = "Show the plan and write nothing."},
         {.name = "--force", .letter = 'f', .help = "Replace the target when it exists."},
         {.name = "--no-verify", .help = "Do not re-read and compare what was written."},
-        {.name = "--jobs",
-            .letter = 'j',
-            .kind = ValueKind::Count,
-            .valueName = "N",
-            .help = "Worker threads; without it as many as there are processors, at most 16. The result is "
-                    "the same."},
+        jobsOption(),
         {.name = "--memory-limit",
             .kind = ValueKind::Size,
             .valueName = "SIZE",

@@ -20,6 +20,9 @@ std::vector<Option> exportOptions();
 /// How a plan is run: --dry-run, --force, --no-verify, --jobs, --memory-limit, --restart.
 std::vector<Option> writeOptions();
 
+/// --jobs, of verbs that read much.
+Option jobsOption();
+
 Positional pathArgument();
 
 std::vector<Option> joined(std::vector<Option> first, std::vector<Option> second);

@@ -36,6 +36,16 @@ Result<OpenedCheckpoint> Session::openModel() const
     return opened;
 }
 
+Result<OpenedCheckpoint> Session::openOther(const std::string& path, const std::string& tag) const
+{
+    OpenOptions options;
+    options.tag = tag;
+    SHARDSCOPE_TRY(OpenedCheckpoint opened, openCheckpoint(m_files, path, options, m_job));
+    SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
+    SHARDSCOPE_CHECK(shardscope::requireModel(*opened.checkpoint));
+    return opened;
+}
+
 std::string Session::askedPath() const
 {
     const std::string source = arguments().positional("SRC");

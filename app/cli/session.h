@@ -39,6 +39,8 @@ public:
     /// The same for verbs that need the model: Unsupported for kinds this build cannot interpret, Damaged
     /// when too little is readable. Findings are warned of.
     Result<OpenedCheckpoint> openModel() const;
+    /// Opens the checkpoint that another one is held against, which must have a model, too.
+    Result<OpenedCheckpoint> openOther(const std::string& path, const std::string& tag) const;
 
     [[nodiscard]] AnswerContext context(const OpenedCheckpoint& opened) const;
 

@@ -29,17 +29,6 @@ Result<double> toleranceAsked(const Arguments& arguments, const char* option)
     return out;
 }
 
-Result<OpenedCheckpoint> openOther(const Session& session)
-{
-    OpenOptions options;
-    options.tag = session.arguments().text("--other-tag");
-    SHARDSCOPE_TRY(OpenedCheckpoint opened,
-        openCheckpoint(session.files(), session.arguments().positional("OTHER"), options, session.job()));
-    SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
-    SHARDSCOPE_CHECK(shardscope::requireModel(*opened.checkpoint));
-    return opened;
-}
-
 Result<int> runDiff(Session& session)
 {
     const Arguments& arguments = session.arguments();
@@ -49,12 +38,9 @@ Result<int> runDiff(Session& session)
     SHARDSCOPE_TRY(options.jobs, jobsAsked(arguments));
     options.states = arguments.all("--state");
     SHARDSCOPE_TRY(const OpenedCheckpoint left, session.openModel());
-    SHARDSCOPE_TRY(const OpenedCheckpoint right, openOther(session));
-    std::optional<SliceRules> rules;
-    if (const std::string file = arguments.text("--patterns"); !file.empty()) {
-        SHARDSCOPE_TRY(const std::string text, session.files().readSmall(file, kPatternsLimitBytes));
-        SHARDSCOPE_TRY(rules, SliceRules::fromJson(text, file));
-    }
+    SHARDSCOPE_TRY(const OpenedCheckpoint right,
+        session.openOther(arguments.positional("OTHER"), arguments.text("--other-tag")));
+    SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
     SHARDSCOPE_TRY(
         const auto sides, inSameDegrees(left.checkpoint, right.checkpoint, rules ? &*rules : nullptr));
     SHARDSCOPE_TRY(const StateDiff diff,
@@ -125,12 +111,7 @@ Command diffCommand()
                          .kind = ValueKind::Count,
                          .valueName = "N",
                          .help = "List at most N differences; without it 40. --json has all."},
-                     {.name = "--jobs",
-                         .letter = 'j',
-                         .kind = ValueKind::Count,
-                         .valueName = "N",
-                         .help = "Worker threads; without it as many as there are processors, at "
-                                 "most 16."}},
+                     jobsOption()},
             checkpointOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope diff runs/llama runs/llama-16", "Is the resharded one the same?"},

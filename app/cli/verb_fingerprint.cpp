@@ -66,11 +66,7 @@ Result<int> runCombine(Session& session)
 Result<CheckpointPtr> joinedCheckpoint(Session& session, const CheckpointPtr& checkpoint)
 {
     SHARDSCOPE_CHECK(requireComplete(*checkpoint));
-    std::optional<SliceRules> rules;
-    if (const std::string file = session.arguments().text("--patterns"); !file.empty()) {
-        SHARDSCOPE_TRY(const std::string text, session.files().readSmall(file, kPatternsLimitBytes));
-        SHARDSCOPE_TRY(rules, SliceRules::fromJson(text, file));
-    }
+    SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
     return inOneSlice(checkpoint, rules ? &*rules : nullptr);
 }
 
@@ -146,11 +142,7 @@ Command fingerprintCommand()
                 {.name = "--combine",
                     .help
                     = "Every PATH is a file with an answer of `fingerprint --partial --json`: add them."},
-                {.name = "--jobs",
-                    .letter = 'j',
-                    .kind = ValueKind::Count,
-                    .valueName = "N",
-                    .help = "Worker threads; without it as many as there are processors, at most 16."}},
+                jobsOption()},
             checkpointOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope fingerprint runs/llama", "Which state is it?"},

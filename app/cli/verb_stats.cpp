@@ -172,12 +172,7 @@ Command statsCommand()
                                   .kind = ValueKind::Count,
                                   .valueName = "N",
                                   .help = "Bars of a histogram, at most; without it 32, none with 0."},
-                              {.name = "--jobs",
-                                  .letter = 'j',
-                                  .kind = ValueKind::Count,
-                                  .valueName = "N",
-                                  .help = "Worker threads; without it as many as there are processors, at "
-                                          "most 16."}},
+                              jobsOption()},
             checkpointOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope stats runs/llama", "All tensors, large ones by a sample:"},

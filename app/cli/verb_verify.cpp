@@ -10,28 +10,17 @@ namespace shardscope::cli {
 
 namespace {
 
-Result<CheckpointPtr> openAgainst(const Session& session)
-{
-    const std::string path = session.arguments().text("--against");
-    if (path.empty())
-        return CheckpointPtr();
-    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(session.files(), path, {}, session.job()));
-    SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
-    SHARDSCOPE_CHECK(shardscope::requireModel(*opened.checkpoint));
-    return opened.checkpoint;
-}
-
 Result<int> runVerify(Session& session)
 {
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
-    SHARDSCOPE_TRY(const CheckpointPtr against, openAgainst(session));
-    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(session.arguments()));
-    std::optional<SliceRules> rules;
-    if (const std::string file = session.arguments().text("--patterns"); !file.empty()) {
-        SHARDSCOPE_TRY(const std::string text, session.files().readSmall(file, kPatternsLimitBytes));
-        SHARDSCOPE_TRY(rules, SliceRules::fromJson(text, file));
+    CheckpointPtr against;
+    if (const std::string path = session.arguments().text("--against"); !path.empty()) {
+        SHARDSCOPE_TRY(const OpenedCheckpoint other, session.openOther(path, {}));
+        against = other.checkpoint;
     }
+    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(session.arguments()));
+    SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
     SHARDSCOPE_TRY(const VerifyReport report,
         verifyCheckpoint(
             session.files(), opened.checkpoint, against, jobs, session.job(), rules ? &*rules : nullptr));
@@ -70,11 +59,7 @@ Command verifyCommand()
                          .valueName = "FILE",
                          .help = "With --against, where the two differ in tensor slices: how slices join, if "
                                  "the checkpoints do not record it."},
-                     {.name = "--jobs",
-                         .letter = 'j',
-                         .kind = ValueKind::Count,
-                         .valueName = "N",
-                         .help = "Worker threads; without it as many as there are processors, at most 16."}},
+                     jobsOption()},
             checkpointOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope verify runs/llama", "Is every byte what it was when it was written?"},

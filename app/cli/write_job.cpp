@@ -133,6 +133,15 @@ Result<std::optional<std::string>> patternsText(const Session& session)
     return std::optional(std::move(text));
 }
 
+Result<std::optional<SliceRules>> rulesAsked(const Session& session)
+{
+    SHARDSCOPE_TRY(const std::optional<std::string> text, patternsText(session));
+    if (!text)
+        return std::optional<SliceRules>();
+    SHARDSCOPE_TRY(SliceRules rules, SliceRules::fromJson(*text, session.arguments().text("--patterns")));
+    return std::optional(std::move(rules));
+}
+
 Error refusal(Error error)
 {
     if (error.code == ErrorCode::Damaged || error.code == ErrorCode::Hostile)

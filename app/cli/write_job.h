@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/cli/session.h"
+#include "core/checkpoint/slice_rules.h"
 #include "core/plan/export.h"
 #include "core/plan/reshard.h"
 
@@ -27,6 +28,8 @@ struct WriteJob {
     }
 };
 
+/// --patterns read as rules of slices; nothing without it. Errors as SliceRules::fromJson().
+Result<std::optional<SliceRules>> rulesAsked(const Session& session);
 /// --jobs as a number of threads; the machine's default without it. Usage for 0 and for absurd numbers.
 Result<unsigned> jobsAsked(const Arguments& arguments);
 /// --allow, each of which must be a finding's code.

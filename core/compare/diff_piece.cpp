@@ -4,6 +4,7 @@
 #include "core/checkpoint/zenflow.h"
 #include "core/compare/state_scalars.h"
 #include "core/layout/fragments.h"
+#include "core/tensor/convert.h"
 
 #include <algorithm>
 #include <cstring>
@@ -45,18 +46,28 @@ uint64_t countStale(std::span<const uint8_t> masters, DType copyType, std::span<
 /// The bytes of every paired state, by side.
 struct DiffReader::Buffers {
     std::array<std::vector<std::vector<uint8_t>>, 2> bytes;
-    std::array<std::vector<uint8_t>, 2> copies; ///< "weight" beside masters, if there is one
 
-    /// The values of a state by its name on that side; empty when there is none.
-    [[nodiscard]] std::vector<double> numbers(
-        int side, const PairedParam& param, std::string_view state) const
+    /// A state by its name on that side; empty where it was not read.
+    [[nodiscard]] std::span<const uint8_t> find(
+        size_t side, const PairedParam& param, std::string_view state) const
     {
         for (size_t i = 0; i < param.states.size(); ++i) {
             const PairedState& pair = param.states[i];
+            if ((side == 0 ? pair.left : pair.right) == state)
+                return bytes[side][i];
+        }
+        return {};
+    }
+
+    /// The same as numbers.
+    [[nodiscard]] std::vector<double> numbers(
+        size_t side, const PairedParam& param, std::string_view state) const
+    {
+        for (const PairedState& pair : param.states) {
             if ((side == 0 ? pair.left : pair.right) != state)
                 continue;
             const DType dtype = side == 0 ? pair.leftType : pair.rightType;
-            const std::vector<uint8_t>& from = bytes[static_cast<size_t>(side)][i];
+            const std::span<const uint8_t> from = find(side, param, state);
             std::vector<double> out(from.size() / itemSize(dtype));
             convertElements(dtype, from, DType::Float64,
                 {reinterpret_cast<uint8_t*>(out.data()), out.size() * sizeof(double)});
@@ -81,15 +92,14 @@ DiffReader::DiffReader(io::FileSystem& files, const Checkpoint& left, const Chec
     }
 }
 
-UpdateRule DiffReader::ruleOf(int side, ParamId param) const
+UpdateRule DiffReader::ruleOf(size_t side, ParamId param) const
 {
-    const auto at = static_cast<size_t>(side);
-    const Checkpoint& checkpoint = *m_sides[at];
+    const Checkpoint& checkpoint = *m_sides[side];
     const FlatUnit* unit = checkpoint.unitOf(param);
     const int32_t group = checkpoint.params[index(param)].group;
     for (size_t i = 0; i < checkpoint.groups.size(); ++i) {
         if (group >= 0 && checkpoint.groups[i].index == static_cast<uint32_t>(group)) {
-            UpdateRule rule = m_rules[at][i];
+            UpdateRule rule = m_rules[side][i];
             if (unit != nullptr && unit->step)
                 rule.step = *unit->step;
             return rule;
@@ -101,8 +111,8 @@ UpdateRule DiffReader::ruleOf(int side, ParamId param) const
 void DiffReader::compareNextSteps(const PairedParam& param, const Buffers& buffers, DiffPiece& out) const
 {
     std::array<StepInputs, 2> inputs;
-    for (const int side : {0, 1}) {
-        StepInputs& in = inputs[static_cast<size_t>(side)];
+    for (const size_t side : {0U, 1U}) {
+        StepInputs& in = inputs[side];
         in.rule = ruleOf(side, side == 0 ? param.left : param.right);
         if (in.rule.kind == UpdateKind::Unknown)
             return;
@@ -129,7 +139,6 @@ Result<std::vector<uint8_t>> DiffReader::load(
     std::vector<uint8_t> bytes((end - begin) * itemSize(dtype));
     SHARDSCOPE_CHECK(m_job.poll());
     SHARDSCOPE_CHECK(readElements(m_files, *m_sides[side], param, state, begin, end, bytes));
-    m_job.advance(bytes.size());
     return bytes;
 }
 
@@ -149,6 +158,7 @@ Status DiffReader::compareState(
         if (!read[side] && read[side].error().code != ErrorCode::Refused)
             return forward(read[side].error());
         out.missing[i][side] = !read[side];
+        m_job.advance(read[side] ? read[side]->size() : 0);
         buffers.bytes[side].push_back(read[side] ? std::move(*read[side]) : std::vector<uint8_t>());
     }
     if (out.missing[i][0] || out.missing[i][1])
@@ -165,18 +175,24 @@ Status DiffReader::compareState(
     return {};
 }
 
-/// Masters against the 16-bit copies beside them. Where either cannot be read, nothing is told.
-uint64_t DiffReader::staleCopies(size_t side, ParamId param, uint64_t begin, uint64_t end) const
+/// Masters against the 16-bit copies beside them, which the other side may not have. Where either cannot be
+/// read, nothing is told.
+uint64_t DiffReader::staleCopies(
+    size_t side, const PairedParam& param, uint64_t begin, uint64_t end, const Buffers& buffers) const
 {
-    if (m_copiesAhead[side])
+    const ParamId id = side == 0 ? param.left : param.right;
+    const auto master = findState(*m_sides[side], id, "fp32");
+    const auto copy = findState(*m_sides[side], id, "weight");
+    if (m_copiesAhead[side] || !master || !copy || master->dtype != DType::Float32 || !isNarrow(copy->dtype))
         return 0;
-    const auto master = findState(*m_sides[side], param, "fp32");
-    const auto copy = findState(*m_sides[side], param, "weight");
-    if (!master || !copy || master->dtype != DType::Float32 || !isNarrow(copy->dtype))
-        return 0;
-    const auto masters = load(side, param, "fp32", DType::Float32, begin, end);
-    const auto copies = load(side, param, "weight", copy->dtype, begin, end);
-    return masters && copies ? countStale(*masters, copy->dtype, *copies) : 0;
+    const std::span<const uint8_t> masters = buffers.find(side, param, "fp32");
+    const std::span<const uint8_t> copies = buffers.find(side, param, "weight");
+    if (masters.empty())
+        return 0; // missing, or not asked for
+    if (!copies.empty())
+        return countStale(masters, copy->dtype, copies);
+    const auto read = load(side, id, "weight", copy->dtype, begin, end);
+    return read ? countStale(masters, copy->dtype, *read) : 0;
 }
 
 Result<DiffPiece> DiffReader::read(const PairedParam& param, uint64_t begin, uint64_t end) const
@@ -192,7 +208,7 @@ Result<DiffPiece> DiffReader::read(const PairedParam& param, uint64_t begin, uin
         SHARDSCOPE_CHECK(compareState(param, i, begin, end, buffers, out));
         different = different || !out.states[i].areEqual();
     }
-    out.stale = {staleCopies(0, param.left, begin, end), staleCopies(1, param.right, begin, end)};
+    out.stale = {staleCopies(0, param, begin, end, buffers), staleCopies(1, param, begin, end, buffers)};
     const UpdateRule rule = ruleOf(0, param.left);
     if (different || rule != ruleOf(1, param.right))
         compareNextSteps(param, buffers, out);

@@ -37,8 +37,9 @@ private:
         uint64_t begin, uint64_t end) const;
     Status compareState(const PairedParam& param, size_t i, uint64_t begin, uint64_t end, Buffers& buffers,
         DiffPiece& out) const;
-    [[nodiscard]] uint64_t staleCopies(size_t side, ParamId param, uint64_t begin, uint64_t end) const;
-    [[nodiscard]] UpdateRule ruleOf(int side, ParamId param) const;
+    [[nodiscard]] uint64_t staleCopies(
+        size_t side, const PairedParam& param, uint64_t begin, uint64_t end, const Buffers& buffers) const;
+    [[nodiscard]] UpdateRule ruleOf(size_t side, ParamId param) const;
     void compareNextSteps(const PairedParam& param, const Buffers& buffers, DiffPiece& out) const;
 
     io::FileSystem& m_files;

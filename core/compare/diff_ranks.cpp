@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -17,7 +18,7 @@ constexpr uint64_t kSampleElements = 256;
 constexpr int kSamples = 8; ///< of each share that is held against another
 constexpr uint64_t kPieceElements = 256 * 1024;
 
-/// Elements that one rank holds, and how many of them differ.
+/// Elements of one rank that were looked at, and how many of them differ.
 struct Share {
     uint64_t elements = 0;
     uint64_t different = 0;
@@ -36,47 +37,17 @@ public:
     {
     }
 
-    Status count(const ParamDifference& difference)
+    /// Looks at the first `perFragment` elements of every fragment.
+    Status look(const StateDiff& diff, uint64_t perFragment)
     {
-        const PairedParam& param = difference.param;
-        for (const StateDifference& state : difference.states) {
-            if (state.state.isCopy || state.state.leftType != state.state.rightType)
-                continue;
-            const std::string& name = m_left ? state.state.left : state.state.right;
-            const auto source = findState(m_mine, mine(param), name);
-            if (!source || source->whole != nullptr || m_mine.transposedOrder(source->param))
-                continue;
-            Status status;
-            forEachFragmentOf(m_mine, *source, 0, source->elements, [&](const Fragment& piece) {
-                const auto found
-                    = differences(param, state.state, piece.paramOffset, piece.paramOffset + piece.elements);
-                if (!found) {
-                    status = forward(found.error());
-                    return false;
-                }
-                m_shares[rankText(piece.rank)].different += *found;
-                return true;
-            });
-            SHARDSCOPE_CHECK(status);
+        m_shares.clear();
+        m_perFragment = perFragment;
+        countAll();
+        for (const ParamDifference& difference : diff.params) {
+            if (difference.param.isPaired() && difference.param.sameShape)
+                SHARDSCOPE_CHECK(count(difference));
         }
         return {};
-    }
-
-    /// All that ranks hold of units that are partitioned.
-    void countAll()
-    {
-        for (uint32_t i = 0; i < m_mine.units.size(); ++i) {
-            const FlatUnit& unit = m_mine.units[i];
-            if (!unit.isFlat() || unit.partition.ranks() < 2)
-                continue;
-            for (uint32_t state = 0; state < unit.states.size(); ++state) {
-                for (uint32_t share = 0; share < unit.partition.ranks(); ++share)
-                    forEachFragmentOnRank(m_mine, UnitId{i}, state, share, [&](const Fragment& piece) {
-                        m_shares[rankText(piece.rank)].elements += piece.elements;
-                        return true;
-                    });
-            }
-        }
     }
 
     /// The ranks that hold what differs, where that is most of what they hold and all else is equal.
@@ -93,7 +64,8 @@ public:
         return out.size() < m_shares.size() ? out : std::vector<std::string>();
     }
 
-    [[nodiscard]] std::vector<std::string> all() const
+    /// Those of which most differs, whatever the others hold.
+    [[nodiscard]] std::vector<std::string> suspects() const
     {
         std::vector<std::string> out;
         for (const auto& [rank, share] : m_shares) {
@@ -102,6 +74,8 @@ public:
         }
         return out;
     }
+
+    [[nodiscard]] size_t size() const { return m_shares.size(); }
 
     /// Whose share a rank holds, by the masters: "dp0.tp0.pp0" itself where its own.
     [[nodiscard]] std::optional<std::string> ownerOfContent(
@@ -117,6 +91,49 @@ public:
 private:
     [[nodiscard]] ParamId mine(const PairedParam& param) const { return m_left ? param.left : param.right; }
     [[nodiscard]] ParamId others(const PairedParam& param) const { return m_left ? param.right : param.left; }
+
+    Status count(const ParamDifference& difference)
+    {
+        const PairedParam& param = difference.param;
+        for (const StateDifference& state : difference.states) {
+            if (state.state.isCopy || state.state.leftType != state.state.rightType)
+                continue;
+            const std::string& name = m_left ? state.state.left : state.state.right;
+            const auto source = findState(m_mine, mine(param), name);
+            if (!source || source->whole != nullptr || m_mine.transposedOrder(source->param))
+                continue;
+            Status status;
+            forEachFragmentOf(m_mine, *source, 0, source->elements, [&](const Fragment& piece) {
+                const uint64_t end = piece.paramOffset + std::min(piece.elements, m_perFragment);
+                const auto found = differences(param, state.state, piece.paramOffset, end);
+                if (!found) {
+                    status = forward(found.error());
+                    return false;
+                }
+                m_shares[rankText(piece.rank)].different += *found;
+                return true;
+            });
+            SHARDSCOPE_CHECK(status);
+        }
+        return {};
+    }
+
+    /// What ranks hold of units that are partitioned.
+    void countAll()
+    {
+        for (uint32_t i = 0; i < m_mine.units.size(); ++i) {
+            const FlatUnit& unit = m_mine.units[i];
+            if (!unit.isFlat() || unit.partition.ranks() < 2)
+                continue;
+            for (uint32_t state = 0; state < unit.states.size(); ++state) {
+                for (uint32_t share = 0; share < unit.partition.ranks(); ++share)
+                    forEachFragmentOnRank(m_mine, UnitId{i}, state, share, [&](const Fragment& piece) {
+                        m_shares[rankText(piece.rank)].elements += std::min(piece.elements, m_perFragment);
+                        return true;
+                    });
+            }
+        }
+    }
 
     Result<uint64_t> differences(
         const PairedParam& param, const PairedState& state, uint64_t begin, uint64_t end)
@@ -204,6 +221,7 @@ private:
     const Checkpoint& m_other;
     bool m_left;
     JobContext& m_job;
+    uint64_t m_perFragment = 0;
     std::map<std::string, Share> m_shares;
 };
 
@@ -223,29 +241,32 @@ Status findRanks(io::FileSystem& files, const Checkpoint& left, const Checkpoint
     const bool isLeft = side == DiffSide::Left;
     const Checkpoint& mine = isLeft ? left : right;
     Ranks ranks(files, mine, isLeft ? right : left, isLeft, job);
-    ranks.countAll();
-    for (const ParamDifference& param : diff.params) {
-        if (!param.param.isPaired() || !param.param.sameShape)
-            continue;
-        const Status counted = ranks.count(param);
-        if (!counted && counted.error().code == ErrorCode::Cancelled)
-            return counted;
-        if (!counted)
-            return {}; // what cannot be read explains nothing
-    }
-    const std::vector<std::string> suspects = ranks.all();
+    const auto look = [&](uint64_t perFragment) -> Result<bool> {
+        const Status looked = ranks.look(diff, perFragment);
+        if (!looked && looked.error().code == ErrorCode::Cancelled)
+            return forward(looked.error());
+        return looked.has_value(); // what cannot be read explains nothing
+    };
+    // Samples tell most differences from this kind; two times of one run differ everywhere.
+    SHARDSCOPE_TRY(const bool sampled, look(kSampleElements));
+    const std::vector<std::string> suspects = ranks.suspects();
+    if (!sampled || suspects.empty())
+        return {};
     std::vector<std::string> moves;
     for (const std::string& rank : suspects) {
         if (const auto owner = ranks.ownerOfContent(rank, suspects))
             moves.push_back(rank + " holds what belongs to " + *owner);
     }
     const std::string text = isLeft ? "the left" : "the right";
-    if (!suspects.empty() && moves.size() == suspects.size()) {
+    if (moves.size() == suspects.size()) {
         out.push_back({"ranks-swapped", side,
             fmt::format("shares of {} ranks changed places in {} checkpoint", moves.size(), text), moves});
         return {};
     }
-    const std::vector<std::string> stale = ranks.differing();
+    if (suspects.size() == ranks.size())
+        return {};
+    SHARDSCOPE_TRY(const bool counted, look(std::numeric_limits<uint64_t>::max()));
+    const std::vector<std::string> stale = counted ? ranks.differing() : std::vector<std::string>();
     if (!stale.empty())
         out.push_back({"stale-shard", side,
             fmt::format("all that differs is what {} of {} checkpoint hold: from another time or run",

@@ -115,8 +115,6 @@ public:
                         .push_back(m_sum.missing[i][0] ? state.right : state.left);
                 continue;
             }
-            if (values.elements == 0 && m_param.elements != 0)
-                continue; // not asked for
             ++m_out.tensors;
             m_out.elements += values.elements;
             if (!values.areEqual())

@@ -48,6 +48,7 @@ public:
         number("max", found.max);
         number("mean", found.mean);
         number("std", found.std());
+        number("l1", found.magnitudes);
         number("l2", found.l2());
         m_json.field("zeros", found.zeros);
         m_json.field("nan", found.nans);
@@ -85,6 +86,14 @@ private:
         m_json.arrayField("counts");
         for (const uint64_t count : bars.counts)
             m_json.value(count);
+        m_json.endArray();
+        m_json.arrayField("octaves");
+        for (const ValueHistogram::Octave& octave : tensor.histogram.octaves()) {
+            m_json.beginObject();
+            m_json.field("exponent", octave.exponent);
+            m_json.field("count", octave.count);
+            m_json.endObject();
+        }
         m_json.endArray();
         m_json.endObject();
     }

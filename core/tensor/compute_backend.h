@@ -2,10 +2,7 @@
 #pragma once
 
 #include "core/tensor/comparison.h"
-#include "core/tensor/convert.h"
 #include "core/tensor/statistics.h"
-
-#include <string_view>
 
 namespace shardscope {
 
@@ -15,10 +12,6 @@ class ComputeBackend
 {
 public:
     virtual ~ComputeBackend() = default;
-    /// "cpu" for the plain one, for reports.
-    [[nodiscard]] virtual std::string_view name() const = 0;
-    /// As convertElements().
-    virtual void convert(DType from, std::span<const uint8_t> in, DType to, std::span<uint8_t> out) const = 0;
     /// As plainStatistics().
     virtual Statistics statistics(
         DType dtype, std::span<const uint8_t> bytes, ValueHistogram* histogram) const = 0;

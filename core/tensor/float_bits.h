@@ -17,55 +17,54 @@ inline uint16_t toBFloat16(uint32_t bits)
     return static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
 }
 
+/// A finite magnitude in a format with `Shift` bits of mantissa less than float32 and the smallest normal
+/// number `Smallest`. `Magic` is the float whose own last bit is the step of the format's denormals: adding
+/// it rounds to that. `Rebias` is what the exponents lie apart, at its place in a float32. All as bits.
+template <uint32_t Shift, uint32_t Smallest, uint32_t Magic, uint32_t Rebias>
+uint32_t roundedMagnitude(uint32_t magnitude)
+{
+    if (magnitude < Smallest) {
+        const float shifted = std::bit_cast<float>(magnitude) + std::bit_cast<float>(Magic);
+        return std::bit_cast<uint32_t>(shifted) - Magic;
+    }
+    const uint32_t odd = (magnitude >> Shift) & 1u;
+    return (magnitude - Rebias + ((1u << (Shift - 1)) - 1) + odd) >> Shift;
+}
+
 inline uint16_t toFloat16(uint32_t bits)
 {
-    const auto sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
+    const uint32_t sign = (bits >> 16) & 0x8000u;
     const uint32_t magnitude = bits & 0x7FFFFFFFu;
     if (magnitude > 0x7F800000u) // quiet, with the upper bits of its payload, as processors do it
         return static_cast<uint16_t>(sign | 0x7E00u | ((magnitude >> 13) & 0x3FFu));
     if (magnitude >= 0x477FF000u) // halfway between 65504 and 65536, and above
-        return sign | 0x7C00u;
-    if (magnitude < 0x38800000u) {
-        // Below 2^-14: adding 0.5 makes the addition round to the step of the denormals, 2^-24.
-        const float shifted = std::bit_cast<float>(magnitude) + 0.5F;
-        return static_cast<uint16_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x3F000000u));
-    }
-    const uint32_t odd = (magnitude >> 13) & 1u;
-    return static_cast<uint16_t>(sign | ((magnitude - 0x38000000u + 0xFFFu + odd) >> 13));
+        return static_cast<uint16_t>(sign | 0x7C00u);
+    return static_cast<uint16_t>( // 2^-14, 0.5
+        sign | roundedMagnitude<13, 0x38800000u, 0x3F000000u, 0x38000000u>(magnitude));
 }
 
 /// No infinity: what lies above 448 becomes that, as in PyTorch 2.15; earlier ones made it NaN. NaN is 0x7F.
 inline uint8_t toFloat8E4M3(uint32_t bits)
 {
-    const auto sign = static_cast<uint8_t>((bits >> 24) & 0x80u);
+    const uint32_t sign = (bits >> 24) & 0x80u;
     const uint32_t magnitude = bits & 0x7FFFFFFFu;
     if (magnitude > 0x7F800000u)
-        return sign | 0x7Fu;
+        return static_cast<uint8_t>(sign | 0x7Fu);
     if (magnitude >= 0x43E00000u) // 448
-        return sign | 0x7Eu;
-    if (magnitude < 0x3C800000u) {
-        // Below 2^-6: the sum with 2^14 rounds to the step of the denormals, 2^-9.
-        const float shifted = std::bit_cast<float>(magnitude) + 16384.0F;
-        return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x46800000u));
-    }
-    const uint32_t odd = (magnitude >> 20) & 1u;
-    return static_cast<uint8_t>(sign | ((magnitude - 0x3C000000u + 0x7FFFFu + odd) >> 20));
+        return static_cast<uint8_t>(sign | 0x7Eu);
+    return static_cast<uint8_t>( // 2^-6, 2^14
+        sign | roundedMagnitude<20, 0x3C800000u, 0x46800000u, 0x3C000000u>(magnitude));
 }
 
 /// Infinity is 0x7C, NaN 0x7F.
 inline uint8_t toFloat8E5M2(uint32_t bits)
 {
-    const auto sign = static_cast<uint8_t>((bits >> 24) & 0x80u);
+    const uint32_t sign = (bits >> 24) & 0x80u;
     const uint32_t magnitude = bits & 0x7FFFFFFFu;
     if (magnitude >= 0x47800000u) // 65536
         return static_cast<uint8_t>(sign | (magnitude > 0x7F800000u ? 0x7Fu : 0x7Cu));
-    if (magnitude < 0x38800000u) {
-        // Below 2^-14: the sum with 2^7 rounds to the step of the denormals, 2^-16.
-        const float shifted = std::bit_cast<float>(magnitude) + 128.0F;
-        return static_cast<uint8_t>(sign | (std::bit_cast<uint32_t>(shifted) - 0x43000000u));
-    }
-    const uint32_t odd = (magnitude >> 21) & 1u;
-    return static_cast<uint8_t>(sign | ((magnitude - 0x38000000u + 0xFFFFFu + odd) >> 21));
+    return static_cast<uint8_t>( // 2^-14, 2^7
+        sign | roundedMagnitude<21, 0x38800000u, 0x43000000u, 0x38000000u>(magnitude));
 }
 
 inline uint32_t fromBFloat16(uint16_t bits)

@@ -8,13 +8,6 @@ namespace {
 class PlainBackend final : public ComputeBackend
 {
 public:
-    [[nodiscard]] std::string_view name() const override { return "cpu"; }
-
-    void convert(DType from, std::span<const uint8_t> in, DType to, std::span<uint8_t> out) const override
-    {
-        convertElements(from, in, to, out);
-    }
-
     Statistics statistics(
         DType dtype, std::span<const uint8_t> bytes, ValueHistogram* histogram) const override
     {
