@@ -6,7 +6,7 @@
 #include "core/base/string_hash.h"
 #include "core/io/file_system.h"
 #include "core/partition/flat_partition.h"
-#include "core/partition/transposed_order.h"
+#include "core/tensor/transposed_order.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 #include "core/torchfile/torch_file.h"

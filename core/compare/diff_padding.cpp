@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff_places.h"
 
-#include "core/compare/fingerprint.h"
+#include "core/tensor/element_digest.h"
 #include "core/layout/fragments.h"
 
 #include <fmt/format.h>

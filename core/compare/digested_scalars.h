@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/compare/fingerprint.h"
+#include "core/tensor/element_digest.h"
 #include "core/compare/scaler_texts.h"
 
 #include <string>

@@ -10,24 +10,19 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
+constexpr size_t kChunkBytes = size_t{1} << 20;
 
-Digest digestRun(
-    const DigestKey& key, const TensorRun& run, uint64_t firstElement, std::span<const uint8_t> bytes)
-{
-    return run.order ? digestTransposed(key, run.itemBytes, *run.order, firstElement, bytes)
-                     : digestElements(key, run.itemBytes, firstElement, bytes);
-}
-
-/// Follows ascending runs through a stream of chunks and digests their elements; one that straddles chunks is
-/// carried.
+/// Follows ascending runs through a stream of chunks and digests their elements, those of a chunk together;
+/// one that straddles chunks is carried.
 class RunDigester
 {
 public:
-    RunDigester(const Checkpoint& checkpoint, const TensorTable& table, const std::vector<TensorRun>& runs)
+    RunDigester(const Checkpoint& checkpoint, const TensorTable& table, const std::vector<TensorRun>& runs,
+        const ComputeBackend& backend)
         : m_checkpoint(checkpoint)
         , m_table(table)
         , m_runs(runs)
+        , m_backend(backend)
     {
     }
 
@@ -43,12 +38,13 @@ public:
                 beginRun(run);
             add(run, chunk.subspan(from - offset, to - from));
             if (runEnd > end)
-                return;
-            out.push_back({run.tensor, m_sum, run.bytes / run.itemBytes});
+                break;
+            m_ended.push_back(m_sums.size());
             ++m_run;
             m_done = 0;
             m_carry.clear();
         }
+        sumUp(out);
     }
 
 private:
@@ -59,7 +55,32 @@ private:
             m_key = digestKey(m_checkpoint.params[index(entry.param)].name, entry.state);
             m_keyed = run.tensor;
         }
-        m_sum = {};
+    }
+
+    /// Takes the sums of this chunk; those of a run that goes on stay with it.
+    void sumUp(std::vector<TensorDigest>& out)
+    {
+        m_backend.transform({}, m_sums);
+        size_t at = 0;
+        const auto addUntil = [&](size_t end) {
+            for (; at < end; ++at)
+                m_sum += m_sums[at].digest;
+        };
+        for (size_t i = 0; i < m_ended.size(); ++i) {
+            addUntil(m_ended[i]);
+            const TensorRun& run = m_runs[m_run - m_ended.size() + i];
+            out.push_back({run.tensor, m_sum, run.bytes / run.itemBytes});
+            m_sum = {};
+        }
+        addUntil(m_sums.size());
+        m_sums.clear();
+        m_ended.clear();
+    }
+
+    void push(const TensorRun& run, std::span<const uint8_t> bytes)
+    {
+        m_sums.push_back({m_key, run.itemBytes, run.order, run.firstElement + m_done, bytes, {}});
+        m_done += bytes.size() / run.itemBytes;
     }
 
     void add(const TensorRun& run, std::span<const uint8_t> bytes)
@@ -70,13 +91,12 @@ private:
             bytes = bytes.subspan(missing);
             if (m_carry.size() < run.itemBytes)
                 return;
-            m_sum += digestRun(m_key, run, run.firstElement + m_done, m_carry);
-            ++m_done;
+            m_straddling.swap(m_carry);
+            push(run, m_straddling);
             m_carry.clear();
         }
         const size_t whole = bytes.size() / run.itemBytes;
-        m_sum += digestRun(m_key, run, run.firstElement + m_done, bytes.first(whole * run.itemBytes));
-        m_done += whole;
+        push(run, bytes.first(whole * run.itemBytes));
         const auto rest = bytes.subspan(whole * run.itemBytes);
         m_carry.assign(rest.begin(), rest.end());
     }
@@ -86,7 +106,11 @@ private:
     const std::vector<TensorRun>& m_runs;
     size_t m_run = 0;
     uint64_t m_done = 0;
-    std::vector<uint8_t> m_carry;
+    std::vector<uint8_t> m_carry; ///< the first bytes of an element of which the chunk has no more
+    std::vector<uint8_t> m_straddling; ///< an element from two chunks; one at most is carried into a chunk
+    const ComputeBackend& m_backend;
+    std::vector<ElementSum> m_sums; ///< of this chunk
+    std::vector<size_t> m_ended; ///< for each run that ends in this chunk: one past its last sum
     uint32_t m_keyed = 0xFFFFFFFFu;
     DigestKey m_key;
     Digest m_sum;
@@ -216,8 +240,8 @@ std::vector<TensorRun> runsOfFile(
 }
 
 FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
-    const WholeRuns& wholeRuns, FileId id, bool dropCache, std::vector<TensorDigest>& digests,
-    JobContext& job, bool withSha256)
+    const WholeRuns& wholeRuns, FileId id, const ScanOptions& options, const ComputeBackend& backend,
+    std::vector<TensorDigest>& digests, JobContext& job)
 {
     FileScan out;
     out.file = id;
@@ -236,29 +260,30 @@ FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const Ten
         out.error = std::move(file).error();
         return out;
     }
-    if (dropCache)
+    if (options.dropCache)
         (*file)->dropCache(0, (*file)->size());
     const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, wholeRuns, id);
-    RunDigester digester(checkpoint, table, runs);
+    RunDigester digester(checkpoint, table, runs, backend);
     static const std::vector<ZipRecord> kNoRecords;
     RecordChecker records(content ? content->zip().records() : kNoRecords);
     io::Sha256 sha;
-    std::vector<uint8_t> chunk(kChunkBytes);
+    const size_t chunkBytes = std::max(kChunkBytes, backend.batchBytes());
+    const HostMemory chunk = backend.hostMemory(chunkBytes);
     out.bytes = (*file)->size();
     for (uint64_t offset = 0; offset < out.bytes && !job.cancelled();) {
-        const std::span<uint8_t> part(chunk.data(), std::min<uint64_t>(kChunkBytes, out.bytes - offset));
+        const std::span<uint8_t> part(chunk.get(), std::min<uint64_t>(chunkBytes, out.bytes - offset));
         if (auto read = (*file)->readAt(offset, part); !read) {
             out.error = std::move(read).error();
             return out;
         }
-        if (withSha256)
+        if (options.withSha256)
             sha.update(part);
         records.feed(offset, part, out.badRecords);
         digester.feed(offset, part, digests);
         offset += part.size();
         job.advance(part.size());
     }
-    if (withSha256)
+    if (options.withSha256)
         out.sha256 = sha.finishHex();
     return out;
 }

@@ -33,9 +33,14 @@ private:
 std::vector<TensorRun> runsOfFile(
     const Checkpoint& checkpoint, const TensorTable& table, const WholeRuns& wholeRuns, FileId file);
 
-/// One sequential pass: SHA-256, CRC of every record, digests of every run.
+struct ScanOptions {
+    bool dropCache = false; ///< ask the device, not the page cache
+    bool withSha256 = true;
+};
+
+/// One sequential pass: SHA-256, CRC of every record, digests of every run, which the backend takes.
 FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
-    const WholeRuns& wholeRuns, FileId id, bool dropCache, std::vector<TensorDigest>& digests,
-    JobContext& job, bool withSha256 = true);
+    const WholeRuns& wholeRuns, FileId id, const ScanOptions& options, const ComputeBackend& backend,
+    std::vector<TensorDigest>& digests, JobContext& job);
 
 } // namespace shardscope

@@ -117,14 +117,14 @@ std::optional<Digest> PartialFingerprint::whole() const
 }
 
 Result<PartialFingerprint> digestFiles(
-    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job)
+    io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job)
 {
     if (checkpoint->kind == CheckpointKind::Universal)
         return fail(ErrorCode::Unsupported, "a universal folder has no ranks whose files could lie elsewhere",
             checkpoint->tagFolder.string(), "digest it whole, without --partial");
     const std::vector<std::string> allowed{
         std::string(code::kRankMissing), std::string(code::kModelStatesMissing)};
-    SHARDSCOPE_TRY(const CheckpointScan scan, scanSound(files, checkpoint, jobs, allowed, true, job));
+    SHARDSCOPE_TRY(const CheckpointScan scan, scanSound(files, checkpoint, workers, allowed, true, job));
     PartialFingerprint out;
     out.origin = originOf(*checkpoint);
     for (const FileScan& file : scan.files)

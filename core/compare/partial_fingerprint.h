@@ -48,7 +48,7 @@ struct PartialFingerprint {
 /// Digests the files of a checkpoint that are here; missing ones are no error. Refused, naming it, where one
 /// is damaged or of another run; Unsupported for what does not consist of ranks' files.
 Result<PartialFingerprint> digestFiles(
-    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job);
+    io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job);
 
 /// Adds another one. Refused when it is of another run, step, world or model, or has a file of the same name
 /// with another content.

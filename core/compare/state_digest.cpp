@@ -44,7 +44,7 @@ void addShare(std::vector<StateShare>& shares, const StateShare& share)
     found->elements += share.elements;
 }
 
-Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs,
+Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers,
     bool dropCache, JobContext& job, bool withSha256)
 {
     const TensorTable table(checkpoint);
@@ -62,10 +62,10 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
     }
     out.files.resize(ids.size());
     std::mutex mutex;
-    SHARDSCOPE_CHECK(parallelFor(ids.size(), jobs == 0 ? defaultJobs() : jobs, job, [&](size_t i) -> Status {
+    SHARDSCOPE_CHECK(parallelFor(ids.size(), workers.jobs == 0 ? defaultJobs() : workers.jobs, job, [&](size_t i) -> Status {
         std::vector<TensorDigest> digests;
-        out.files[i]
-            = scanFile(files, *checkpoint, table, wholeRuns, ids[i], dropCache, digests, job, withSha256);
+        out.files[i] = scanFile(files, *checkpoint, table, wholeRuns, ids[i],
+            {.dropCache = dropCache, .withSha256 = withSha256}, *workers.backend, digests, job);
         SHARDSCOPE_CHECK(job.poll());
         out.files[i].states = sharesOf(table, checkpoint->file(ids[i]), digests);
         const std::lock_guard lock(mutex);

@@ -2,9 +2,10 @@
 #pragma once
 
 #include "core/base/job_context.h"
-#include "core/compare/fingerprint.h"
+#include "core/tensor/element_digest.h"
 #include "core/compare/scaler_texts.h"
 #include "core/compare/tensor_table.h"
+#include "core/tensor/workers.h"
 
 #include <optional>
 #include <string>
@@ -46,11 +47,11 @@ struct CheckpointScan {
 /// Reads every readable torch file of the checkpoint once, sequentially, several at a time. Memory: 1 MiB per
 /// thread plus 40 bytes per parameter and state of the file at hand. Cancelled when stopped; damage is in the
 /// FileScans. `dropCache` asks for the device, not the page cache. SHA-256 takes half of the time.
-Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs,
+Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers,
     bool dropCache, JobContext& job, bool withSha256 = true);
 
 /// The digest of the whole training state: a sum modulo 2^128, defined so that another program can compute it
-/// (tests/interop/fingerprint.py does, from live tensors). Of tensors, as fingerprint.h defines their
+/// (tests/interop/fingerprint.py does, from live tensors). Of tensors, as element_digest.h defines their
 /// digests, with the parameter's name in the model and
 ///   "fp32": every trainable parameter's master, or itself where it is trained in fp32 without one;
 ///   the optimizer's own names ("exp_avg", …): every state with an element for each element of a parameter;

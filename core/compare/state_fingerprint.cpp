@@ -89,7 +89,7 @@ Status requireEqualReplicas(io::FileSystem& files, const Checkpoint& checkpoint,
 
 } // namespace
 
-Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs,
+Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers,
     const std::vector<std::string>& allow, bool withSha256, JobContext& job)
 {
     if (checkpoint->kind == CheckpointKind::Weights)
@@ -101,7 +101,7 @@ Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& che
     for (const CheckpointFile& file : checkpoint->files)
         bytes += file.identity.bytes;
     job.beginPhase("digesting", bytes);
-    SHARDSCOPE_TRY(CheckpointScan scan, scanCheckpoint(files, checkpoint, jobs, false, job, withSha256));
+    SHARDSCOPE_TRY(CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, false, job, withSha256));
     for (const FileScan& file : scan.files) {
         if (file.error)
             return forward(*file.error);
@@ -112,9 +112,9 @@ Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& che
 }
 
 Result<StateFingerprint> fingerprintState(
-    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job)
+    io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job)
 {
-    SHARDSCOPE_TRY(CheckpointScan scan, scanSound(files, checkpoint, jobs, {}, false, job));
+    SHARDSCOPE_TRY(CheckpointScan scan, scanSound(files, checkpoint, workers, {}, false, job));
     SHARDSCOPE_CHECK(requireEqualReplicas(files, *checkpoint, job));
     StateFingerprint out;
     out.scalars = digestedScalars(*checkpoint);

@@ -24,7 +24,7 @@ struct StateFingerprint {
 /// no digest would tell all of the state: states set aside (odd_states.h), options that are tensors,
 /// frozen parameters and buffers with strides.
 Result<StateFingerprint> fingerprintState(
-    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job);
+    io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job);
 
 struct ParameterDigest {
     ParamId param = kNoParam;
@@ -36,7 +36,7 @@ std::vector<ParameterDigest> digestsByParameter(
     const CheckpointPtr& checkpoint, const StateFingerprint& fingerprint);
 
 /// Every file read once, and Refused as above but for findings of the codes in `allow`.
-Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs,
+Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers,
     const std::vector<std::string>& allow, bool withSha256, JobContext& job);
 
 } // namespace shardscope

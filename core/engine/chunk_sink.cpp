@@ -5,11 +5,11 @@
 
 namespace shardscope {
 
-ChunkBuffers::ChunkBuffers(size_t count, size_t bytes)
+ChunkBuffers::ChunkBuffers(size_t count, size_t bytes, const ComputeBackend& backend)
     : m_bytes(bytes)
 {
     for (size_t i = 0; i < count; ++i)
-        m_buffers.emplace_back(new uint8_t[bytes]); // not cleared: every byte is written before it is read
+        m_buffers.push_back(backend.hostMemory(bytes)); // not cleared: every byte is written before it is read
 }
 
 ChunkSink::ChunkSink(ChunkBuffers& buffers, bool threaded, Consumer consumer)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/result.h"
+#include "core/tensor/compute_backend.h"
 
 #include <condition_variable>
 #include <cstdint>
@@ -19,8 +20,8 @@ namespace shardscope {
 class ChunkBuffers
 {
 public:
-    /// `count` buffers of `bytes` each.
-    ChunkBuffers(size_t count, size_t bytes);
+    /// `count` buffers of `bytes` each, of the memory that the backend likes.
+    ChunkBuffers(size_t count, size_t bytes, const ComputeBackend& backend);
 
     [[nodiscard]] size_t count() const { return m_buffers.size(); }
     [[nodiscard]] size_t bytes() const { return m_bytes; }
@@ -28,7 +29,7 @@ public:
 
 private:
     size_t m_bytes;
-    std::vector<std::unique_ptr<uint8_t[]>> m_buffers;
+    std::vector<HostMemory> m_buffers;
 };
 
 /// Takes the bytes of one file in order, in chunks, and hands each full chunk to a consumer: on a second

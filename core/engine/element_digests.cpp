@@ -17,33 +17,26 @@ ElementDigests::ElementDigests(const std::vector<PlanTensor>& tensors)
     }
 }
 
-void ElementDigests::add(uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes)
+void ElementDigests::claim(
+    uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes, SumBatch& batch)
 {
     const uint32_t item = m_itemBytes[tensor];
-    std::mutex& mutex = m_locks[tensor % kLocks];
-    // Mostly the whole of it is new; more parts than these only come from plans that overlap in many places.
-    std::array<std::pair<uint64_t, uint64_t>, 8> parts;
-    size_t count = 0;
-    Digest sum;
-    const auto digest = [&](uint64_t begin, uint64_t end) {
-        const auto part = bytes.subspan((begin - firstElement) * item, (end - begin) * item);
-        sum += m_orders[tensor] ? digestTransposed(m_keys[tensor], item, *m_orders[tensor], begin, part)
-                                : digestElements(m_keys[tensor], item, begin, part);
-    };
-    {
-        const std::lock_guard lock(mutex);
-        m_seen[tensor].claim(
-            firstElement, firstElement + bytes.size() / item, [&](uint64_t begin, uint64_t end) {
-                if (count < parts.size())
-                    parts[count++] = {begin, end};
-                else
-                    digest(begin, end);
-            });
+    const std::lock_guard lock(m_locks[tensor % kLocks]);
+    m_seen[tensor].claim(firstElement, firstElement + bytes.size() / item, [&](uint64_t begin, uint64_t end) {
+        batch.sums.push_back({m_keys[tensor], item, m_orders[tensor], begin,
+            bytes.subspan((begin - firstElement) * item, (end - begin) * item), {}});
+        batch.tensors.push_back(tensor);
+    });
+}
+
+void ElementDigests::add(SumBatch& batch)
+{
+    for (size_t i = 0; i < batch.sums.size(); ++i) {
+        const std::lock_guard lock(m_locks[batch.tensors[i] % kLocks]);
+        m_sums[batch.tensors[i]] += batch.sums[i].digest;
     }
-    for (size_t i = 0; i < count; ++i)
-        digest(parts[i].first, parts[i].second);
-    const std::lock_guard lock(mutex);
-    m_sums[tensor] += sum;
+    batch.sums.clear();
+    batch.tensors.clear();
 }
 
 } // namespace shardscope

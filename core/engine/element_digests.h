@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/compare/fingerprint.h"
+#include "core/tensor/compute_backend.h"
 #include "core/engine/interval_set.h"
 #include "core/plan/write_plan.h"
 
@@ -14,6 +14,12 @@
 
 namespace shardscope {
 
+/// Sums that are taken together (ComputeBackend::transform), and the tensor of each.
+struct SumBatch {
+    std::vector<ElementSum> sums;
+    std::vector<uint32_t> tensors;
+};
+
 /// Sums the digests of all tensors of a plan while their elements pass by, in any order, from any thread.
 ///
 /// Every element counts once, however often it passes: what several files hold a copy of is counted where it
@@ -24,8 +30,11 @@ public:
     explicit ElementDigests(const std::vector<PlanTensor>& tensors);
 
     [[nodiscard]] uint32_t itemBytes(uint32_t tensor) const { return m_itemBytes[tensor]; }
-    /// `bytes` are whole elements of `tensor` from `firstElement` on, all within the tensor.
-    void add(uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes);
+    /// `bytes` are, or will be, whole elements of `tensor` from `firstElement` on, all within the tensor. What
+    /// nobody has claimed of them is added to `batch`, to be summed and given to add().
+    void claim(uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes, SumBatch& batch);
+    /// Takes what was claimed and is summed; the batch is empty afterwards.
+    void add(SumBatch& batch);
     /// One per tensor, in the plan's order. Not while add() runs.
     [[nodiscard]] const std::vector<Digest>& sums() const { return m_sums; }
 

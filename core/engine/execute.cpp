@@ -4,6 +4,8 @@
 #include "core/engine/run_plan.h"
 #include "core/engine/verify_export.h"
 
+#include <algorithm>
+
 namespace shardscope {
 
 Result<ExecuteReport> execute(
@@ -11,6 +13,12 @@ Result<ExecuteReport> execute(
 {
     const bool exports = plan.outcome() == OutcomeKind::Export;
     return runPlan(files, plan, options, exports ? exportHooks() : checkpointHooks(), job);
+}
+
+const char* ExecuteReport::limitedBy() const
+{
+    const auto longest = std::max_element(stageSeconds.begin(), stageSeconds.end());
+    return *longest > 0 ? kStageNames[static_cast<size_t>(longest - stageSeconds.begin())] : nullptr;
 }
 
 } // namespace shardscope

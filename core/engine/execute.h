@@ -2,11 +2,13 @@
 #pragma once
 
 #include "core/base/job_context.h"
-#include "core/compare/fingerprint.h"
+#include "core/engine/stage_times.h"
+#include "core/tensor/compute_choice.h"
 #include "core/plan/write_plan.h"
 
-#include <map>
+#include <array>
 #include <string>
+#include <vector>
 
 namespace shardscope {
 
@@ -21,6 +23,7 @@ struct ExecuteOptions {
     bool verify = true; ///< re-read what was written and compare
     bool force = false; ///< replace an existing target
     bool restart = false; ///< discard an interrupted work folder
+    ComputeChoice compute; ///< what does the arithmetic
 };
 
 struct ExecuteReport {
@@ -32,6 +35,14 @@ struct ExecuteReport {
     bool verified = false;
     std::string fingerprint; ///< of the whole training state, 32 hex digits; empty where none is written
     uint64_t peakBufferBytes = 0;
+    std::string device; ///< "cpu", "cuda:0"
+    std::string computedBy; ///< ComputeBackend::name()
+    std::string deviceReason; ///< ComputeChoice::reason
+    std::vector<std::string> deviceNotes; ///< what did not go as asked
+    /// Seconds of all threads together, by stage.
+    std::array<double, kStages> stageSeconds{};
+    /// The stage that took most of them; null where nothing was done.
+    [[nodiscard]] const char* limitedBy() const;
 };
 
 /// Runs a plan: read → write → verify → commit.

@@ -24,18 +24,21 @@ constexpr uint64_t kMostWindow = uint64_t{32} << 20;
 } // namespace
 
 OutputBuilder::OutputBuilder(
-    io::FileSystem& files, const WritePlan& plan, WorkFolder& work, const MemoryPlan& memory, JobContext& job)
+    io::FileSystem& files, const WritePlan& plan, WorkFolder& work, const MemoryPlan& memory,
+    const ComputeBackend& backend, StageTimes& times, JobContext& job)
     : m_files(files)
     , m_plan(plan)
     , m_work(work)
     , m_memory(memory)
+    , m_backend(backend)
+    , m_times(times)
     , m_job(job)
     , m_sources(files, plan.sources(), SourcePool::limitFor(memory.workers))
     , m_finished(plan.files().size())
     , m_written(plan.files().size())
 {
     for (size_t i = 0; i < memory.workers; ++i)
-        m_buffers.emplace_back(memory.buffersPerWorker, memory.chunkBytes);
+        m_buffers.emplace_back(memory.buffersPerWorker, memory.chunkBytes, backend);
     resetSums();
     if (work.isBlank())
         return;
@@ -106,7 +109,7 @@ Status OutputBuilder::replayAll(std::vector<size_t>& lost)
         return {};
     m_job.beginPhase("checking what is finished", bytes);
     Halt halt(m_job);
-    const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, halt};
+    const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
     std::mutex mutex;
     return runWorkers(indices.size(), m_memory.workers, halt, [&](size_t worker, size_t item) -> Status {
         const size_t index = indices[item];
@@ -175,7 +178,7 @@ Status OutputBuilder::write()
     }
     m_job.beginPhase("writing", bytesMissing());
     Halt halt(m_job);
-    const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, halt};
+    const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
     auto written
         = runWorkers(indices.size(), m_memory.workers, halt, [&](size_t worker, size_t item) -> Status {
               const size_t index = indices[item];
@@ -197,7 +200,7 @@ Status OutputBuilder::write()
 Status OutputBuilder::writeBesideFiles()
 {
     Halt halt(m_job);
-    const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, halt};
+    const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
     for (const OutputFile& file : m_plan.besideFiles()) {
         SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
         SHARDSCOPE_TRY([[maybe_unused]] const auto written,
@@ -258,13 +261,14 @@ Status OutputBuilder::verify(const OutputModel* model)
     m_job.beginPhase("verifying", m_plan.writesBytes());
     ElementDigests found(m_plan.tensors());
     Halt halt(m_job);
+    const VerifyContext context{model, found, m_backend, m_times, halt};
     SHARDSCOPE_CHECK(
         runWorkers(m_written.size(), m_memory.workers, halt, [&](size_t worker, size_t index) -> Status {
             const WrittenFile& written = *m_written[index];
             // A file with records is an archive: the recipe is not asked, it would build the file's pickle
             // again.
             return verifyOutputFile(m_files, m_work.placeOf(written.path), written, !written.records.empty(),
-                model, found, halt, m_buffers[worker], settings().threaded);
+                context, m_buffers[worker], settings().threaded);
         }));
     if (model)
         return compareDigests(m_plan.tensors(), digests(), found.sums());

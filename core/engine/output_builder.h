@@ -21,7 +21,7 @@ class OutputBuilder
 {
 public:
     OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work, const MemoryPlan& memory,
-        JobContext& job);
+        const ComputeBackend& backend, StageTimes& times, JobContext& job);
 
     /// Reads what the journal names; what is not as it was written is dropped. Leaves the folder ready for
     /// writing.
@@ -53,6 +53,8 @@ private:
     const WritePlan& m_plan;
     WorkFolder& m_work;
     MemoryPlan m_memory;
+    const ComputeBackend& m_backend;
+    StageTimes& m_times;
     JobContext& m_job;
     SourcePool m_sources;
     std::unique_ptr<SourceCrcs> m_crcs;

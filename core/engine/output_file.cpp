@@ -17,8 +17,12 @@ Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const 
     ChunkSink sink(buffers, settings.threaded && bytes > buffers.bytes(),
         [&](uint64_t offset, std::span<const uint8_t> chunk) -> Status {
             SHARDSCOPE_CHECK(context.halt.poll());
-            sha.update(chunk);
-            xxh3.update(chunk);
+            {
+                const StageTimer timer(context.times, Stage::Checksums);
+                sha.update(chunk);
+                xxh3.update(chunk);
+            }
+            const StageTimer timer(context.times, Stage::Writing);
             SHARDSCOPE_CHECK(file.writeAt(offset, chunk));
             const uint64_t end = offset + chunk.size();
             if (end - windowBegin >= settings.windowBytes) {
@@ -30,6 +34,7 @@ Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const 
         });
     OutputWalk walk(context, recipe, sink);
     SHARDSCOPE_TRY(auto records, walk.run(bytes));
+    const StageTimer timer(context.times, Stage::Writing);
     SHARDSCOPE_CHECK(file.sync());
     SHARDSCOPE_CHECK(file.close());
     return WrittenFile{recipe.path, bytes, sha.finishHex(), xxh3.digest(), std::move(records)};

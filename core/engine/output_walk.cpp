@@ -18,8 +18,6 @@ namespace {
 constexpr size_t kCut = 16;
 /// Bounds the list of pieces where segments are tiny.
 constexpr size_t kMostPieces = 4096;
-/// Source bytes that are converted at a time.
-constexpr uint64_t kConvertBytes = 65536;
 /// From here on combining two CRCs is cheaper than reading the bytes again.
 constexpr size_t kCombineFrom = 16384;
 
@@ -136,7 +134,9 @@ Status OutputWalk::pourSegments(const OutputRecord& record, uint32_t& crc)
         SHARDSCOPE_TRY(const size_t count, gather(*cursor, room.size()));
         if (count == 0)
             break;
+        claim(room.first(count));
         SHARDSCOPE_CHECK(load(room.first(count)));
+        compute();
         SHARDSCOPE_CHECK(sum(room.first(count), crc));
         m_sink.filled(count);
         total += count;
@@ -227,10 +227,23 @@ size_t OutputWalk::runEnd(size_t first) const
     return end;
 }
 
+void OutputWalk::claim(std::span<const uint8_t> room)
+{
+    for (const Piece& piece : m_pieces) {
+        if (piece.segment.tensor != Segment::kNoTensor)
+            m_context.digests.claim(piece.segment.tensor, piece.segment.firstElement,
+                room.subspan(piece.at, piece.segment.bytes), m_sums);
+    }
+}
+
 Status OutputWalk::load(std::span<uint8_t> room)
 {
-    if (m_finished)
-        return m_finished->readAt(m_sink.offset(), room);
+    const StageTimer timer(m_context.times, Stage::Reading);
+    return m_finished ? m_finished->readAt(m_sink.offset(), room) : loadSources(room);
+}
+
+Status OutputWalk::loadSources(std::span<uint8_t> room)
+{
     std::vector<GatheredRow> rows;
     for (size_t first = 0; first < m_pieces.size();) {
         const size_t end = runEnd(first);
@@ -262,35 +275,56 @@ Status OutputWalk::load(std::span<uint8_t> room)
 
 Status OutputWalk::loadConverted(const io::ReadFile& file, const Segment& segment, std::span<uint8_t> out)
 {
-    m_unconverted.resize(kConvertBytes);
+    const uint64_t capacity = m_context.backend.batchBytes();
+    if (!m_unconverted)
+        m_unconverted = m_context.backend.hostMemory(capacity);
     const uint64_t inItem = itemSize(segment.sourceType);
     const uint64_t outItem = itemSize(segment.outputType);
     uint64_t offset = segment.sourceOffset;
     while (!out.empty()) {
-        const uint64_t count = std::min<uint64_t>(kConvertBytes / inItem, out.size() / outItem);
-        const std::span<uint8_t> in(m_unconverted.data(), count * inItem);
+        if (m_unconvertedUsed + kCut > capacity)
+            convertRead();
+        const uint64_t count
+            = std::min<uint64_t>((capacity - m_unconvertedUsed) / inItem, out.size() / outItem);
+        const std::span<uint8_t> in(m_unconverted.get() + m_unconvertedUsed, count * inItem);
         SHARDSCOPE_CHECK(file.readAt(offset, in));
         SHARDSCOPE_CHECK(sumSource(segment, offset, in));
-        convertElements(segment.sourceType, in, segment.outputType, out.first(count * outItem));
+        m_casts.push_back({segment.sourceType, in, segment.outputType, out.first(count * outItem)});
+        m_unconvertedUsed += (in.size() + kCut - 1) / kCut * kCut;
         offset += in.size();
         out = out.subspan(count * outItem);
     }
     return {};
 }
 
+void OutputWalk::convertRead()
+{
+    const StageTimer timer(m_context.times, Stage::Arithmetic);
+    m_context.backend.transform(m_casts, {});
+    m_casts.clear();
+    m_unconvertedUsed = 0;
+}
+
+void OutputWalk::compute()
+{
+    if (m_casts.empty() && m_sums.sums.empty())
+        return;
+    const StageTimer timer(m_context.times, Stage::Arithmetic);
+    m_context.backend.transform(m_casts, m_sums.sums);
+    m_casts.clear();
+    m_unconvertedUsed = 0;
+    m_context.digests.add(m_sums);
+}
+
 Status OutputWalk::sum(std::span<const uint8_t> bytes, uint32_t& recordCrc)
 {
+    const StageTimer timer(m_context.times, Stage::Checksums);
     for (size_t first = 0; first < m_pieces.size();) {
         const size_t end = runEnd(first);
         const size_t at = m_pieces[first].at;
         const size_t runBytes = (end < m_pieces.size() ? m_pieces[end].at : bytes.size()) - at;
         SHARDSCOPE_CHECK(sumRun(m_pieces[first].segment, bytes.subspan(at, runBytes), recordCrc));
         first = end;
-    }
-    for (const Piece& piece : m_pieces) {
-        if (piece.segment.tensor != Segment::kNoTensor)
-            m_context.digests.add(piece.segment.tensor, piece.segment.firstElement,
-                bytes.subspan(piece.at, piece.segment.bytes));
     }
     return {};
 }

@@ -6,6 +6,7 @@
 #include "core/engine/halt.h"
 #include "core/engine/source_crcs.h"
 #include "core/engine/source_pool.h"
+#include "core/engine/stage_times.h"
 #include "core/plan/write_plan.h"
 
 #include <memory>
@@ -28,6 +29,8 @@ struct WalkContext {
     SourcePool& sources;
     SourceCrcs& crcs;
     ElementDigests& digests;
+    const ComputeBackend& backend;
+    StageTimes& times;
     const Halt& halt;
 };
 
@@ -60,8 +63,15 @@ private:
     /// Fills m_pieces with what fits into `roomBytes`; the bytes taken, 0 at the end of the record.
     Result<size_t> gather(SegmentCursor& cursor, size_t roomBytes);
     Status checkSegment(const Segment& segment) const;
+    /// Adds what nobody has claimed of the pieces' elements to the sums of this room.
+    void claim(std::span<const uint8_t> room);
     Status load(std::span<uint8_t> room);
+    Status loadSources(std::span<uint8_t> room);
+    /// Reads what is to be converted; it is when the memory for it is full, or by compute().
     Status loadConverted(const io::ReadFile& file, const Segment& segment, std::span<uint8_t> out);
+    void convertRead();
+    /// Converts what is read and takes the sums of the room.
+    void compute();
     void touch(const Segment& segment);
     /// Sums bytes of a segment's source from `offset` of that file, where nobody did before.
     Status sumSource(const Segment& segment, uint64_t offset, std::span<const uint8_t> bytes);
@@ -78,7 +88,10 @@ private:
     std::vector<Piece> m_pieces;
     Segment m_segment; ///< what is left of the cursor's last one
     std::vector<ByteRange> m_fresh;
-    std::vector<uint8_t> m_unconverted;
+    HostMemory m_unconverted;
+    size_t m_unconvertedUsed = 0; ///< bytes
+    std::vector<ElementCast> m_casts;
+    SumBatch m_sums;
     std::pair<uint32_t, uint32_t> m_touched{Segment::kZero, 0}; ///< source and record
     uint32_t m_openIndex = Segment::kZero;
     std::shared_ptr<const io::ReadFile> m_openFile;

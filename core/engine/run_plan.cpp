@@ -69,6 +69,7 @@ private:
     io::Path m_target;
     bool m_targetThere = false;
     std::unique_ptr<WorkFolder> m_work;
+    StageTimes m_times;
     ExecuteReport m_report;
 };
 
@@ -94,6 +95,11 @@ Result<ExecuteReport> Execution::run()
     }
     SHARDSCOPE_CHECK(publish());
     m_report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    m_report.device = m_options.compute.backend->device();
+    m_report.computedBy = m_options.compute.backend->name();
+    m_report.deviceReason = m_options.compute.reason;
+    m_report.deviceNotes = m_options.compute.backend->notes();
+    m_report.stageSeconds = m_times.seconds();
     if (m_report.seconds > 0)
         m_report.bytesPerSecond = static_cast<double>(m_report.bytesWritten) / m_report.seconds;
     return m_report;
@@ -156,7 +162,8 @@ Status Execution::build()
     }
     Status built;
     {
-        OutputBuilder builder(m_files, m_plan, *m_work, memory, m_job);
+        OutputBuilder builder(
+            m_files, m_plan, *m_work, memory, *m_options.compute.backend, m_times, m_job);
         built = buildIn(builder);
     }
     if (built)

@@ -182,7 +182,7 @@ Result<VerifyReport> verifyWeights(
 } // namespace
 
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    const CheckpointPtr& against, unsigned jobs, JobContext& job, const SliceRules* rules)
+    const CheckpointPtr& against, const Workers& workers, JobContext& job, const SliceRules* rules)
 {
     if (checkpoint->kind == CheckpointKind::Weights || (against && against->kind == CheckpointKind::Weights))
         return verifyWeights(files, *checkpoint, against != nullptr, job);
@@ -199,7 +199,7 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
     const bool again = against && compared.first != checkpoint; // it is read once more, as what is compared
     job.beginPhase(
         "verifying", bytesToRead(*checkpoint) * (again ? 2 : 1) + (against ? bytesToRead(*against) : 0));
-    SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, jobs, false, job));
+    SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, false, job));
     reportScan(*checkpoint, scan, report);
     const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors);
     report.fingerprint = checkpoint->modelError ? std::string() : fingerprint.text();
@@ -228,10 +228,10 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
         const auto& [one, other] = compared;
         CheckpointScan own;
         if (again) {
-            SHARDSCOPE_TRY(own, scanCheckpoint(files, one, jobs, false, job));
+            SHARDSCOPE_TRY(own, scanCheckpoint(files, one, workers, false, job));
         }
         const CheckpointScan& first = again ? own : scan;
-        SHARDSCOPE_TRY(const CheckpointScan second, scanCheckpoint(files, other, jobs, false, job));
+        SHARDSCOPE_TRY(const CheckpointScan second, scanCheckpoint(files, other, workers, false, job));
         compareStates(byName(one, first), byName(other, second), report);
         const auto [here, theirs] = comparable(one, first, other, second);
         if (here != theirs)

@@ -5,6 +5,7 @@
 #include "core/base/job_context.h"
 #include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/slice_rules.h"
+#include "core/tensor/workers.h"
 
 #include <optional>
 #include <vector>
@@ -26,6 +27,6 @@ struct VerifyReport {
 /// slices by `rules` if there are any. Of weights, which have no state, those that an export wrote, by its
 /// manifest; Unsupported for others.
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
-    const CheckpointPtr& against, unsigned jobs, JobContext& job, const SliceRules* rules = nullptr);
+    const CheckpointPtr& against, const Workers& workers, JobContext& job, const SliceRules* rules = nullptr);
 
 } // namespace shardscope

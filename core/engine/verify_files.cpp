@@ -64,9 +64,9 @@ private:
 class PassingRuns
 {
 public:
-    PassingRuns(std::unique_ptr<ElementRunCursor> cursor, ElementDigests& digests)
+    PassingRuns(std::unique_ptr<ElementRunCursor> cursor, const VerifyContext& context)
         : m_cursor(std::move(cursor))
-        , m_digests(digests)
+        , m_context(context)
     {
         advance();
     }
@@ -77,16 +77,22 @@ public:
         const uint64_t end = offset + bytes.size();
         while (m_live && m_run.offset < end) {
             const uint64_t count = std::min(m_run.bytes, end - m_run.offset);
-            const uint32_t item = m_digests.itemBytes(m_run.tensor);
+            const uint32_t item = m_context.digests.itemBytes(m_run.tensor);
             if (m_run.offset < offset || count % item != 0)
                 return false;
-            m_digests.add(m_run.tensor, m_run.firstElement, bytes.subspan(m_run.offset - offset, count));
+            m_context.digests.claim(
+                m_run.tensor, m_run.firstElement, bytes.subspan(m_run.offset - offset, count), m_sums);
             m_run.offset += count;
             m_run.bytes -= count;
             m_run.firstElement += count / item;
             if (m_run.bytes == 0)
                 advance();
         }
+        if (m_sums.sums.empty())
+            return true;
+        const StageTimer timer(m_context.times, Stage::Arithmetic);
+        m_context.backend.transform({}, m_sums.sums);
+        m_context.digests.add(m_sums);
         return true;
     }
     /// A run that lies behind the end of the file is left.
@@ -96,7 +102,8 @@ private:
     void advance() { m_live = m_cursor && m_cursor->next(m_run); }
 
     std::unique_ptr<ElementRunCursor> m_cursor;
-    ElementDigests& m_digests;
+    const VerifyContext& m_context;
+    SumBatch m_sums;
     ElementRun m_run;
     bool m_live = false;
 };
@@ -120,8 +127,7 @@ Status compareRecords(const std::vector<ZipRecord>& found, const RecordCrcs& crc
 } // namespace
 
 Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const WrittenFile& written,
-    bool torchArchive, const OutputModel* model, ElementDigests& digests, const Halt& halt,
-    ChunkBuffers& buffers, bool threaded)
+    bool torchArchive, const VerifyContext& context, ChunkBuffers& buffers, bool threaded)
 {
     SHARDSCOPE_TRY(const auto file, files.openRead(path));
     if (file->size() != written.bytes)
@@ -129,7 +135,7 @@ Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const Writt
     file->dropCache(0, file->size()); // the disk is asked, not the memory that still holds it
     std::vector<ZipRecord> records;
     if (torchArchive) {
-        auto directory = ZipDirectory::read(*file, ReadMode::Strict, halt.job());
+        auto directory = ZipDirectory::read(*file, ReadMode::Strict, context.halt.job());
         if (!directory && readingFailed(directory.error().code))
             return forward(std::move(directory).error());
         if (!directory)
@@ -138,28 +144,35 @@ Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const Writt
     }
     RecordCrcs crcs(records);
     std::unique_ptr<ElementRunCursor> cursor;
-    if (model) {
-        SHARDSCOPE_TRY(cursor, model->runsOf(written.path));
+    if (context.model) {
+        SHARDSCOPE_TRY(cursor, context.model->runsOf(written.path));
     }
-    PassingRuns runs(std::move(cursor), digests);
+    PassingRuns runs(std::move(cursor), context);
 
     io::Xxh3 xxh3;
     ChunkSink sink(buffers, threaded && written.bytes > buffers.bytes(),
         [&](uint64_t, std::span<const uint8_t> chunk) -> Status {
+            const StageTimer timer(context.times, Stage::Checksums);
             xxh3.update(chunk);
             return {};
         });
     for (uint64_t offset = 0; offset < written.bytes;) {
-        SHARDSCOPE_CHECK(halt.poll());
+        SHARDSCOPE_CHECK(context.halt.poll());
         SHARDSCOPE_TRY(const std::span<uint8_t> room, sink.room(buffers.bytes()));
         const size_t count = std::min<uint64_t>(room.size(), written.bytes - offset);
-        SHARDSCOPE_CHECK(file->readAt(offset, room.first(count)));
-        crcs.pass(offset, room.first(count));
+        {
+            const StageTimer timer(context.times, Stage::Reading);
+            SHARDSCOPE_CHECK(file->readAt(offset, room.first(count)));
+        }
+        {
+            const StageTimer timer(context.times, Stage::Checksums);
+            crcs.pass(offset, room.first(count));
+        }
         if (!runs.pass(offset, room.first(count)))
             return differs("tensors were read back at offsets that overlap or cut elements", path);
         sink.filled(count);
         offset += count;
-        halt.job().advance(count);
+        context.halt.job().advance(count);
     }
     SHARDSCOPE_CHECK(sink.finish());
     if (torchArchive)

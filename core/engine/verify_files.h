@@ -9,13 +9,21 @@
 
 namespace shardscope {
 
+/// What all files that are read back share.
+struct VerifyContext {
+    const OutputModel* model = nullptr; ///< may be null
+    ElementDigests& digests;
+    const ComputeBackend& backend;
+    StageTimes& times;
+    const Halt& halt;
+};
+
 /// Reads an output file back from the disk, in order and once, and compares what is there with what was
 /// written: SHA-256, the archive's directory as the reader sees it, every record's size and CRC. Elements
-/// that `model` (may be null) finds in it are added to `digests`. VerifyFailed, with the file named, where
+/// that the model finds in it are added to the digests. VerifyFailed, with the file named, where
 /// anything differs.
 Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const WrittenFile& written,
-    bool torchArchive, const OutputModel* model, ElementDigests& digests, const Halt& halt,
-    ChunkBuffers& buffers, bool threaded);
+    bool torchArchive, const VerifyContext& context, ChunkBuffers& buffers, bool threaded);
 
 /// VerifyFailed, with the tensor named, where the digests of what was read back are not those of what was
 /// copied.

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/job_context.h"
-#include "core/compare/fingerprint.h"
+#include "core/tensor/element_digest.h"
 #include "core/io/file_system.h"
 #include "core/plan/write_plan.h"
 

@@ -3,9 +3,9 @@
 
 #include "core/base/finding.h"
 #include "core/base/result.h"
-#include "core/compare/fingerprint.h"
+#include "core/tensor/element_digest.h"
 #include "core/io/file_system.h"
-#include "core/partition/transposed_order.h"
+#include "core/tensor/transposed_order.h"
 #include "core/tensor/dtype.h"
 #include "core/torchfile/torch_file.h"
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tensor/compute_backend.h"
+#include "core/tensor/compute_choice.h"
+
+#include "core/tensor/convert.h"
 
 namespace shardscope {
 
 namespace {
+
+/// What stays in a processor's second cache between two uses.
+constexpr size_t kBatchBytes = size_t{256} << 10;
 
 class PlainBackend final : public ComputeBackend
 {
@@ -19,14 +24,42 @@ public:
     {
         return plainComparison(left, leftBytes, right, rightBytes, firstElement, tolerance);
     }
+
+    void transform(std::span<const ElementCast> casts, std::span<ElementSum> sums) const override
+    {
+        for (const ElementCast& cast : casts)
+            convertElements(cast.from, cast.in, cast.to, cast.out);
+        for (ElementSum& sum : sums)
+            sum.digest = plainSum(sum);
+    }
+
+    std::string device() const override { return "cpu"; }
+    std::string name() const override { return "plain code"; }
+    size_t batchBytes() const override { return kBatchBytes; }
 };
 
 } // namespace
+
+HostMemory ComputeBackend::hostMemory(size_t bytes) const
+{
+    return HostMemory(new uint8_t[bytes]);
+}
 
 const ComputeBackend& plainBackend()
 {
     static const PlainBackend kBackend;
     return kBackend;
+}
+
+ComputeChoice::ComputeChoice()
+    : backend(std::shared_ptr<void>(), &plainBackend())
+{
+}
+
+Digest plainSum(const ElementSum& sum)
+{
+    return sum.order ? digestTransposed(sum.key, sum.itemBytes, *sum.order, sum.first, sum.bytes)
+                     : digestElements(sum.key, sum.itemBytes, sum.first, sum.bytes);
 }
 
 } // namespace shardscope

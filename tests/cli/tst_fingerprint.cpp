@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `fingerprint`: one digest for one state, of all files or of parts that are added.
-#include "core/compare/fingerprint.h"
+#include "core/tensor/element_digest.h"
 #include "tests/cli/cli_fixture.h"
 
 #include <doctest/doctest.h>

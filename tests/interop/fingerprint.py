@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fingerprint of a training state as core/compare/fingerprint.h and state_digest.h define it, from the joined live
+"""The fingerprint of a training state as core/tensor/element_digest.h and state_digest.h define it, from the joined live
 state of stock DeepSpeed (live_state.join): what shardscope prints for a checkpoint must be this."""
 
 import ast

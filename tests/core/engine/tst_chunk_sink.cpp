@@ -37,7 +37,7 @@ TEST_CASE("bytes arrive whole and in order, with and without a second thread")
         std::string text(random() % 4000, '\0');
         for (char& c : text)
             c = static_cast<char>(random());
-        ChunkBuffers buffers(1 + random() % 4, 16 + random() % 100);
+        ChunkBuffers buffers(1 + random() % 4, 16 + random() % 100, plainBackend());
         std::string found;
         ChunkSink sink(
             buffers, round % 2 == 0, [&](uint64_t offset, std::span<const uint8_t> bytes) -> Status {
@@ -56,7 +56,7 @@ TEST_CASE("a consumer's failure comes back and ends the work")
     std::mt19937_64 random(2);
     for (int round = 0; round < 60; ++round) {
         const uint64_t failAt = random() % 3000;
-        ChunkBuffers buffers(3, 64);
+        ChunkBuffers buffers(3, 64, plainBackend());
         int callsAfter = 0;
         bool failed = false;
         ChunkSink sink(
@@ -77,7 +77,7 @@ TEST_CASE("a consumer's failure comes back and ends the work")
 TEST_CASE("a sink that is given up ends its thread")
 {
     for (int round = 0; round < 50; ++round) {
-        ChunkBuffers buffers(2, 32);
+        ChunkBuffers buffers(2, 32, plainBackend());
         ChunkSink sink(buffers, true, [](uint64_t, std::span<const uint8_t>) -> Status { return {}; });
         for (int i = 0; i < round; ++i) {
             const auto room = sink.room(1);

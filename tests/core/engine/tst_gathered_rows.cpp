@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows gathered from a file that has a matrix column by column, against reading one element after the other.
 #include "core/engine/gathered_rows.h"
-#include "core/partition/transposed_order.h"
+#include "core/tensor/transposed_order.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nothing else that a reshard computes itself takes as long, so the sums are taken in vectors.
-#include "core/compare/word_sums.h"
+#include "core/tensor/word_sums.h"
 
 #include <cstring>
 

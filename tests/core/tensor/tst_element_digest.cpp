@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/compare/fingerprint.h"
+#include "core/tensor/element_digest.h"
 
-#include "core/compare/word_sums.h"
+#include "core/tensor/word_sums.h"
 #include "core/io/sha256.h"
 
 #include <doctest/doctest.h>

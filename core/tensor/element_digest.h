@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/partition/transposed_order.h"
+#include "core/tensor/transposed_order.h"
 #include "core/tensor/dtype.h"
 
 #include <cstdint>

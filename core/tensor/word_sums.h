@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/compare/fingerprint.h"
+#include "core/tensor/element_digest.h"
 
 namespace shardscope {
 
-/// The sum of term(i, v) of fingerprint.h over `bytes`, taken as little-endian words of `wordBytes` bytes
+/// The sum of term(i, v) of element_digest.h over `bytes`, taken as little-endian words of `wordBytes` bytes
 /// (1, 2, 4 or 8), the first of them being number `first`. Uses AVX2 where the processor has it; the result
 /// does not depend on that.
 Digest sumWords(const DigestKey& key, uint32_t wordBytes, uint64_t first, std::span<const uint8_t> bytes);
