@@ -6,6 +6,12 @@ if command -v ccache >/dev/null; then
     export SHARDSCOPE_COMPILER_LAUNCHER="${SHARDSCOPE_COMPILER_LAUNCHER-ccache}"
 fi
 
+# LibTorch as packaging/setup.sh installs it. SHARDSCOPE_LIBTORCH names another one's folder `torch`, or is empty for the
+# system's, or OFF for none.
+libtorch_version=2.11.0
+libtorch_folder=${XDG_CACHE_HOME:-$HOME/.cache}/shardscope/libtorch-$libtorch_version
+libtorch=${SHARDSCOPE_LIBTORCH-$libtorch_folder/torch}
+
 # configure PRESET FOLDER [CMake argument...]
 configure() {
     preset=$1
@@ -13,7 +19,9 @@ configure() {
     shift 2
     echo "== configure $folder ($preset)"
     mkdir -p "$root/$folder"
-    if ! (cd "$root" && cmake --preset "$preset" -B "$folder" "$@") >"$root/$folder/configure.log" 2>&1; then
+    torch_option="-DSHARDSCOPE_LIBTORCH=$libtorch"
+    [ "$preset" != minimal ] || torch_option="" # which says so itself
+    if ! (cd "$root" && cmake --preset "$preset" -B "$folder" $torch_option "$@") >"$root/$folder/configure.log" 2>&1; then
         cat "$root/$folder/configure.log"
         return 1
     fi

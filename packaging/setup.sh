@@ -1,10 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that building and testing need, and only those that are missing.
+# Installs the Debian packages that building and testing need, and only those that are missing; and LibTorch, which Debian
+# has in an old version without CUDA only, from its wheel on PyPI into a folder of the user's cache. Nothing that is
+# installed later needs Python. SHARDSCOPE_LIBTORCH=OFF goes without LibTorch; empty, it takes the system's.
 #   packaging/setup.sh                  what the build and its tests need
 #   packaging/setup.sh --interop        also what the tests against stock DeepSpeed need
 #   packaging/setup.sh --interop full   also what only their whole matrix needs
 set -eu
+. "$(dirname "$0")/build.sh"
 
 packages="g++ cmake ninja-build git pkg-config
   qt6-base-dev libqt6svg6 qt6-svg-dev
@@ -29,26 +32,47 @@ assert os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))' 
     ;;
 esac
 
+fetch_libtorch=""
+if [ "$libtorch" = "$libtorch_folder/torch" ] && [ ! -d "$libtorch" ]; then
+    fetch_libtorch=yes
+    python3 -m pip --version >/dev/null 2>&1 || packages="$packages python3-pip"
+fi
+
 missing=""
 for package in $packages; do
     dpkg -s "$package" 2>/dev/null | grep -q '^Status: install ok installed' || missing="$missing $package"
 done
-[ -n "$missing" ] || exit 0
-
-if ! command -v apt-get >/dev/null; then
-    echo "packaging/setup.sh: this is not Debian; install what serves for:$missing" >&2
-    exit 1
-fi
-as_root=""
-if [ "$(id -u)" -ne 0 ]; then
-    as_root="sudo"
-    if ! command -v sudo >/dev/null; then
-        echo "packaging/setup.sh: not root and no sudo; as root, run: apt-get install$missing" >&2
+install_missing() {
+    if ! command -v apt-get >/dev/null; then
+        echo "packaging/setup.sh: this is not Debian; install what serves for:$missing" >&2
         exit 1
     fi
+    as_root=""
+    if [ "$(id -u)" -ne 0 ]; then
+        as_root="sudo"
+        if ! command -v sudo >/dev/null; then
+            echo "packaging/setup.sh: not root and no sudo; as root, run: apt-get install$missing" >&2
+            exit 1
+        fi
+    fi
+    echo "Installing Debian packages:$missing"
+    export DEBIAN_FRONTEND=noninteractive
+    $as_root apt-get -o DPkg::Lock::Timeout=600 update -q
+    # shellcheck disable=SC2086  the list is meant to be split
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends $missing
+}
+[ -z "$missing" ] || install_missing
+
+# The wheel alone: of what it depends on, arithmetic on the CPU needs two small libraries of CUDA, even without a GPU.
+if [ -n "$fetch_libtorch" ]; then
+    echo "Installing LibTorch $libtorch_version (about 540 MB) into $libtorch_folder"
+    unfinished=$libtorch_folder.$$
+    rm -rf "$unfinished"
+    if ! python3 -m pip install -q --no-deps --no-warn-script-location --target "$unfinished" "torch==$libtorch_version" \
+        nvidia-cuda-runtime==13.0.96 nvidia-cuda-cupti==13.0.85; then
+        rm -rf "$unfinished"
+        echo "packaging/setup.sh: LibTorch was not installed; SHARDSCOPE_LIBTORCH=OFF builds without it" >&2
+        exit 1
+    fi
+    mv "$unfinished" "$libtorch_folder"
 fi
-echo "Installing Debian packages:$missing"
-export DEBIAN_FRONTEND=noninteractive
-$as_root apt-get -o DPkg::Lock::Timeout=600 update -q
-# shellcheck disable=SC2086  the list is meant to be split
-$as_root env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends $missing

@@ -56,6 +56,15 @@ if [ -n "$full" ]; then
     configure dev build/dev
     build build/dev
     test_all build/dev
+    # Debian's LibTorch, an old one for the CPU alone.
+    as_root=""
+    [ "$(id -u)" -eq 0 ] || as_root="sudo"
+    $as_root apt-get -o DPkg::Lock::Timeout=600 install -y -q --no-install-recommends libtorch-dev
+    libtorch=""
+    configure dev build/debian-torch -DSHARDSCOPE_BUILD_GUI=OFF
+    build build/debian-torch test_compute
+    test_all build/debian-torch -R '^compute$'
+    libtorch=$libtorch_folder/torch
     configure dev-tsan build/dev-tsan -DSHARDSCOPE_BUILD_GUI=OFF
     build build/dev-tsan
     test_all build/dev-tsan

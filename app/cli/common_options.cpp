@@ -63,6 +63,24 @@ Option jobsOption()
                 "the same."};
 }
 
+std::vector<Option> computeOptions()
+{
+    return {
+        jobsOption(),
+        {.name = "--device",
+            .kind = ValueKind::Text,
+            .valueName = "DEVICE",
+            .help = "What does the arithmetic: auto (the default: what a short measurement finds fastest for "
+                    "so many "
+                    "bytes), cpu, cpu:plain, cpu:torch (LibTorch), cuda (all GPUs) or cuda:I. The result is "
+                    "the same."},
+        {.name = "--device-memory",
+            .kind = ValueKind::Size,
+            .valueName = "SIZE",
+            .help = "Memory of each GPU that is used at most; without it 512M."},
+    };
+}
+
 namespace {
 
 Option patternsOption()
@@ -234,18 +252,19 @@ std::vector<Option> reshardOptions()
 
 std::vector<Option> writeOptions()
 {
-    return {
-        {.name = "--dry-run", .letter = 'n', .help = "Show the plan and write nothing."},
-        {.name = "--force", .letter = 'f', .help = "Replace the target when it exists."},
-        {.name = "--no-verify", .help = "Do not re-read and compare what was written."},
-        jobsOption(),
-        {.name = "--memory-limit",
-            .kind = ValueKind::Size,
-            .valueName = "SIZE",
-            .help = "Payload buffers in all, such as 512M; without it 256M."},
-        {.name = "--restart",
-            .help = "Discard the work folder of an interrupted run instead of going on from it."},
-    };
+    return joined(
+        {
+            {.name = "--dry-run", .letter = 'n', .help = "Show the plan and write nothing."},
+            {.name = "--force", .letter = 'f', .help = "Replace the target when it exists."},
+            {.name = "--no-verify", .help = "Do not re-read and compare what was written."},
+            {.name = "--memory-limit",
+                .kind = ValueKind::Size,
+                .valueName = "SIZE",
+                .help = "Payload buffers in all, such as 512M; without it 256M."},
+            {.name = "--restart",
+                .help = "Discard the work folder of an interrupted run instead of going on from it."},
+        },
+        computeOptions());
 }
 
 Positional pathArgument()

@@ -17,11 +17,13 @@ std::vector<Option> convertOptions();
 /// What decides an export: --format, --dtype, --shard-size, --only, --strip-prefix, --rename, --states,
 /// --patterns, --allow.
 std::vector<Option> exportOptions();
-/// How a plan is run: --dry-run, --force, --no-verify, --jobs, --memory-limit, --restart.
+/// How a plan is run: --dry-run, --force, --no-verify, --jobs, --device, --memory-limit, --restart.
 std::vector<Option> writeOptions();
 
 /// --jobs, of verbs that read much.
 Option jobsOption();
+/// --jobs, --device, --device-memory, of verbs with arithmetic.
+std::vector<Option> computeOptions();
 
 Positional pathArgument();
 

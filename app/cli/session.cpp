@@ -52,9 +52,9 @@ std::string Session::askedPath() const
     return source.empty() ? arguments().positional("PATH") : source;
 }
 
-AnswerContext Session::context(const OpenedCheckpoint& opened) const
+AnswerContext Session::context(const OpenedCheckpoint& opened, const ComputeChoice* compute) const
 {
-    return {*opened.checkpoint, askedPath(), opened.selectedFile};
+    return {*opened.checkpoint, askedPath(), opened.selectedFile, compute};
 }
 
 Status requireTag(const Checkpoint& checkpoint)

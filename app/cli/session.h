@@ -42,7 +42,8 @@ public:
     /// Opens the checkpoint that another one is held against, which must have a model, too.
     Result<OpenedCheckpoint> openOther(const std::string& path, const std::string& tag) const;
 
-    [[nodiscard]] AnswerContext context(const OpenedCheckpoint& opened) const;
+    [[nodiscard]] AnswerContext context(
+        const OpenedCheckpoint& opened, const ComputeChoice* compute = nullptr) const;
 
 private:
     const Parsed& m_parsed;

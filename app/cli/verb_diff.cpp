@@ -43,8 +43,11 @@ Result<int> runDiff(Session& session)
     SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
     SHARDSCOPE_TRY(
         const auto sides, inSameDegrees(left.checkpoint, right.checkpoint, rules ? &*rules : nullptr));
+    SHARDSCOPE_TRY(const ComputeChoice compute,
+        computeAsked(
+            session, ComputeTask::Comparison, bytesOf(*sides.first) + bytesOf(*sides.second), options.jobs));
     SHARDSCOPE_TRY(const StateDiff diff,
-        diffStates(session.files(), *sides.first, *sides.second, options, plainBackend(), session.job()));
+        diffStates(session.files(), *sides.first, *sides.second, options, *compute.backend, session.job()));
     bool padding = false;
     std::vector<DiffCause> causes;
     if (verdictOf(diff, false) == DiffVerdict::Same) {
@@ -52,8 +55,8 @@ Result<int> runDiff(Session& session)
             padding, paddingDiffers(session.files(), *left.checkpoint, *right.checkpoint, session.job()));
     }
     SHARDSCOPE_TRY(causes, explainDiff(session.files(), *sides.first, *sides.second, diff, session.job()));
-    const DiffAnswer answer{session.context(left),
-        {*right.checkpoint, arguments.positional("OTHER"), right.selectedFile}, diff,
+    const DiffAnswer answer{session.context(left, &compute),
+        {*right.checkpoint, arguments.positional("OTHER"), right.selectedFile, nullptr}, diff,
         verdictOf(diff, padding), causes, arguments.count("--limit").value_or(kDefaultLimit)};
     Output& output = session.output();
     if (output.json())
@@ -110,9 +113,8 @@ Command diffCommand()
                          .letter = 'l',
                          .kind = ValueKind::Count,
                          .valueName = "N",
-                         .help = "List at most N differences; without it 40. --json has all."},
-                     jobsOption()},
-            checkpointOptions()),
+                         .help = "List at most N differences; without it 40. --json has all."}},
+            joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope diff runs/llama runs/llama-16", "Is the resharded one the same?"},
             {"shardscope diff runs/llama runs/llama --other-tag global_step900", "What changed since?"},

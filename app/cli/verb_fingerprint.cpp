@@ -79,11 +79,14 @@ Result<int> runFingerprint(Session& session)
     SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(arguments));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
-    const AnswerContext context = session.context(opened);
+    SHARDSCOPE_TRY(const ComputeChoice compute,
+        computeAsked(session, ComputeTask::Transform, bytesOf(*opened.checkpoint), jobs));
+    const Workers workers(jobs, *compute.backend);
+    const AnswerContext context = session.context(opened, &compute);
     Output& output = session.output();
     if (arguments.has("--partial")) {
         SHARDSCOPE_TRY(const PartialFingerprint partial,
-            digestFiles(session.files(), opened.checkpoint, jobs, session.job()));
+            digestFiles(session.files(), opened.checkpoint, workers, session.job()));
         const PartialSubject subject{&context, {}};
         if (output.json())
             writePartialJson(output.answer(), subject, partial);
@@ -96,7 +99,7 @@ Result<int> runFingerprint(Session& session)
         SHARDSCOPE_TRY(checkpoint, joinedCheckpoint(session, checkpoint));
     }
     SHARDSCOPE_TRY(const StateFingerprint fingerprint,
-        fingerprintState(session.files(), checkpoint, jobs, session.job()));
+        fingerprintState(session.files(), checkpoint, workers, session.job()));
     const FingerprintSubject subject{
         context, checkpoint, arguments.has("--join"), arguments.has("--per-parameter")};
     if (output.json())
@@ -141,9 +144,8 @@ Command fingerprintCommand()
                     .help = "Digest the files that are here; those of other ranks may be missing."},
                 {.name = "--combine",
                     .help
-                    = "Every PATH is a file with an answer of `fingerprint --partial --json`: add them."},
-                jobsOption()},
-            checkpointOptions()),
+                    = "Every PATH is a file with an answer of `fingerprint --partial --json`: add them."}},
+            joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope fingerprint runs/llama", "Which state is it?"},
             {"shardscope fingerprint runs/llama --partial --json > node3.json",

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/common_options.h"
+#include "app/cli/compute_device.h"
 #include "app/cli/exit.h"
 #include "app/cli/session.h"
 #include "app/cli/verbs.h"
-#include "app/cli/write_job.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
 #include "core/report/stats_report.h"
@@ -73,9 +73,10 @@ Result<std::vector<TensorAsked>> tensorsAsked(const Arguments& arguments, const 
 class Answer
 {
 public:
-    Answer(Session& session, const OpenedCheckpoint& opened, const StatsReportOptions& options)
+    Answer(Session& session, const OpenedCheckpoint& opened, const ComputeChoice& compute,
+        const StatsReportOptions& options)
         : m_session(session)
-        , m_context(session.context(opened))
+        , m_context(session.context(opened, &compute))
         , m_options(options)
     {
     }
@@ -129,10 +130,13 @@ Result<int> runStats(Session& session)
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openModel());
     const Checkpoint& checkpoint = *opened.checkpoint;
     SHARDSCOPE_TRY(const std::vector<TensorAsked> tensors, tensorsAsked(arguments, checkpoint));
-    Answer answer(
-        session, opened, {.bars = static_cast<uint32_t>(bars), .drawn = !arguments.allOf("PARAM").empty()});
+    SHARDSCOPE_TRY(const ComputeChoice compute,
+        computeAsked(
+            session, ComputeTask::Statistics, arguments.has("--exact") ? bytesOf(checkpoint) : 0, jobs));
+    Answer answer(session, opened, compute,
+        {.bars = static_cast<uint32_t>(bars), .drawn = !arguments.allOf("PARAM").empty()});
     SHARDSCOPE_CHECK(computeStatistics(session.files(), checkpoint, tensors,
-        {.exact = arguments.has("--exact"), .jobs = jobs}, plainBackend(), session.job(),
+        {.exact = arguments.has("--exact"), .jobs = jobs}, *compute.backend, session.job(),
         [&](const TensorStatistics& tensor) -> Status {
             answer.add(tensor);
             return {};
@@ -171,9 +175,8 @@ Command statsCommand()
                               {.name = "--bars",
                                   .kind = ValueKind::Count,
                                   .valueName = "N",
-                                  .help = "Bars of a histogram, at most; without it 32, none with 0."},
-                              jobsOption()},
-            checkpointOptions()),
+                                  .help = "Bars of a histogram, at most; without it 32, none with 0."}},
+            joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope stats runs/llama", "All tensors, large ones by a sample:"},
             {"shardscope stats runs/llama model.norm.weight --exact", "One parameter and its moments:"},

@@ -21,13 +21,15 @@ Result<int> runVerify(Session& session)
     }
     SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(session.arguments()));
     SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
+    SHARDSCOPE_TRY(const ComputeChoice compute,
+        computeAsked(session, ComputeTask::Transform, bytesOf(*opened.checkpoint), jobs));
     SHARDSCOPE_TRY(const VerifyReport report,
-        verifyCheckpoint(
-            session.files(), opened.checkpoint, against, jobs, session.job(), rules ? &*rules : nullptr));
+        verifyCheckpoint(session.files(), opened.checkpoint, against, {jobs, *compute.backend}, session.job(),
+            rules ? &*rules : nullptr));
     const std::string other = against ? checkpointFolder(*against) : std::string();
     Output& output = session.output();
     if (output.json())
-        writeVerifyJson(output.answer(), session.context(opened), report, other);
+        writeVerifyJson(output.answer(), session.context(opened, &compute), report, other);
     else
         writeVerifyText(output.answer(), output.answerStyle(), session.context(opened), report, other);
     return report.ok ? kExitDone : kExitNo;
@@ -58,9 +60,8 @@ Command verifyCommand()
                          .kind = ValueKind::File,
                          .valueName = "FILE",
                          .help = "With --against, where the two differ in tensor slices: how slices join, if "
-                                 "the checkpoints do not record it."},
-                     jobsOption()},
-            checkpointOptions()),
+                                 "the checkpoints do not record it."}},
+            joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope verify runs/llama", "Is every byte what it was when it was written?"},
             {"shardscope verify runs/llama-16 --against runs/llama", "Do the two hold the same state?"}},

@@ -18,8 +18,6 @@ namespace shardscope::cli {
 
 namespace {
 
-constexpr uint64_t kMostJobs = 1024;
-
 /// What --dry-run can tell of the target without touching it: the same refusals that the run would begin
 /// with.
 Status checkDestination(
@@ -99,16 +97,6 @@ Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob
 
 } // namespace
 
-Result<unsigned> jobsAsked(const Arguments& arguments)
-{
-    if (!arguments.has("--jobs"))
-        return defaultJobs();
-    const uint64_t jobs = arguments.count("--jobs").value_or(0);
-    if (jobs == 0 || jobs > kMostJobs)
-        return fail(ErrorCode::Usage, "--jobs must be from 1 to " + std::to_string(kMostJobs));
-    return static_cast<unsigned>(jobs);
-}
-
 Result<std::vector<std::string>> allowedCodes(const Arguments& arguments)
 {
     std::vector<std::string> out = arguments.all("--allow");
@@ -187,7 +175,7 @@ Result<std::shared_ptr<const ReshardPlan>> planFor(
 Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb)
 {
     Output& output = session.output();
-    SHARDSCOPE_TRY(const ExecuteOptions options, executeOptions(session.arguments(), job));
+    SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session.arguments(), job));
     const PlanContext context{.verb = verb,
         .source = checkpointFolder(*job.source),
         .sourceTag = job.source->tag,
@@ -215,6 +203,8 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     session.job().log("running plan " + plan.id() + " into " + job.destination);
     // The plan is shown before the work begins, which may take hours.
     SHARDSCOPE_CHECK(output.finishAnswer());
+    SHARDSCOPE_TRY(
+        options.compute, computeAsked(session, ComputeTask::Transform, plan.writesBytes(), options.jobs));
     const auto report = execute(session.files(), plan, options, session.job());
     if (!report)
         return forward(refusal(report.error()));

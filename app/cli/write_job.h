@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "app/cli/compute_device.h"
 #include "app/cli/session.h"
 #include "core/checkpoint/slice_rules.h"
 #include "core/plan/export.h"
@@ -30,8 +31,6 @@ struct WriteJob {
 
 /// --patterns read as rules of slices; nothing without it. Errors as SliceRules::fromJson().
 Result<std::optional<SliceRules>> rulesAsked(const Session& session);
-/// --jobs as a number of threads; the machine's default without it. Usage for 0 and for absurd numbers.
-Result<unsigned> jobsAsked(const Arguments& arguments);
 /// --allow, each of which must be a finding's code.
 Result<std::vector<std::string>> allowedCodes(const Arguments& arguments);
 /// The text of the file that --patterns names; nothing without it.

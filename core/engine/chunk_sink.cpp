@@ -9,7 +9,8 @@ ChunkBuffers::ChunkBuffers(size_t count, size_t bytes, const ComputeBackend& bac
     : m_bytes(bytes)
 {
     for (size_t i = 0; i < count; ++i)
-        m_buffers.push_back(backend.hostMemory(bytes)); // not cleared: every byte is written before it is read
+        m_buffers.push_back(
+            backend.hostMemory(bytes)); // not cleared: every byte is written before it is read
 }
 
 ChunkSink::ChunkSink(ChunkBuffers& buffers, bool threaded, Consumer consumer)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/tensor/compute_backend.h"
 #include "core/engine/interval_set.h"
 #include "core/plan/write_plan.h"
+#include "core/tensor/compute_backend.h"
 
 #include <array>
 #include <cstdint>
@@ -30,8 +30,8 @@ public:
     explicit ElementDigests(const std::vector<PlanTensor>& tensors);
 
     [[nodiscard]] uint32_t itemBytes(uint32_t tensor) const { return m_itemBytes[tensor]; }
-    /// `bytes` are, or will be, whole elements of `tensor` from `firstElement` on, all within the tensor. What
-    /// nobody has claimed of them is added to `batch`, to be summed and given to add().
+    /// `bytes` are, or will be, whole elements of `tensor` from `firstElement` on, all within the tensor.
+    /// What nobody has claimed of them is added to `batch`, to be summed and given to add().
     void claim(uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes, SumBatch& batch);
     /// Takes what was claimed and is summed; the batch is empty afterwards.
     void add(SumBatch& batch);

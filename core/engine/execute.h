@@ -35,10 +35,7 @@ struct ExecuteReport {
     bool verified = false;
     std::string fingerprint; ///< of the whole training state, 32 hex digits; empty where none is written
     uint64_t peakBufferBytes = 0;
-    std::string device; ///< "cpu", "cuda:0"
-    std::string computedBy; ///< ComputeBackend::name()
-    std::string deviceReason; ///< ComputeChoice::reason
-    std::vector<std::string> deviceNotes; ///< what did not go as asked
+    ComputeReport compute;
     /// Seconds of all threads together, by stage.
     std::array<double, kStages> stageSeconds{};
     /// The stage that took most of them; null where nothing was done.

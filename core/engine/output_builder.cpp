@@ -23,9 +23,8 @@ constexpr uint64_t kMostWindow = uint64_t{32} << 20;
 
 } // namespace
 
-OutputBuilder::OutputBuilder(
-    io::FileSystem& files, const WritePlan& plan, WorkFolder& work, const MemoryPlan& memory,
-    const ComputeBackend& backend, StageTimes& times, JobContext& job)
+OutputBuilder::OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work,
+    const MemoryPlan& memory, const ComputeBackend& backend, StageTimes& times, JobContext& job)
     : m_files(files)
     , m_plan(plan)
     , m_work(work)

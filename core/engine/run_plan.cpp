@@ -95,10 +95,7 @@ Result<ExecuteReport> Execution::run()
     }
     SHARDSCOPE_CHECK(publish());
     m_report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    m_report.device = m_options.compute.backend->device();
-    m_report.computedBy = m_options.compute.backend->name();
-    m_report.deviceReason = m_options.compute.reason;
-    m_report.deviceNotes = m_options.compute.backend->notes();
+    m_report.compute = reportOf(m_options.compute);
     m_report.stageSeconds = m_times.seconds();
     if (m_report.seconds > 0)
         m_report.bytesPerSecond = static_cast<double>(m_report.bytesWritten) / m_report.seconds;

@@ -11,7 +11,8 @@ namespace shardscope {
 /// What the threads of a job spend their time on.
 enum class Stage : uint8_t { Reading, Arithmetic, Checksums, Writing };
 inline constexpr size_t kStages = 4;
-inline constexpr std::array<const char*, kStages> kStageNames{"reading", "arithmetic", "checksums", "writing"};
+inline constexpr std::array<const char*, kStages> kStageNames{
+    "reading", "arithmetic", "checksums", "writing"};
 
 /// Time by stage, of all threads together. Thread-safe.
 class StageTimes

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/answer.h"
 
+#include "core/report/compute_report.h"
+
 namespace shardscope {
 
 void beginAnswer(JsonWriter& json, std::string_view verb, const AnswerContext& context)
@@ -15,6 +17,12 @@ void beginAnswer(JsonWriter& json, std::string_view verb, const AnswerContext& c
         json.nameField("tag", context.checkpoint.tag);
     if (!context.selectedFile.empty())
         json.nameField("selected", context.selectedFile);
+}
+
+void writeCompute(JsonWriter& json, const AnswerContext& context)
+{
+    if (context.compute != nullptr)
+        writeCompute(json, reportOf(*context.compute));
 }
 
 void endAnswer(JsonWriter& json, const TextSink& sink)

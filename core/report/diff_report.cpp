@@ -182,6 +182,7 @@ void writeDiffJson(const TextSink& sink, const DiffAnswer& answer)
         writeScalar(json, scalar);
     json.endArray();
     writeUpdates(json, diff);
+    writeCompute(json, answer.left);
     endAnswer(json, sink);
 }
 

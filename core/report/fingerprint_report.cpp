@@ -46,6 +46,7 @@ void writeFingerprintJson(
     writeScalarDigests(json, fingerprint.scalars);
     if (subject.perParameter)
         writeParameters(json, subject, fingerprint);
+    writeCompute(json, subject.context);
     endAnswer(json, sink);
 }
 

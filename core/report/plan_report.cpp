@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/plan_report.h"
 
+#include "core/report/compute_report.h"
+
 #include "core/base/text.h"
 #include "core/report/finding_report.h"
 #include "core/report/printable.h"
@@ -88,10 +90,16 @@ void writeResultObject(JsonWriter& json, const ExecuteReport& result)
     json.field("bytes_written", result.bytesWritten);
     json.field("bytes_reused", result.bytesReused);
     json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, result.bytesPerSecond)));
-    json.field("device", "cpu");
+    json.field("device", result.compute.device);
     json.field("verified", result.verified);
     json.textOrNull("fingerprint", result.fingerprint);
     json.field("peak_buffer_bytes", result.peakBufferBytes);
+    writeCompute(json, result.compute);
+    json.objectField("thread_seconds");
+    for (size_t i = 0; i < kStages; ++i)
+        json.field(kStageNames[i], result.stageSeconds[i]);
+    json.endObject();
+    json.textOrNull("limited_by", result.limitedBy() != nullptr ? result.limitedBy() : "");
     json.endObject();
 }
 
@@ -221,6 +229,9 @@ void writeResultText(const TextSink& sink, const TextStyle& style, const Execute
         "verified", report.verified ? "yes: re-read and compared with the source" : "no: switched off");
     if (!report.fingerprint.empty())
         fields.add("fingerprint", report.fingerprint);
+    fields.add("arithmetic", computeText(report.compute));
+    if (const char* stage = report.limitedBy())
+        fields.add("limited by", stage);
     fields.write(sink, style, "  ");
 }
 

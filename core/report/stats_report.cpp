@@ -62,6 +62,7 @@ public:
     {
         m_json.endArray();
         writeFindings(m_json, "findings", m_context.checkpoint.findings);
+        writeCompute(m_json, m_context);
         endAnswer(m_json, m_sink);
     }
 

@@ -22,6 +22,7 @@ void writeVerifyJson(
     json.field("bytes", report.bytes);
     json.textOrNull("fingerprint", report.fingerprint);
     writeFindings(json, "problems", report.problems);
+    writeCompute(json, context);
     endAnswer(json, sink);
 }
 

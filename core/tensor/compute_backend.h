@@ -66,7 +66,8 @@ public:
     [[nodiscard]] virtual size_t batchBytes() const = 0;
     /// Memory for what calls read and write.
     [[nodiscard]] virtual HostMemory hostMemory(size_t bytes) const;
-    /// What did not go as asked, such as a device that was lost, in words; the answers are right all the same.
+    /// What did not go as asked, such as a device that was lost, in words; the answers are right all the
+    /// same.
     [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 };
 

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/result.h"
+#include "core/io/file_system.h"
 #include "core/tensor/compute_backend.h"
+#include "core/tensor/compute_modules.h"
 
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace shardscope {
 
@@ -14,7 +20,51 @@ struct ComputeChoice {
     ComputeChoice();
 
     std::shared_ptr<const ComputeBackend> backend; ///< never null
-    std::string reason; ///< "LibTorch is not faster here"; empty where nothing was chosen
+    std::string reason; ///< "asked for"; empty where nothing was to be chosen
 };
+
+/// What a report says of it, once the work is done.
+struct ComputeReport {
+    std::string device; ///< ComputeBackend::device()
+    std::string by; ///< ComputeBackend::name()
+    std::string reason;
+    std::vector<std::string> notes;
+};
+ComputeReport reportOf(const ComputeChoice& choice);
+
+/// What `--device` asks for.
+struct DeviceAsked {
+    enum class Kind {
+        Auto, ///< whatever is fastest
+        Cpu, ///< whatever is fastest on the CPU
+        Plain,
+        Torch,
+        Cuda,
+    };
+    Kind kind = Kind::Auto;
+    CudaRequest cuda;
+};
+/// "auto", "cpu", "cpu:plain", "cpu:torch", "cuda", "cuda:I". Usage for anything else.
+Result<DeviceAsked> parseDevice(std::string_view text);
+
+/// What the work mostly consists of.
+enum class ComputeTask { Transform, Statistics, Comparison };
+
+struct ComputeNeed {
+    ComputeTask task = ComputeTask::Transform;
+    uint64_t bytes = 0; ///< that the backend will be given
+    unsigned jobs = 1; ///< threads that call it at once
+};
+
+/// Bytes below which nothing but plain code is looked at: loading a module and measuring take longer than the
+/// work.
+inline constexpr uint64_t kWorthMeasuring = uint64_t{2} << 30;
+
+/// Finds the backend. What is asked for by name is Unsupported where it is not there. Else those that there
+/// are do a short piece of such work each, and the one that will be done first is taken, the time to load it
+/// included; the figures are kept in the file `memory` (empty: nowhere) for the next time, as long as neither
+/// the modules nor the number of threads change. Takes up to two seconds where something is measured.
+Result<ComputeChoice> chooseCompute(
+    const DeviceAsked& asked, const ComputeNeed& need, io::FileSystem& files, const io::Path& memory);
 
 } // namespace shardscope

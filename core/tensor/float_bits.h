@@ -10,7 +10,7 @@
 namespace shardscope {
 
 /// NaN is always 0x7FC0.
-inline uint16_t toBFloat16(uint32_t bits)
+constexpr uint16_t toBFloat16(uint32_t bits)
 {
     if ((bits & 0x7FFFFFFFu) > 0x7F800000u)
         return 0x7FC0;
@@ -21,7 +21,7 @@ inline uint16_t toBFloat16(uint32_t bits)
 /// number `Smallest`. `Magic` is the float whose own last bit is the step of the format's denormals: adding
 /// it rounds to that. `Rebias` is what the exponents lie apart, at its place in a float32. All as bits.
 template <uint32_t Shift, uint32_t Smallest, uint32_t Magic, uint32_t Rebias>
-uint32_t roundedMagnitude(uint32_t magnitude)
+constexpr uint32_t roundedMagnitude(uint32_t magnitude)
 {
     if (magnitude < Smallest) {
         const float shifted = std::bit_cast<float>(magnitude) + std::bit_cast<float>(Magic);
@@ -31,7 +31,7 @@ uint32_t roundedMagnitude(uint32_t magnitude)
     return (magnitude - Rebias + ((1u << (Shift - 1)) - 1) + odd) >> Shift;
 }
 
-inline uint16_t toFloat16(uint32_t bits)
+constexpr uint16_t toFloat16(uint32_t bits)
 {
     const uint32_t sign = (bits >> 16) & 0x8000u;
     const uint32_t magnitude = bits & 0x7FFFFFFFu;
@@ -44,7 +44,7 @@ inline uint16_t toFloat16(uint32_t bits)
 }
 
 /// No infinity: what lies above 448 becomes that, as in PyTorch 2.15; earlier ones made it NaN. NaN is 0x7F.
-inline uint8_t toFloat8E4M3(uint32_t bits)
+constexpr uint8_t toFloat8E4M3(uint32_t bits)
 {
     const uint32_t sign = (bits >> 24) & 0x80u;
     const uint32_t magnitude = bits & 0x7FFFFFFFu;
@@ -57,7 +57,7 @@ inline uint8_t toFloat8E4M3(uint32_t bits)
 }
 
 /// Infinity is 0x7C, NaN 0x7F.
-inline uint8_t toFloat8E5M2(uint32_t bits)
+constexpr uint8_t toFloat8E5M2(uint32_t bits)
 {
     const uint32_t sign = (bits >> 24) & 0x80u;
     const uint32_t magnitude = bits & 0x7FFFFFFFu;
@@ -67,12 +67,12 @@ inline uint8_t toFloat8E5M2(uint32_t bits)
         sign | roundedMagnitude<21, 0x38800000u, 0x43000000u, 0x38000000u>(magnitude));
 }
 
-inline uint32_t fromBFloat16(uint16_t bits)
+constexpr uint32_t fromBFloat16(uint16_t bits)
 {
     return uint32_t{bits} << 16;
 }
 
-inline uint32_t fromFloat16(uint16_t half)
+constexpr uint32_t fromFloat16(uint16_t half)
 {
     const uint32_t sign = (half & 0x8000u) << 16;
     const uint32_t magnitude = half & 0x7FFFu;
@@ -83,7 +83,7 @@ inline uint32_t fromFloat16(uint16_t half)
     return sign | std::bit_cast<uint32_t>(static_cast<float>(magnitude) * 0x1p-24F);
 }
 
-inline uint32_t fromFloat8E4M3(uint8_t bits)
+constexpr uint32_t fromFloat8E4M3(uint8_t bits)
 {
     const uint32_t sign = (bits & 0x80u) << 24;
     const uint32_t magnitude = bits & 0x7Fu;
@@ -95,7 +95,7 @@ inline uint32_t fromFloat8E4M3(uint8_t bits)
 }
 
 /// The upper half of a float16.
-inline uint32_t fromFloat8E5M2(uint8_t bits)
+constexpr uint32_t fromFloat8E5M2(uint8_t bits)
 {
     return fromFloat16(static_cast<uint16_t>(bits << 8));
 }

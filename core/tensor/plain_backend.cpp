@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/tensor/compute_choice.h"
+#include "core/tensor/compute_backend.h"
 
 #include "core/tensor/convert.h"
 
@@ -49,11 +49,6 @@ const ComputeBackend& plainBackend()
 {
     static const PlainBackend kBackend;
     return kBackend;
-}
-
-ComputeChoice::ComputeChoice()
-    : backend(std::shared_ptr<void>(), &plainBackend())
-{
 }
 
 Digest plainSum(const ElementSum& sum)

@@ -83,6 +83,40 @@ TEST_CASE("options of reshard do what they say")
               .contains("plan"));
 }
 
+TEST_CASE("whatever computes, the bytes are the same, and the answer says what did")
+{
+    const TemporaryFolder folder;
+    const std::string source = samplePath("zero2-w2");
+    std::vector<std::string> devices{"auto", "cpu", "cpu:plain"};
+    const fs::path modules = fs::path(SHARDSCOPE_PROGRAM).parent_path() / "../../lib/shardscope";
+    if (fs::exists(modules / "shardscope_torch.so"))
+        devices.emplace_back("cpu:torch");
+    else
+        errorOf({"reshard", source, folder / "none", "-w", "3", "--device", "cpu:torch"}, 4, "unsupported");
+    for (const std::string& device : devices) {
+        CAPTURE(device);
+        // Stage 0 has 16-bit weights that are cast from the masters.
+        const Json answer
+            = answerOf({"reshard", source, folder / device, "-w", "3", "--stage", "0", "--device", device});
+        const Json& compute = answer.at("result").at("compute");
+        CHECK(compute.at("device") == "cpu");
+        CHECK((compute.at("by") == "plain code") == (device != "cpu:torch"));
+        CHECK(compute.at("notes").empty());
+        CHECK(contentOf(folder / device) == contentOf(folder / "auto"));
+        const std::string print = answer.at("result").at("fingerprint");
+        const Json again = answerOf({"fingerprint", folder / device, "--device", device});
+        CHECK(again.at("fingerprint") == print);
+        CHECK(again.at("compute").at("by") == compute.at("by"));
+        CHECK(answerOf({"verify", folder / device, "--device", device}).at("compute") == again.at("compute"));
+        const Json diff = answerOf({"diff", source, folder / device, "--device", device});
+        CHECK(diff.at("equal") == true);
+        CHECK(diff.at("compute").at("by") == compute.at("by"));
+    }
+    errorOf({"stats", source, "--device", "cuda:900"}, 4, "unsupported");
+    errorOf({"stats", source, "--device", "gpu"}, 2, "usage");
+    errorOf({"stats", source, "--device", "cuda", "--device-memory", "1M"}, 2, "usage");
+}
+
 TEST_CASE("a dry run tells everything and writes nothing")
 {
     const TemporaryFolder folder;

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/compute_device.h"
+
+#include "core/base/parallel.h"
+
+#include <cstdlib>
+
+namespace shardscope::cli {
+
+namespace {
+
+constexpr uint64_t kMostJobs = 1024;
+constexpr uint64_t kLeastDeviceMemory = uint64_t{32} << 20;
+
+/// Where measured rates are kept; empty where the user has no cache.
+io::Path memoryFile()
+{
+    const char* const cache = std::getenv("XDG_CACHE_HOME");
+    if (cache != nullptr && *cache == '/')
+        return io::Path(cache) / "shardscope/compute.txt";
+    const char* const home = std::getenv("HOME");
+    return home != nullptr && *home == '/' ? io::Path(home) / ".cache/shardscope/compute.txt" : io::Path();
+}
+
+} // namespace
+
+Result<unsigned> jobsAsked(const Arguments& arguments)
+{
+    if (!arguments.has("--jobs"))
+        return defaultJobs();
+    const uint64_t jobs = arguments.count("--jobs").value_or(0);
+    if (jobs == 0 || jobs > kMostJobs)
+        return fail(ErrorCode::Usage, "--jobs must be from 1 to " + std::to_string(kMostJobs));
+    return static_cast<unsigned>(jobs);
+}
+
+Result<ComputeChoice> computeAsked(const Session& session, ComputeTask task, uint64_t bytes, unsigned jobs)
+{
+    const Arguments& arguments = session.arguments();
+    DeviceAsked asked;
+    if (arguments.has("--device")) {
+        SHARDSCOPE_TRY(asked, parseDevice(arguments.text("--device")));
+    }
+    asked.cuda.memoryBytes = arguments.size("--device-memory").value_or(asked.cuda.memoryBytes);
+    if (asked.cuda.memoryBytes < kLeastDeviceMemory)
+        return fail(ErrorCode::Usage, "--device-memory must be at least 32M");
+    SHARDSCOPE_TRY(ComputeChoice choice,
+        chooseCompute(asked, {.task = task, .bytes = bytes, .jobs = jobs}, session.files(), memoryFile()));
+    session.job().log("arithmetic: " + choice.backend->device() + ", " + choice.backend->name() + " ("
+        + choice.reason + ")");
+    return choice;
+}
+
+uint64_t bytesOf(const Checkpoint& checkpoint)
+{
+    uint64_t bytes = 0;
+    for (const CheckpointFile& file : checkpoint.files)
+        bytes += file.identity.bytes;
+    return bytes;
+}
+
+} // namespace shardscope::cli

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/tensor/compute_backend.h"
+
+/// What LibTorch computes on the CPU. All of these take what the plain functions of core/tensor take, return
+/// the same, and throw c10::Error where LibTorch does.
+namespace shardscope::compute {
+
+[[nodiscard]] bool torchHasStatistics(DType dtype);
+Statistics torchStatistics(DType dtype, std::span<const uint8_t> bytes, ValueHistogram* histogram);
+
+[[nodiscard]] bool torchCanCompare(DType left, DType right);
+Comparison torchComparison(DType left, std::span<const uint8_t> leftBytes, DType right,
+    std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance);
+
+[[nodiscard]] bool torchCanConvert(DType from, DType to);
+void torchConvert(const ElementCast& cast);
+
+} // namespace shardscope::compute

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/tensor/compute_modules.h"
+
+#include "core/tensor/compute_module_entry.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <array>
+#include <climits>
+#include <cstdlib>
+
+namespace shardscope {
+
+std::vector<io::Path> computeModuleFolders()
+{
+    if (const char* named = std::getenv("SHARDSCOPE_COMPUTE_DIR"))
+        return {named};
+    std::array<char, PATH_MAX> program{};
+    const ssize_t length = ::readlink("/proc/self/exe", program.data(), program.size());
+    if (length <= 0)
+        return {};
+    const io::Path folder
+        = io::Path(std::string_view(program.data(), static_cast<size_t>(length))).parent_path();
+    return {folder.parent_path() / "lib/shardscope", folder.parent_path().parent_path() / "lib/shardscope"};
+}
+
+namespace {
+
+/// A module, or why there is none.
+struct Module {
+    compute::MakeFunction make = nullptr;
+    std::string why;
+};
+
+template <class Function>
+Function functionOf(void* library, const char* name)
+{
+    return reinterpret_cast<Function>(::dlsym(library, name));
+}
+
+Module open(const std::string& fileName)
+{
+    Module out;
+    for (const io::Path& folder : computeModuleFolders()) {
+        const io::Path file = folder / fileName;
+        if (::access(file.c_str(), F_OK) != 0)
+            continue;
+        // Never closed: LibTorch cannot be unloaded.
+        void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (library == nullptr) {
+            const char* reason = ::dlerror();
+            out.why = reason != nullptr ? reason : "unknown";
+            return out;
+        }
+        const auto stamp = functionOf<compute::StampFunction>(library, compute::kStampSymbol);
+        const auto make = functionOf<compute::MakeFunction>(library, compute::kMakeSymbol);
+        if (stamp == nullptr || make == nullptr || std::string_view(stamp()) != compute::stamp()) {
+            out.why = file.string() + " is of another build";
+            return out;
+        }
+        out.make = make;
+        return out;
+    }
+    out.why = "this installation has no " + fileName;
+    return out;
+}
+
+Result<std::shared_ptr<const ComputeBackend>> make(
+    const Module& module, const CudaRequest& request, const char* what)
+{
+    std::string why = module.why;
+    const ComputeBackend* backend = module.make != nullptr ? module.make(request, why) : nullptr;
+    if (backend == nullptr)
+        return fail(ErrorCode::Unsupported, std::string(what) + " cannot be used: " + why, {},
+            "`--device cpu` needs neither LibTorch nor CUDA");
+    return std::shared_ptr<const ComputeBackend>(backend);
+}
+
+} // namespace
+
+Result<std::shared_ptr<const ComputeBackend>> loadTorchBackend()
+{
+    static const Module kModule = open(kTorchModule);
+    return make(kModule, {}, "LibTorch");
+}
+
+Result<std::shared_ptr<const ComputeBackend>> loadCudaBackend(const CudaRequest& request)
+{
+    static const Module kModule = open(kCudaModule);
+    return make(kModule, request, "CUDA");
+}
+
+} // namespace shardscope

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/result.h"
+#include "core/io/file_system.h"
+#include "core/tensor/compute_backend.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace shardscope {
+
+/// What a CUDA backend is to use.
+struct CudaRequest {
+    std::optional<uint32_t> gpu; ///< by number, from 0; absent: all
+    uint64_t memoryBytes = uint64_t{512} << 20; ///< of each GPU's memory, at most; 32 MiB at least
+};
+
+/// The backends of shared modules, which are loaded here and nowhere else, so that a program that does not
+/// ask for them does not depend on LibTorch or CUDA. A module is looked for in the folder that the
+/// environment variable SHARDSCOPE_COMPUTE_DIR names, else in lib/shardscope beside the folder of the running
+/// program, or one further up. It is loaded once per process and stays. Thread-safe.
+///
+/// Unsupported, with what is missing in words, where the module is not there, cannot be loaded, is of another
+/// build, or finds no device.
+inline constexpr const char* kTorchModule = "shardscope_torch.so";
+inline constexpr const char* kCudaModule = "shardscope_cuda.so";
+/// Where modules are looked for, the first place first.
+std::vector<io::Path> computeModuleFolders();
+Result<std::shared_ptr<const ComputeBackend>> loadTorchBackend();
+Result<std::shared_ptr<const ComputeBackend>> loadCudaBackend(const CudaRequest& request);
+
+} // namespace shardscope
