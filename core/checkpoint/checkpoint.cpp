@@ -90,6 +90,10 @@ UnitState::Place UnitState::placeOf(const FlatPiece& piece) const
 {
     if (!perParam.empty())
         return piece.param < perParam.size() ? Place{perParam[piece.param], piece.paramOffset} : Place{};
+    if (!perSlice.empty() && piece.rank < perRank.size()) {
+        const size_t at = perSlice.size() / perRank.size() * piece.rank + piece.param;
+        return piece.isPadding() ? Place{} : Place{perSlice[at].run, piece.paramOffset - perSlice[at].first};
+    }
     return piece.rank < perRank.size() ? Place{perRank[piece.rank], piece.flatOffset} : Place{};
 }
 

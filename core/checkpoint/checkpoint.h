@@ -120,6 +120,14 @@ struct UnitState {
     std::vector<StoredRun> perRank;
     /// Whole units only: where each parameter's own tensor lies, by position in FlatUnit::params.
     std::vector<StoredRun> perParam;
+    /// Elastic ZeRO-3 only: what each rank stores of each parameter, by rank × parameters + position, without
+    /// its padding. perRank then says which file has them: no record and no elements, absent when any slice
+    /// is.
+    struct Slice {
+        StoredRun run;
+        uint64_t first = 0; ///< its first element inside the flattened parameter
+    };
+    std::vector<Slice> perSlice;
 
     struct Place {
         StoredRun run; ///< absent where nothing is stored

@@ -24,8 +24,8 @@ std::optional<int64_t> partitionCount(const PickleGraph& graph)
     return most;
 }
 
-/// The torch optimizer's dict: inside "base_optimizer_state" (ZeRO-1/2) or a second "optimizer_state_dict"
-/// (ZeRO-3).
+/// The torch optimizer's dict, or the list of elastic checkpoints: inside "base_optimizer_state" (ZeRO-1/2)
+/// or a second "optimizer_state_dict" (ZeRO-3).
 NodeId torchStateOf(const PickleGraph& graph)
 {
     const NodeId wrapper = wrapperOf(graph);

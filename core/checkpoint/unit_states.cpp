@@ -2,6 +2,7 @@
 #include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/elastic_zero3.h"
 #include "core/checkpoint/muon.h"
 #include "core/checkpoint/odd_states.h"
 #include "core/partition/held_whole.h"
@@ -363,6 +364,10 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
         const auto name = asString(graph, items[i]);
         if (!name)
             continue;
+        if (keepsSlices(reading, unit, perRank, *name)) {
+            unit.states.push_back(collectSlices(reading, unit, perRank, *name, unitText));
+            continue;
+        }
         if (!isFlatState(graph, *name, items[i + 1])) {
             if (*name == "step") {
                 unit.step = scalarOf(reading, guide->file, items[i + 1]);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/elastic_zero3.h"
 #include "core/checkpoint/old_shapes.h"
 #include "core/checkpoint/swap.h"
 
@@ -65,15 +66,51 @@ private:
         const NodeId node = wrapper(guide);
         if (lookup(graph, node, "ds_zero_partition_groups") != kNoNode)
             m_reading.refuse("AutoEP experts are partitioned over groups of their own");
-        else if (lookup(graph, node, "base_optimizer_state") != kNoNode)
-            m_reading.refuse("it has the elastic ZeRO-3 form, which no release of DeepSpeed writes");
+        m_elastic = isElasticZero3(graph, node);
+        if (m_elastic)
+            refuseElastic(sequenceItems(graph, lookup(graph, node, "base_optimizer_state")).size());
         return m_out.modelError.has_value();
+    }
+
+    void refuseElastic(size_t entries)
+    {
+        const std::string what = "it has the elastic ZeRO-3 form, which no release of DeepSpeed writes, ";
+        const bool swapped = std::any_of(m_out.files.begin(), m_out.files.end(),
+            [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
+        if (entries == 0)
+            return m_reading.refuse(what + "and no list of states in it");
+        if (swapped || m_reading.modelRanks > 1)
+            return m_reading.refuse(
+                what + (swapped ? "with states in swap files" : "with several model-parallel ranks"));
+        m_out.evidence.emplace_back("`base_optimizer_state` of ZeRO-3 is a list, as a pull request to "
+                                    "DeepSpeed (#8031) describes and no release writes");
+    }
+
+    /// Sub-groups of every param group, with their options where the file has them.
+    [[nodiscard]] std::optional<std::vector<GroupEntry>> paramGroups(
+        const ShapeLists& shapes, FileId guide) const
+    {
+        const PickleGraph& graph = m_reading.content(guide)->pickle();
+        const NodeId node = wrapper(guide);
+        if (!m_elastic)
+            return readParamGroups(graph, lookup(graph, node, "optimizer_state_dict"));
+        auto groups = elasticParamGroups(graph, node);
+        if (groups.empty())
+            return groupsFromSizes(m_reading, shapes, graph, node);
+        return groups;
     }
 
     void addUnits(const std::vector<std::vector<NamedShape>>& shapes, FileId guide)
     {
-        const PickleGraph& graph = m_reading.content(guide)->pickle();
-        const auto groups = readParamGroups(graph, lookup(graph, wrapper(guide), "optimizer_state_dict"));
+        const auto found = paramGroups(shapes, guide);
+        if (!found)
+            return m_reading.refuse(
+                "it has the elastic ZeRO-3 form without its param groups, and the sizes of its "
+                "sub-groups do not tell which of them are one group's");
+        const auto& groups = *found;
+        m_groups = groups;
+        for (const auto& subGroup : shapes)
+            m_counts.push_back(static_cast<uint32_t>(subGroup.size()));
         for (uint32_t g = 0; g < groups.size(); ++g) {
             ParamGroup group;
             group.index = g;
@@ -177,9 +214,7 @@ private:
                 perRank[rank].swapped = m_swapped.find(*unit.subgroup, rank);
                 if (*unit.subgroup < masters.size())
                     perRank[rank].master = masters[*unit.subgroup];
-                const NodeId torchState = lookup(graph, node, "optimizer_state_dict");
-                perRank[rank].state
-                    = lookup(graph, lookup(graph, torchState, "state"), static_cast<int64_t>(*unit.subgroup));
+                addState(graph, *unit.subgroup, node, perRank[rank]);
             }
             const std::string unitText = "subgroup" + std::to_string(*unit.subgroup);
             if (!requireShapesFit(m_reading, unit, perRank, unitText))
@@ -188,8 +223,23 @@ private:
         }
     }
 
+    void addState(const PickleGraph& graph, uint32_t subgroup, NodeId node, RankStates& states) const
+    {
+        if (!m_elastic) {
+            const NodeId torchState = lookup(graph, node, "optimizer_state_dict");
+            states.state = lookup(graph, lookup(graph, torchState, "state"), static_cast<int64_t>(subgroup));
+            return;
+        }
+        const ElasticEntry entry = elasticEntry(graph, node, subgroup, m_groups, m_counts);
+        states.state = entry.state;
+        states.firstSlice = entry.firstSlice;
+    }
+
     Reading& m_reading;
     Checkpoint& m_out;
+    std::vector<GroupEntry> m_groups;
+    std::vector<uint32_t> m_counts; ///< parameters per sub-group
+    bool m_elastic = false;
     SwapMap m_swapped;
 };
 

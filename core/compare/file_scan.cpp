@@ -168,6 +168,13 @@ void addUnitRuns(const Checkpoint& checkpoint, const TensorTable& table, const F
         const uint32_t item = itemSize(state.dtype);
         if (!state.perParam.empty())
             continue; // WholeRuns has them
+        for (size_t at = 0; at < state.perSlice.size(); ++at) {
+            const UnitState::Slice& slice = state.perSlice[at];
+            const ParamId param = unit.params[at % unit.params.size()];
+            if (slice.run.file == file && slice.run.elements > 0)
+                out.push_back({slice.run.byteOffset, slice.run.elements * item, table.indexOf(param, s), item,
+                    slice.first, checkpoint.transposedOrder(param)});
+        }
         for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
             const StoredRun& run = state.perRank[rank];
             if (run.file != file)

@@ -165,6 +165,15 @@ Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t 
             }
             if (!states[i].perParam.empty())
                 continue;
+            const auto& slices = states[i].perSlice;
+            for (size_t at = 0; at < slices.size(); ++at) {
+                const auto params = static_cast<uint32_t>(checkpoint.units[unit].params.size());
+                const StoredRun& run = slices[at].run;
+                if (contains(run, file, byte, itemBytes))
+                    return locateInUnit(checkpoint, UnitId{unit}, i, static_cast<uint32_t>(at / params),
+                        checkpoint.units[unit].partition.paramStart(static_cast<uint32_t>(at % params))
+                            + (byte - run.byteOffset) / itemBytes);
+            }
             const auto share = checkpoint.shareOf(checkpoint.units[unit], holder);
             if (!share || *share >= states[i].perRank.size()
                 || !contains(states[i].perRank[*share], file, byte, itemBytes))

@@ -79,7 +79,10 @@ uint32_t MapQuery::rankOfRow(uint32_t row, uint64_t x) const
 
 uint64_t MapQuery::storedOn(uint32_t rank) const
 {
-    return m_rankKinds[rank] == CellKind::Param ? flat().states[m_state].perRank[rank].elements : 0;
+    if (m_rankKinds[rank] != CellKind::Param)
+        return 0;
+    const UnitState& state = flat().states[m_state];
+    return state.perSlice.empty() ? state.perRank[rank].elements : partition().partitionElements();
 }
 
 MapCell MapQuery::cellOf(const FlatPiece& piece) const
@@ -90,8 +93,9 @@ MapCell MapQuery::cellOf(const FlatPiece& piece) const
     cell.kind = m_rankKinds[piece.rank];
     if (piece.isPadding()) {
         if (cell.kind == CellKind::Param)
-            cell.kind = piece.flatOffset < storedOn(piece.rank) ? CellKind::PaddingStored
-                                                                : CellKind::PaddingImplied;
+            cell.kind = flat().states[m_state].perSlice.empty() && piece.flatOffset < storedOn(piece.rank)
+                ? CellKind::PaddingStored
+                : CellKind::PaddingImplied;
         return cell;
     }
     if (cell.kind == CellKind::Param && piece.flatOffset >= storedOn(piece.rank))

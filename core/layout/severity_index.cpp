@@ -154,6 +154,8 @@ private:
         const auto rank = file == m_fileByName.end() ? std::nullopt : rankIn(file->second);
         if (!rank)
             return;
+        if (!m_state.perSlice.empty())
+            return markSlices(file->second, *rank, address);
         const StoredRun run = *rank < m_state.perRank.size() ? m_state.perRank[*rank] : StoredRun{};
         if (!address.record.empty()) {
             // A record that holds other tensors is not here; one that is not known, or holds no tensor,
@@ -173,6 +175,23 @@ private:
             markRun(*rank, offset, offset + 1);
         else
             markRank(*rank);
+    }
+
+    /// The same where every parameter's part is a tensor of its own: a record of none of them is elsewhere.
+    void markSlices(FileId file, uint32_t rank, const FileAddress& address)
+    {
+        const auto& content = m_checkpoint.file(file).content;
+        const auto record
+            = content && !address.record.empty() ? content->zip().find(address.record) : std::nullopt;
+        if (!record || !address.record.starts_with("data/"))
+            return markRank(rank);
+        const size_t params = m_unit.params.size();
+        for (uint32_t i = 0; i < params; ++i) {
+            const StoredRun& run = m_state.perSlice[rank * params + i].run;
+            const uint64_t start = m_unit.partition.paramStart(i);
+            if (run.isPresent() && run.record == *record && run.elements > 0)
+                markRun(rank, start, start + run.elements);
+        }
     }
 
     const Checkpoint& m_checkpoint;

@@ -44,6 +44,15 @@ public:
             m_scheduler = scheduler;
     }
 
+    /// With the options that the file has.
+    WithOptions carried()
+    {
+        std::vector<NodeId> groups;
+        for (const ParamGroup& group : m_source.groups)
+            groups.push_back(m_importer.import(group.options));
+        return {rewritten(groups), {}};
+    }
+
     Result<WithOptions> run(const std::vector<NamedOption>& named)
     {
         std::vector<NodeId> groups;
@@ -52,8 +61,7 @@ public:
             m_known.clear();
             SHARDSCOPE_CHECK(addNamed(named, g));
             addNeeded(g);
-            m_builder.setItem(
-                m_options, m_builder.string("params"), m_builder.list(std::vector{m_builder.integer(g)}));
+            m_builder.setItem(m_options, m_builder.string("params"), m_builder.list(stateKeys(g)));
             groups.push_back(m_options);
         }
         if (!m_missing.empty())
@@ -62,6 +70,15 @@ public:
     }
 
 private:
+    /// Numbers of a group's states: its own, or those of its sub-groups.
+    [[nodiscard]] std::vector<NodeId> stateKeys(uint32_t g)
+    {
+        std::vector<NodeId> out;
+        for (const UnitId unit : m_source.groups[g].units)
+            out.push_back(m_builder.integer(m_source.units[index(unit)].subgroup.value_or(g)));
+        return out;
+    }
+
     void put(const std::string& key, NodeId value, Origin origin)
     {
         m_builder.setItem(m_options, m_builder.string(key), value);
@@ -160,7 +177,7 @@ private:
     {
         const FlatUnit& own = m_source.units[index(m_source.groups[g].units.front())];
         const auto other = std::find_if(m_source.units.begin(), m_source.units.end(),
-            [](const FlatUnit& unit) { return unit.kind == UnitKind::Group && unit.states.size() > 1; });
+            [](const FlatUnit& unit) { return unit.isFlat() && unit.states.size() > 1; });
         return own.states.size() > 1 || other == m_source.units.end() ? own : *other;
     }
 
@@ -200,11 +217,11 @@ private:
     {
         const NodeId base = lookup(m_graph, m_source.optimWrapper, "base_optimizer_state");
         const NodeId states = m_builder.dict();
-        const auto entries = sequenceItems(m_graph, base);
-        for (size_t g = 0; g < entries.size(); ++g) {
-            if (!mappingItems(m_graph, entries[g]).empty())
-                m_builder.setItem(
-                    states, m_builder.integer(static_cast<int64_t>(g)), m_importer.import(entries[g]));
+        for (const FlatUnit& unit : m_source.units) {
+            if (unit.isFlat() && !mappingItems(m_graph, unit.stateNode).empty())
+                m_builder.setItem(states,
+                    m_builder.integer(unit.subgroup.value_or(static_cast<uint32_t>(unit.group))),
+                    m_importer.import(unit.stateNode));
         }
         const NodeId rigid = m_builder.dict();
         m_builder.setItem(rigid, m_builder.string("state"), states);
@@ -212,11 +229,16 @@ private:
 
         const NodeId wrapper = m_builder.dict();
         const auto items = mappingItems(m_graph, m_source.optimWrapper);
+        const bool zero3 = m_source.kind == CheckpointKind::Zero3;
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            if (asString(m_graph, items[i]) == "base_optimizer_state_step")
+            const auto key = asString(m_graph, items[i]);
+            const bool left = zero3 && (key == "optimizer_state_dict" || key == "param_groups");
+            if (left || key == "base_optimizer_state_step")
                 continue;
-            m_builder.setItem(wrapper, m_importer.import(items[i]),
-                items[i + 1] == base ? rigid : m_importer.import(items[i + 1]));
+            const bool isBase = items[i + 1] == base;
+            m_builder.setItem(wrapper,
+                isBase && zero3 ? m_builder.string("optimizer_state_dict") : m_importer.import(items[i]),
+                isBase ? rigid : m_importer.import(items[i + 1]));
         }
         m_importer.substitute(m_source.optimWrapper, wrapper);
 
@@ -294,14 +316,31 @@ Result<std::vector<NamedOption>> parsed(const std::vector<std::string>& named, s
 
 } // namespace
 
-bool lacksElasticOptions(const Checkpoint& source)
+namespace {
+
+/// Whether the states are a list, in place of torch's mapping.
+bool isElastic(const Checkpoint& source)
 {
     if (!source.isReadable(source.rank0Optim) || source.optimWrapper == kNoNode)
         return false;
     const PickleGraph& graph = source.file(source.rank0Optim).content->pickle();
     const NodeId base = lookup(graph, source.optimWrapper, "base_optimizer_state");
-    return (source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2) && base != kNoNode
-        && graph.kind(base) == NodeKind::List;
+    const CheckpointKind kind = source.kind;
+    return (kind == CheckpointKind::Zero1 || kind == CheckpointKind::Zero2 || kind == CheckpointKind::Zero3)
+        && base != kNoNode && graph.kind(base) == NodeKind::List;
+}
+
+bool tellsOptions(const Checkpoint& source)
+{
+    return std::none_of(source.groups.begin(), source.groups.end(),
+        [](const ParamGroup& group) { return group.options == kNoNode; });
+}
+
+} // namespace
+
+bool lacksElasticOptions(const Checkpoint& source)
+{
+    return isElastic(source) && !tellsOptions(source);
 }
 
 Result<WithOptions> withOptions(CheckpointPtr source, const std::vector<std::string>& named)
@@ -313,6 +352,8 @@ Result<WithOptions> withOptions(CheckpointPtr source, const std::vector<std::str
                 "the source tells the options of its param groups, and they are carried as they are",
                 source->tagFolder.string(),
                 "leave --optimizer-option out: it is for elastic checkpoints, which hold none");
+        if (isElastic(*source))
+            return OptionsOf(*source).carried();
         return WithOptions{std::move(source), {}};
     }
     if (!source->parts.empty())

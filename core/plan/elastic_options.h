@@ -11,9 +11,10 @@ namespace shardscope {
 
 /// ZeRO-1/2 with elastic_checkpoint save the optimizer's states without the options of its param groups
 /// (runtime/zero/stage_1_and_2.py, _get_base_optimizer_state), and stock cannot load them with most
-/// optimizers. Everything that is written from them has torch's own form, with options.
+/// optimizers. Everything that is written from them has torch's own form, with options. Elastic ZeRO-3, which
+/// no release writes (checkpoint/elastic_zero3.h), may have them or not.
 
-/// Whether the options of a ZeRO-1/2 checkpoint's param groups are missing because of its elastic form.
+/// Whether the options of a checkpoint's param groups are missing because of its elastic form.
 bool lacksElasticOptions(const Checkpoint& source);
 
 struct WithOptions {

@@ -56,6 +56,13 @@ RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId 
                     out.usedBy[state.perParam[at].record].push_back(formatAddress(ParamAddress{
                         checkpoint.params[index(unit.params[at])].name, state.name, std::nullopt}));
             }
+            for (size_t at = 0; share != kNone && at < unit.params.size() && !state.perSlice.empty(); ++at) {
+                const UnitState::Slice& slice = state.perSlice[share * unit.params.size() + at];
+                if (holds(slice.run, file, out.records.size()) && slice.run.elements > 0)
+                    out.usedBy[slice.run.record].push_back(
+                        formatAddress(ParamAddress{checkpoint.params[index(unit.params[at])].name, state.name,
+                            std::pair{slice.first, slice.first + slice.run.elements}}));
+            }
             if (share < state.perRank.size() && holds(state.perRank[share], file, out.records.size()))
                 out.usedBy[state.perRank[share].record].push_back(
                     unitAddress(checkpoint, unit, state, share));

@@ -48,6 +48,11 @@ NodeId dictOf(PickleBuilder& builder, const char* key, NodeId value)
     return dict;
 }
 
+fs::path elasticShard(const fs::path& run, char rank)
+{
+    return run / kTag3 / (std::string("bf16_zero_pp_rank_") + rank + "_mp_rank_00_optim_states.pt");
+}
+
 /// A list of AutoEP's layers, with one whose five experts do not divide by its two ranks.
 NodeId oneLayer(PickleBuilder& builder)
 {
@@ -185,6 +190,21 @@ TEST_CASE("samples changed into forms of later issues")
                     "\x80\x02}q\x00."s);
             },
             "protocol 1002"},
+        {"elastic ZeRO-3 without a list of states", "zero3-elastic-w3",
+            [](const fs::path& run) {
+                for (const char rank : {'0', '1', '2'})
+                    replaceAt(elasticShard(run, rank), {"optimizer_state_dict", "base_optimizer_state"},
+                        [](PickleBuilder& b) { return b.string("states"); });
+            },
+            "elastic ZeRO-3 form"},
+        {"elastic ZeRO-3 whose param groups nothing tells", "zero3-elastic-w3",
+            [](const fs::path& run) {
+                for (const char rank : {'0', '1', '2'})
+                    replaceAt(
+                        run / kTag3 / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt"),
+                        {"lr_scheduler"}, [](PickleBuilder& b) { return b.none(); });
+            },
+            "do not tell which of them are one group's"},
         {"records of another compression method", "zero2-w2",
             [](const fs::path& run) {
                 std::vector<ForeignRecord> records;
@@ -202,6 +222,20 @@ TEST_CASE("samples changed into forms of later issues")
         one.change(run);
         checkUnsupported(run, one.reason, folder);
     }
+}
+
+TEST_CASE("a rank of elastic ZeRO-3 whose states are those of another")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero3-elastic-w3", folder);
+    replaceAt(elasticShard(run, '1'), {"optimizer_state_dict", "base_optimizer_state"}, [](PickleBuilder& b) {
+        const NodeId entry = dictOf(b, "exp_avg", b.list(std::vector{b.string("no tensor")}));
+        return b.list(std::vector(4, entry));
+    });
+    const std::string told = runVerb({"inspect", run}, 0).dump();
+    CHECK(told.find("state `exp_avg` cannot be used") != std::string::npos);
+    CHECK(told.find("state `exp_avg_sq` cannot be used: it is missing on this rank") != std::string::npos);
+    runVerb({"reshard", run, folder / "x", "-w", "2"}, 6);
 }
 
 TEST_CASE("without ZeRO, states of no partition stay where they are")

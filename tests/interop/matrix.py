@@ -5,6 +5,7 @@ import itertools
 
 import cases_diff
 import cases_elastic
+import cases_elastic3
 import cases_export
 import cases_fingerprint
 import cases_nvme
@@ -163,7 +164,7 @@ def full_run():
     cases += [Reshard(setup, 2, 3) for setup in EACH_OPTIMIZER]
     cases += [Reshard(setup, 2, 3, tolerance=0.2) for setup in ADAFACTOR]
     cases += [Reshard(setup, before, after) for setup in MUON for before, after in [(2, 3), (3, 2), (4, 1)]]
-    cases += cases_elastic.full_run()
+    cases += cases_elastic.full_run() + cases_elastic3.full_run()
     cases += [case for setup in (SETUPS[0], SETUPS[3], SETUPS[5], SETUPS[6], SETUPS[8], SETUPS[9])
               for case in _demonstrations(setup)]
     cases += [_sub_group_change(90), _sub_group_change(100000)]

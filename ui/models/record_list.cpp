@@ -46,6 +46,15 @@ void markUnits(const Checkpoint& checkpoint, FileId file, std::vector<RecordLine
             const auto share = rank ? checkpoint.shareOf(unit, *rank) : std::nullopt;
             if (rank && !share)
                 continue;
+            for (size_t at = 0; at < state.perSlice.size(); ++at) {
+                const StoredRun& run = state.perSlice[at].run;
+                if (run.file != file || run.record >= lines.size() || run.elements == 0)
+                    continue;
+                const ParamId param = unit.params[at % unit.params.size()];
+                lines[run.record].unit = UnitId{static_cast<uint32_t>(i)};
+                lines[run.record].param = param;
+                addUse(lines[run.record], state.name + " of " + checkpoint.params[index(param)].name);
+            }
             const size_t first = share.value_or(0);
             const size_t last
                 = share ? std::min<size_t>(first + 1, state.perRank.size()) : state.perRank.size();

@@ -3,6 +3,7 @@
 // written has torch's own form.
 #include "core/base/finding_codes.h"
 #include "core/compare/state_digest.h"
+#include "core/layout/address.h"
 #include "core/plan/named_option.h"
 #include "core/plan/saved_plan.h"
 #include "core/torchfile/pickle_values.h"
@@ -179,4 +180,56 @@ TEST_CASE("values of options are spelled as in Python")
     CHECK(textOf("((((((((((1))))))))))") == "refused");
     CHECK(textOf("1 2") == "refused");
     CHECK(textOf("") == "refused");
+}
+
+TEST_CASE("elastic ZeRO-3 is read without its padding, and written in the form of today")
+{
+    const TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("zero3-elastic-w3"));
+    const CheckpointPtr rigid = openForPlan(planSample("zero3-universal-w3/global_step3"));
+    REQUIRE(source->groups.size() == rigid->groups.size()); // from sizes and the scheduler's rates
+    for (size_t g = 0; g < source->groups.size(); ++g)
+        CHECK(source->groups[g].units == rigid->groups[g].units);
+    for (const FlatUnit& unit : source->units) {
+        for (size_t s = 1; s < unit.states.size(); ++s)
+            CHECK(unit.states[s].perSlice.size() == size_t{3} * unit.params.size());
+    }
+    const Error error = planError(source, {.worldSize = 2});
+    CHECK(error.code == ErrorCode::Refused);
+    CHECK(error.message.find("`betas`, `eps` and `weight_decay` of param groups 0, 1 and 2")
+        != std::string::npos);
+    const auto native = rewrite(source, withOptions({.worldSize = 2}), folder.path() / "native");
+    checkSameState(native, source);
+    checkOptions(*native);
+    for (const Parameter& param : rigid->params) {
+        for (const char* state : {"fp32", "exp_avg", "exp_avg_sq"}) {
+            if (param.role == ParamRole::Trainable && param.sharedWith == kNoParam)
+                CHECK(bytesOf(*native, param.name, state) == bytesOf(*rigid, param.name, state));
+        }
+    }
+    const PickleGraph& graph = native->file(native->rank0Optim).content->pickle();
+    CHECK(lookup(graph, native->optimWrapper, "base_optimizer_state") == kNoNode);
+    for (const FlatUnit& unit : native->units)
+        CHECK(unit.states.back().perSlice.empty());
+    const auto two = rewrite(source, withOptions({.worldSize = 4, .stage = 2}), folder.path() / "two");
+    checkSameState(two, source);
+    const auto universal
+        = rewrite(source, withOptions({.form = TargetForm::Universal}), folder.path() / "universal");
+    checkSameState(universal, source);
+}
+
+TEST_CASE("an element of elastic ZeRO-3 is found by its file's byte, and padding has none")
+{
+    const CheckpointPtr source = openForPlan(planSample("zero3-elastic-w3"));
+    JobContext job;
+    for (const std::string name : {"tok_embeddings.weight", "norm.weight"}) {
+        CAPTURE(name);
+        const auto here = locate(*source, ParamAddress{name, "exp_avg", std::pair<uint64_t, uint64_t>{3, 4}});
+        REQUIRE_MESSAGE(here.has_value(), (here ? "" : describe(here.error())));
+        REQUIRE(here->file);
+        const auto back = locate(*source, *here->file);
+        REQUIRE(back.has_value());
+        CHECK(back->param == here->param);
+        CHECK(back->flat == here->flat);
+    }
 }
