@@ -228,7 +228,22 @@ std::vector<Option> reshardOptions()
             {.name = "--pp",
                 .kind = ValueKind::Count,
                 .valueName = "P",
-                .help = "Pipeline-parallel degree of the result: the source's, or 1 to join its stages."},
+                .help
+                = "Pipeline-parallel degree of the result; without it the source's. 1 joins all stages; "
+                  "another number needs --pp-layers."},
+            {.name = "--pp-layers",
+                .kind = ValueKind::Text,
+                .valueName = "LAYERS",
+                .help = "Which layers of its PipelineModule each stage of the result has, which no file "
+                        "records: the first layer of every stage and the number of all layers, as "
+                        "`module.parts` of the new run lists them: 0,4,7 for seven layers in two stages."},
+            {.name = "--pp-tied",
+                .kind = ValueKind::Text,
+                .valueName = "TIED",
+                .help
+                = "With --pp-layers: the layers that use a tied module, as KEY=LAYER,LAYER…: embed=0,6. "
+                  "Asked for where there is one. May be given several times.",
+                .repeats = true},
             {.name = "--ep",
                 .kind = ValueKind::Count,
                 .valueName = "E",

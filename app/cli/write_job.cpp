@@ -5,6 +5,7 @@
 #include "app/cli/suggest.h"
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
+#include "core/base/text_cursor.h"
 #include "core/checkpoint/slice_rules.h"
 #include "core/checkpoint/stage0.h"
 #include "core/engine/execute.h"
@@ -54,6 +55,22 @@ Result<std::optional<uint32_t>> degreeAsked(const Arguments& arguments, const st
     return std::optional(static_cast<uint32_t>(*degree));
 }
 
+Result<std::vector<uint32_t>> layersAsked(const Arguments& arguments)
+{
+    std::vector<uint32_t> out;
+    if (!arguments.has("--pp-layers"))
+        return out;
+    const std::string text = arguments.text("--pp-layers");
+    TextCursor cursor(text);
+    do {
+        if (!cursor.takeNumber(out.emplace_back()))
+            return fail(ErrorCode::Usage, "--pp-layers takes layers by their numbers, as in 0,4,7");
+    } while (cursor.takeText(","));
+    if (!cursor.atEnd())
+        return fail(ErrorCode::Usage, "--pp-layers takes layers by their numbers, as in 0,4,7");
+    return out;
+}
+
 /// The options that native targets alone have.
 Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
 {
@@ -72,6 +89,8 @@ Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
     SHARDSCOPE_TRY(out.tp, degreeAsked(arguments, "--tp"));
     out.paddedVocabulary = arguments.count("--padded-vocab-size");
     SHARDSCOPE_TRY(out.pp, degreeAsked(arguments, "--pp"));
+    SHARDSCOPE_TRY(out.stageLayers, layersAsked(arguments));
+    out.tiedLayers = arguments.all("--pp-tied");
     SHARDSCOPE_TRY(out.ep, degreeAsked(arguments, "--ep"));
     out.rowMajor = arguments.has("--row-major");
     out.subGroupSize = arguments.count("--sub-group-size");

@@ -70,6 +70,11 @@ private:
     Status addStages()
     {
         uint32_t firstParam = 0;
+        if (m_of->parts.empty()) {
+            m_firstParam = {0};
+            m_stages = {m_of};
+            return {};
+        }
         for (uint32_t stage = 0; stage < m_of->parallel.pp; ++stage) {
             m_firstParam.push_back(firstParam);
             const auto first = m_of->parts.begin() + ptrdiff_t{stage} * m_of->parallel.tp;
@@ -294,7 +299,8 @@ Result<CheckpointPtr> joinStages(const CheckpointPtr& of, const SliceRules* rule
         return unsupported("pipeline stages with experts are not joined by this build");
     if (of->roundRobin)
         return unsupported("pipeline stages under round_robin_gradients are not joined by this build");
-    if (of->parts.size() != size_t{of->parallel.tp} * of->parallel.pp)
+    const bool single = of->parts.empty() && of->parallel.tp * of->parallel.pp == 1;
+    if (!single && of->parts.size() != size_t{of->parallel.tp} * of->parallel.pp)
         return unsupported("the checkpoint does not have all ranks of its pipeline stages");
     SHARDSCOPE_TRY(CheckpointPtr joined, StageJoin(of, rules).run());
     return joined;

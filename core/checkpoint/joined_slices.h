@@ -63,6 +63,9 @@ struct JoinedSlices {
     /// has. Elements that no piece has are rows of padding, zero. `alike` has the whole where the part is all
     /// of it.
     std::optional<SliceOfCut> cut;
+    /// A part of a pipeline whose layers were dealt anew (cut_stages.h): `of` is the whole, every piece all
+    /// of one of its parameters.
+    bool isStage = false;
 };
 
 /// The checkpoint that lies in files, from which this one was joined or cut: itself where it was not.
@@ -88,8 +91,8 @@ class SliceRules;
 /// does not fit the shapes, Refused or Usage where the rules do not.
 Result<CheckpointPtr> joinSlices(const CheckpointPtr& of, const SliceRules* rules = nullptr);
 
-/// The pipeline stages of a checkpoint as one: what the same PipelineModule holds with one stage. Its param
-/// groups begin with the tied modules, then come the layers by their numbers
+/// The pipeline stages of a checkpoint as one, if need be the only one: what the same PipelineModule holds
+/// with one stage. Its param groups begin with the tied modules, then come the layers by their numbers
 /// (deepspeed/runtime/pipe/module.py registers `tied_modules` first). A tied parameter is that of the first
 /// stage that has it. Stages in slices are joined slice by slice first, and leave the tensors of their
 /// layers' files behind. Refused where the stages' groups do not stand in that order or differ in their

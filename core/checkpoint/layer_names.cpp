@@ -28,4 +28,12 @@ std::string_view insideTied(std::string_view name)
     return dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
 }
 
+std::string_view tiedKeyOf(std::string_view name)
+{
+    if (insideTied(name).empty())
+        return {};
+    name.remove_prefix(kTied.size());
+    return name.substr(0, name.find('.'));
+}
+
 } // namespace shardscope

@@ -14,5 +14,7 @@ std::optional<uint32_t> layerOf(std::string_view name);
 /// "tied_modules.embed.weight" → "weight": a module that several layers share is named after its key. Empty
 /// for other names.
 std::string_view insideTied(std::string_view name);
+/// The same name → "embed".
+std::string_view tiedKeyOf(std::string_view name);
 
 } // namespace shardscope

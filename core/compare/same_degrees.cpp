@@ -40,6 +40,14 @@ Result<CheckpointPtr> asOne(
     return joined && hasPadding(**joined) ? *joined : checkpoint; // else it is that already
 }
 
+/// Not where tied modules lie on other stages, as other layers of as many stages make them.
+bool haveSameNames(const Checkpoint& one, const Checkpoint& other)
+{
+    return one.params.size() == other.params.size()
+        && std::all_of(one.params.begin(), one.params.end(),
+            [&](const Parameter& param) { return other.findParam(param.name).has_value(); });
+}
+
 /// The hint of those that write helps nobody here.
 Result<CheckpointPtr> withHint(Result<CheckpointPtr> joined, const char* hint)
 {
@@ -61,22 +69,21 @@ Result<std::pair<CheckpointPtr, CheckpointPtr>> inSameDegrees(
 {
     const ParallelDegrees& here = one->parallel;
     const ParallelDegrees& there = other->parallel;
-    if (here.tp == there.tp && here.pp == there.pp)
+    const bool alike = here.tp == there.tp && here.pp == there.pp;
+    if (alike && (here.pp == 1 || haveSameNames(*one, *other)))
         return std::pair(one, other);
-    if (here.pp > 1 && there.pp > 1)
-        return fail(ErrorCode::Unsupported,
-            "a checkpoint of tp " + std::to_string(here.tp) + ", pp " + std::to_string(here.pp)
-                + " is not compared with one of tp " + std::to_string(there.tp) + ", pp "
-                + std::to_string(there.pp),
-            one->tagFolder.string(), "without --against the files are held against their manifest");
     const bool differ = here.tp != there.tp; // only then slices are joined, and padding counts
     const auto asSingle = [&](const CheckpointPtr& of, const Checkpoint& beside) {
         return withHint(asOne(of, given, differ ? readableRules(beside) : std::nullopt),
             "say it with --patterns; without --against the files are held against their manifest");
     };
-    SHARDSCOPE_TRY(CheckpointPtr first, asSingle(one, *other));
-    SHARDSCOPE_TRY(CheckpointPtr second, asSingle(other, *one));
-    return std::pair(std::move(first), std::move(second));
+    auto first = asSingle(one, *other);
+    auto second = asSingle(other, *one);
+    if (alike && !(first && second)) // they differ in more than their stages' layers
+        return std::pair(one, other);
+    SHARDSCOPE_TRY(CheckpointPtr left, std::move(first));
+    SHARDSCOPE_TRY(CheckpointPtr right, std::move(second));
+    return std::pair(std::move(left), std::move(right));
 }
 
 } // namespace shardscope

@@ -14,9 +14,9 @@ namespace shardscope {
 Result<CheckpointPtr> inOneSlice(const CheckpointPtr& checkpoint, const SliceRules* given);
 
 /// Two checkpoints, those with slices or stages joined (joined_slices.h) where the two differ in their
-/// number, so that both have the same parameters. Slices join by `given`, else as each checkpoint records,
-/// else as the other one does; padding of a vocabulary is left out on both sides. Unsupported where nothing
-/// says how slices join, or both have several pipeline stages.
+/// number, or stages hold other layers, so that both have the same parameters. Slices join by `given`, else
+/// as each checkpoint records, else as the other one does; padding of a vocabulary is left out on both sides.
+/// Unsupported where nothing says how slices join.
 Result<std::pair<CheckpointPtr, CheckpointPtr>> inSameDegrees(
     const CheckpointPtr& one, const CheckpointPtr& other, const SliceRules* given);
 

@@ -95,11 +95,11 @@ void setDegrees(ModelFile& file, const ReshardContext& context)
     const Checkpoint& source = *context.source;
     if (!source.joined)
         return;
-    if (source.joined->of->parallel.pp > 1)
+    if (source.joined->of->parallel.pp > 1 || source.joined->isStage)
         setAllStages(file, source);
     PickleBuilder& builder = file.composer().builder();
     const PickleGraph& graph = file.composer().graph();
-    file.set("mp_world_size", builder.integer(source.parallel.tp));
+    file.set("mp_world_size", builder.integer(source.parallel.tp * source.parallel.pp));
     const NodeId record
         = sliceRecord(file.composer(), context, lookup(graph, graph.root(), "universal_checkpoint_info"));
     if (record == kNoNode)
@@ -109,7 +109,7 @@ void setDegrees(ModelFile& file, const ReshardContext& context)
     if (lookup(graph, graph.root(), "checkpoint_parallel_dimensions") == kNoNode)
         return;
     const NodeId degrees = builder.dict();
-    builder.setItem(degrees, builder.string("pp_degree"), builder.integer(1));
+    builder.setItem(degrees, builder.string("pp_degree"), builder.integer(source.parallel.pp));
     builder.setItem(degrees, builder.string("tp_degree"), builder.integer(source.parallel.tp));
     file.set("checkpoint_parallel_dimensions", degrees);
 }

@@ -19,6 +19,7 @@
 #include "core/plan/slice_cut.h"
 #include "core/plan/slice_join.h"
 #include "core/plan/stage0_form.h"
+#include "core/plan/stage_cut.h"
 #include "core/plan/target_files.h"
 #include "core/plan/zenflow_form.h"
 
@@ -227,6 +228,16 @@ private:
         return out;
     }
 
+    [[nodiscard]] std::string stagesText() const
+    {
+        std::string out;
+        for (const uint32_t layer : m_options.stageLayers)
+            out += "|l" + std::to_string(layer);
+        for (const std::string& tied : m_options.tiedLayers)
+            out += "|t" + std::to_string(tied.size()) + ":" + tied;
+        return out;
+    }
+
     [[nodiscard]] std::string describeWithoutId() const
     {
         return verb() + "|" + std::string(buildInfo().version) + "|" + std::string(kindName(targetKind()))
@@ -238,7 +249,7 @@ private:
             + (m_options.patterns ? "|" + *m_options.patterns : std::string())
             + (m_options.paddedVocabulary ? "|v" + std::to_string(*m_options.paddedVocabulary)
                                           : std::string())
-            + "\n";
+            + stagesText() + "\n";
     }
 
     CheckpointPtr m_source;
@@ -272,17 +283,22 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
     const bool cuts = cutsSlices(*source, options);
+    const bool deals = cutsStages(*source, options);
     const bool joinsSlices = joinsParts(*source, options) && source->parallel.tp > 1;
     if (!joinsSlices && !cuts && options.patterns)
         return fail(ErrorCode::Usage,
             "patterns say how tensor slices join and are cut, and none are joined or cut here",
             source->tagFolder.string(), "leave --patterns out");
+    if (!deals && !options.tiedLayers.empty())
+        return fail(ErrorCode::Usage, "layers of tied modules are named, and no layers are dealt to stages",
+            source->tagFolder.string(),
+            "leave --pp-tied out, or say with --pp-layers which layers stages have");
     if (options.paddedVocabulary && (options.form == TargetForm::Universal || options.tp.value_or(0) == 0))
         return fail(ErrorCode::Usage,
             "rows of a padded vocabulary are those of a native target's tensor slices, and their number is "
             "not given",
             source->tagFolder.string(), "give --tp, too");
-    if (joinsParts(*source, options) || cuts) {
+    if (joinsParts(*source, options) || cuts || deals) {
         SHARDSCOPE_CHECK(checkOptions(*source, options));
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
         SHARDSCOPE_TRY(SliceJoin join, joinForPlan(files, source, options, job));
@@ -303,7 +319,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
         : options.worldSize / (source->parallel.tp * source->parallel.pp);
     const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1;
     const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined || cuts
-        || source->zenflow != columns
+        || deals || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {

@@ -24,6 +24,9 @@ struct ReshardOptions {
     std::optional<CheckpointKind> stage0Form = {};
     std::optional<uint32_t> tp = {}; ///< tensor slices of a native target; default the source's
     std::optional<uint32_t> pp = {}; ///< the same of pipeline stages
+    /// The first layer of every stage of the target, and the number of layers (checkpoint/cut_stages.h).
+    std::vector<uint32_t> stageLayers = {};
+    std::vector<std::string> tiedLayers = {}; ///< "KEY=LAYER,LAYER…": which layers use a tied module
     /// How tensor slices join and are cut, as JSON text (slice_rules.h); default as the checkpoint records.
     std::optional<std::string> patterns = {};
     /// Rows of a vocabulary's tensors in all slices of the target together, padding included.

@@ -75,6 +75,8 @@ bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, Checkpoin
 
 Status addNewWeights(const Checkpoint& source, ReshardContext& out)
 {
+    if (source.joined && source.joined->isStage)
+        return {}; // a pipeline's are in the files of its layers
     const auto types = moduleTypes(source);
     out.newWeights.assign(source.params.size(), Segment::kNoTensor);
     for (uint32_t i = 0; i < source.params.size(); ++i) {
@@ -124,7 +126,8 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
     for (uint32_t i = 0; i < source.files.size(); ++i) {
         const CheckpointFile& file = source.files[i];
         const auto parsed = parseCheckpointFileName(file.name);
-        const bool layer = file.role == FileRole::LayerStates && (source.joined || file.rank == source.place);
+        const bool all = source.joined && !source.joined->isStage;
+        const bool layer = file.role == FileRole::LayerStates && (all || file.rank == source.place);
         const bool expert = file.role == FileRole::ExpertStates && parsed && parsed->mp == source.modelRank;
         if ((!layer && !expert) || file.status == FileStatus::Stale)
             continue;

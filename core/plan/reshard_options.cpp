@@ -141,10 +141,8 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
             source.tagFolder.string(), "leave --tp out, or give 1");
     if (options.pp && *options.pp != degrees.pp)
         return fail(ErrorCode::Unsupported,
-            "this build joins pipeline stages, and does not deal layers to " + std::to_string(*options.pp)
-                + " stages",
-            source.tagFolder.string(),
-            "leave --pp out, or give 1; a universal folder (`convert`) is read by any number of stages");
+            "this build does not make " + std::to_string(*options.pp) + " pipeline stages of it",
+            source.tagFolder.string(), "leave --pp out, or give 1");
     if (isStage0(target) && modelRanks > 1)
         return fail(ErrorCode::Unsupported, "this build does not write tensor slices without ZeRO",
             source.tagFolder.string(), "join them with --tp 1");

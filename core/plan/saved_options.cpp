@@ -53,6 +53,10 @@ std::string optionsText(const ReshardOptions& options)
         out["tp"] = *options.tp;
     if (options.pp)
         out["pp"] = *options.pp;
+    if (!options.stageLayers.empty())
+        out["stage_layers"] = options.stageLayers;
+    if (!options.tiedLayers.empty())
+        out["tied_layers"] = textList(options.tiedLayers);
     if (options.ep)
         out["ep"] = *options.ep;
     if (options.patterns)
@@ -89,6 +93,10 @@ ReshardOptions readReshardOptions(const std::string& text)
         out.tp = object.at("tp").get<uint32_t>();
     if (object.contains("pp"))
         out.pp = object.at("pp").get<uint32_t>();
+    if (object.contains("stage_layers"))
+        out.stageLayers = object.at("stage_layers").get<std::vector<uint32_t>>();
+    if (object.contains("tied_layers"))
+        out.tiedLayers = readTextList(object.at("tied_layers"));
     if (object.contains("ep"))
         out.ep = object.at("ep").get<uint32_t>();
     if (object.contains("patterns"))

@@ -7,6 +7,7 @@
 #include "core/checkpoint/slice_rules.h"
 #include "core/compare/slice_replicas.h"
 #include "core/plan/slice_cut.h"
+#include "core/plan/stage_cut.h"
 
 namespace shardscope {
 
@@ -145,12 +146,18 @@ Result<SliceJoin> joinForPlan(
     io::FileSystem& files, const CheckpointPtr& source, const ReshardOptions& options, JobContext& job)
 {
     const bool cuts = cutsSlices(*source, options);
-    if (cuts)
+    const bool deals = cutsStages(*source, options);
+    if (deals)
+        SHARDSCOPE_CHECK(checkStageCut(*source, options));
+    else if (cuts)
         SHARDSCOPE_CHECK(checkCut(*source, options));
     SHARDSCOPE_TRY(const std::optional<SliceRules> rules, givenRules(*source, options));
     const SliceRules* given = rules ? &*rules : nullptr;
     SliceJoin out;
-    SHARDSCOPE_TRY(out.source, cuts ? joinSlices(source, given) : joinParts(source, given));
+    SHARDSCOPE_TRY(out.source,
+        deals      ? joinStages(source, given)
+            : cuts ? joinSlices(source, given)
+                   : joinParts(source, given));
     if (source->parallel.pp > 1 && source->parallel.tp > 1) {
         if (options.form == TargetForm::Native)
             return fail(ErrorCode::Unsupported,
@@ -179,6 +186,8 @@ Result<SliceJoin> joinForPlan(
     SHARDSCOPE_CHECK(ClaimCheck(files, *out.source, job).run(out.warnings));
     if (cuts)
         SHARDSCOPE_CHECK(cutForPlan(source, rules, options, out));
+    if (deals)
+        SHARDSCOPE_CHECK(cutStagesForPlan(options, out));
     return out;
 }
 

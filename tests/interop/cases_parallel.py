@@ -31,6 +31,15 @@ def load_and_train(rank, world, setup, folder):
     return state, parallel_training.train(engine, setup, rank, world, STEPS_BEFORE, STEPS_AFTER)
 
 
+def parts_of(rank, world, setup):
+    """Which layers each stage has: what a user reads off the new run."""
+    import parallel_models
+    import torch
+    module = parallel_models.pipeline_model(setup.degree, blocks=setup.blocks, partition=setup.partition)
+    torch.distributed.barrier()  # or the first to end leaves others without a peer that they still connect to
+    return [int(layer) for layer in module.parts]
+
+
 def _source(context, setup, world):
     key = (context.work, setup, world)
     if key not in _made:
@@ -191,11 +200,11 @@ class JoinSlices:
         return goes_on_as(context, whole, self.after, target, source, _joined(source.state))
 
 
-def _for_stages(state, stages):
+def _for_stages(state, before, stages):
     """What a pipeline of that many holds: the module that first and last layer share is on the first and last."""
-    if stages == 1:
-        return {label: value for label, value in state.items() if ":pp1" not in label}
-    return {label.replace(":pp1", f":pp{stages - 1}"): value for label, value in state.items()}
+    out = {label: value for label, value in state.items() if before == 1 or f":pp{before - 1}" not in label}
+    last = {label.replace(":pp0", f":pp{stages - 1}"): value for label, value in out.items() if ":pp0" in label}
+    return out | last if stages > 1 else out
 
 
 @dataclass(frozen=True)
@@ -222,4 +231,42 @@ class JoinStages:
             context.tool.reshard(source.folder, target, self.after, "--pp", self.stages)
         same_values(context, target, source)
         whole = replace(self.setup, degree=self.stages, universal=self.universal)
-        return goes_on_as(context, whole, self.after, target, source, _for_stages(source.state, self.stages))
+        return goes_on_as(context, whole, self.after, target, source,
+                          _for_stages(source.state, self.setup.degree, self.stages))
+
+
+@dataclass(frozen=True)
+class DealStages:
+    """Trained in pipeline stages, loaded natively by a pipeline of others: another number, or the same that has other
+    layers. Which they have is asked for by name."""
+    setup: object
+    before: int
+    after: int
+    stages: int
+    partition: str = "uniform"
+
+    @property
+    def name(self):
+        by = f" by {self.partition}" if self.partition != "uniform" else ""
+        return f"parallel {self.setup.name} {self.before}->dealt {self.stages} stages{by} {self.after}"
+
+    def run(self, context):
+        source = _source(context, self.setup, self.before)
+        target = context.target(self.name)
+        dealt = replace(self.setup, degree=self.stages, partition=self.partition)
+        layers = ranks.run_ranks(self.after, parts_of, dealt, log_path=context.sources.log)[0]
+        tied = f"embed=0,{layers[-1] - 1}"
+        if self.stages != self.setup.degree:
+            refused = context.tool.call("reshard", source.folder, target, "-w", self.after, "--pp", self.stages, expect=6)
+            if "--pp-layers" not in refused["hint"]:
+                raise checks.Failure(f"the refusal names no way: {refused}")
+        named = ["--pp", self.stages, "--pp-layers", ",".join(map(str, layers))]
+        refused = context.tool.call("reshard", source.folder, target, "-w", self.after, *named, expect=6)
+        if "--pp-tied embed=" not in refused["hint"]:
+            raise checks.Failure(f"the refusal names no way: {refused}")
+        context.tool.reshard(source.folder, target, self.after, *named, "--pp-tied", tied)
+        checks.same_trust(source.folder, target)
+        same_values(context, target, source)
+        told = goes_on_as(context, dealt, self.after, target, source,
+                          _for_stages(source.state, self.setup.degree, self.stages))
+        return f"layers {layers}, {told}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from cases_cut import CutLikeUniversal, CutSlices
 from cases_megatron import AskedByName, JoinByPatterns, JoinLikeConverter
-from cases_parallel import DealExperts, JoinSlices, JoinStages, ParallelReshard, ParallelRoundTrip
+from cases_parallel import DealExperts, DealStages, JoinSlices, JoinStages, ParallelReshard, ParallelRoundTrip
 from parallel_setups import ParallelSetup
 
 EXPERTS = ParallelSetup("experts", 2, "bf16")
@@ -24,6 +24,7 @@ def short_run():
         ParallelReshard(SLICES, 4, 2),
         JoinSlices(SLICES, 4, 3, 2),
         JoinStages(PIPELINE, 4, 1),
+        DealStages(PIPELINE, 4, 3, 3),
         JoinByPatterns(MEGATRON, 4, 3, 2),
         CutSlices(MEGATRON, 2, 4, 4, 1),
         CutSlices(SLICES, 4, 4, 4, 1, like_stock=True),
@@ -106,4 +107,12 @@ def full_run():
     cases += [JoinStages(setup, 2, 1) for setup in pipelines]
     cases += [JoinStages(ParallelSetup("pipeline", 1, precision), 4, after, stages, universal=True)
               for precision in ("fp32", "bf16") for after, stages in ((1, 1), (2, 1), (2, 2), (3, 3))]
+    for precision in ("fp32", "bf16"):
+        one, two, three = (ParallelSetup("pipeline", 1, precision, degree=stages) for stages in (1, 2, 3))
+        deep = ParallelSetup("pipeline", 1, precision, degree=4, blocks=6)
+        cases += [DealStages(one, 2, 4, 2), DealStages(two, 4, 3, 3), DealStages(two, 2, 6, 3), DealStages(three, 3, 2, 2),
+                  DealStages(deep, 4, 4, 2), DealStages(replace(deep, degree=2), 4, 4, 4),
+                  DealStages(three, 3, 3, 3, "parameters"), DealStages(two, 4, 6, 3, "type:block"), JoinStages(deep, 4, 2)]
+    cases += [DealStages(ParallelSetup("pipeline", 1, "bf16", bf16_optimizer=True), 4, 3, 3),
+              DealStages(ParallelSetup("pipeline", 1, "fp16"), 4, 3, 3)]
     return cases

@@ -18,6 +18,8 @@ class ParallelSetup:
     round_robin: bool = False
     bf16_optimizer: bool = False  # DeepSpeed's BF16_Optimizer in place of the ZeRO-1 one
     padding: int = 0  # megatron: rows of the embedding behind the vocabulary
+    blocks: int = 3  # pipeline: layers of matrices
+    partition: str = "uniform"  # pipeline: how its layers are dealt to stages
     stages: int = 0  # megatron: of the PipelineModule that its layers are in; 0: in none
     recorded: bool = True  # megatron: universal_checkpoint_info goes into the checkpoint
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
@@ -29,6 +31,8 @@ class ParallelSetup:
         parts += ["data-first"] if self.data_first else []
         parts += ["of" + "+".join(map(str, self.experts))] if self.experts != (4, 2) else []
         parts += ["roundrobin"] if self.round_robin else []
+        parts += [f"blocks{self.blocks}"] if self.blocks != 3 else []
+        parts += [f"by-{self.partition}"] if self.partition != "uniform" else []
         parts += [f"stages{self.stages}"] if self.stages else []
         parts += [f"padding{self.padding}"] if self.padding else []
         parts += ["unrecorded"] if not self.recorded else []

@@ -80,7 +80,7 @@ def build_engine(setup, world, seed=17):
         model = megatron.Model(mpu, parallel_models.VOCABULARY, setup.padding)
         groups = _param_groups(model)
     elif setup.kind == "pipeline":
-        model = parallel_models.pipeline_model(setup.degree)
+        model = parallel_models.pipeline_model(setup.degree, blocks=setup.blocks, partition=setup.partition)
         groups = _param_groups(model)
     else:
         from deepspeed.moe.utils import split_params_into_different_moe_groups_for_optimizer
