@@ -146,7 +146,9 @@ std::vector<Option> exportOptions()
         {.name = "--format",
             .kind = ValueKind::Choice,
             .valueName = "FORMAT",
-            .help = "The form of the files: safetensors, or torch for pytorch_model.bin. Required.",
+            .help
+            = "The form of the files: safetensors, torch for pytorch_model.bin, or npy for a NumPy file "
+              "per tensor. Required.",
             .choices = exportFormatNames(),
             .required = true},
         {.name = "--dtype",
@@ -181,8 +183,8 @@ std::vector<Option> exportOptions()
         {.name = "--states",
             .kind = ValueKind::Text,
             .valueName = "STATES",
-            .help = "States to write beside the weights as they are, each in a file of its name, with commas "
-                    "between them: fp32,exp_avg,exp_avg_sq."},
+            .help = "States to write beside the weights as they are, each in a file (npy: a folder) of its "
+                    "name, with commas between them: fp32,exp_avg,exp_avg_sq."},
         patternsOption(),
         allowOption(),
     };

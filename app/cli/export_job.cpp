@@ -45,6 +45,8 @@ Result<ExportOptions> optionsFrom(const Session& session)
     out.shardBytes = arguments.size("--shard-size").value_or(out.shardBytes);
     if (out.shardBytes == 0)
         return fail(ErrorCode::Usage, "--shard-size must be at least 1");
+    if (out.format == ExportFormat::Npy && arguments.has("--shard-size"))
+        return fail(ErrorCode::Usage, "a NumPy file holds one tensor, whatever its size: no --shard-size");
     out.only = arguments.all("--only");
     out.stripPrefix = arguments.text("--strip-prefix");
     SHARDSCOPE_TRY(out.renames, renamesAsked(arguments));

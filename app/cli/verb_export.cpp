@@ -25,6 +25,12 @@ Command exportCommand()
            "--shard-size, as transformers does: with config.json and the tokenizer's files beside the "
            "checkpoint, which go along, `from_pretrained(DST)` loads it. --format torch writes "
            "pytorch_model.bin in the same way.",
+            "--format npy writes a NumPy file for every tensor, DST/NAME.npy, states as DST/STATE/NAME.npy, "
+            "and "
+            "DST/index.json with the tensors' names, files, dtypes and shapes. In the files' names all but "
+            "letters, digits and _ - . is spelled %HH. NumPy has no bfloat16 and no float8: such files hold "
+            "the "
+            "elements as they are (`V2`, `V1`), as those of ml_dtypes; --dtype fp32 makes numbers of them.",
             "Values come from the fp32 masters, rounded to nearest even, or from the weights where there are "
             "none. Frozen parameters and buffers are among them; of tied parameters the owner is written. "
             "Tensor slices and pipeline stages are joined as for `shardscope convert`.",

@@ -10,6 +10,7 @@
 #include "core/checkpoint/zenflow.h"
 #include "core/io/sha256.h"
 #include "core/plan/export_files.h"
+#include "core/plan/export_npy.h"
 #include "core/plan/export_tensors.h"
 #include "core/plan/marks.h"
 #include "core/plan/model_files.h"
@@ -48,7 +49,7 @@ public:
     Status build(std::vector<CarriedFile> carried, std::vector<Finding> warnings, JobContext& job)
     {
         std::move(warnings.begin(), warnings.end(), std::back_inserter(m_warnings));
-        m_targets = exportTargets(*m_context, m_options.shardBytes);
+        SHARDSCOPE_TRY(m_targets, exportTargets(*m_context, m_options.shardBytes));
         for (CarriedFile& file : carried) {
             m_readsBytes += file.bytes;
             ExportTarget target{ExportTarget::Kind::Carried, file.path};
@@ -263,9 +264,20 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     SHARDSCOPE_CHECK(addSources(*source, context->tensors, list));
     std::vector<PlanSource> sources = list.takeSources();
     context->sourceOfFile = list.takeMap();
-    SHARDSCOPE_TRY(std::vector<CarriedFile> carried, modelFilesBeside(files, *whole, sources));
+    std::vector<CarriedFile> carried;
+    if (options.format != ExportFormat::Npy) {
+        SHARDSCOPE_TRY(carried, modelFilesBeside(files, *whole, sources));
+    }
     SHARDSCOPE_CHECK(checkUnheld(*source, options, warnings));
     addExportWarnings(*source, context->tensors, warnings);
+    if (const std::string raw = npyRawNote(context->tensors);
+        options.format == ExportFormat::Npy && !raw.empty())
+        warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "NumPy has no type for " + raw
+                + ": such files hold the elements as they are, as numpy.save writes those of ml_dtypes, and "
+                  "index.json says what they are; `.view(ml_dtypes.bfloat16)` and the like make numbers of "
+                  "them, or --dtype fp32",
+            {}, {}});
     auto plan = std::make_shared<ExportPlanImpl>(
         whole, options, std::move(context), std::move(sources), marksOf(*whole, options.allow));
     SHARDSCOPE_CHECK(plan->build(std::move(carried), std::move(warnings), job));

@@ -16,8 +16,8 @@
 namespace shardscope {
 
 /// The files that an export makes.
-enum class ExportFormat { Safetensors, Torch };
-/// "safetensors", "torch"
+enum class ExportFormat { Safetensors, Torch, Npy };
+/// "safetensors", "torch", "npy"
 std::string_view exportFormatName(ExportFormat format);
 std::optional<ExportFormat> exportFormatFromName(std::string_view name);
 
@@ -38,7 +38,9 @@ struct ExportOptions {
     ExportFormat format = ExportFormat::Safetensors;
     /// Of the weights that are floating-point numbers; nothing keeps the model's own.
     std::optional<DType> dtype = {};
-    uint64_t shardBytes = kDefaultShardBytes; ///< of elements in one file; a larger tensor has its own
+    /// Of elements in one file; a larger tensor has its own. NumPy files hold one tensor each, whatever it
+    /// is.
+    uint64_t shardBytes = kDefaultShardBytes;
     std::vector<std::string> only = {}; ///< patterns of parameter names (core/base/glob.h); empty: all
     std::string stripPrefix = {}; ///< taken from the names that begin with it
     /// A name, or what stands before a dot of it, and what comes in its place; the first that fits counts.
@@ -82,8 +84,9 @@ public:
 };
 
 /// Plans one file of tensors per state, or several with an index above the shard size, and copies of what
-/// transformers keeps beside weights (config.json, the tokenizer). Values come from the masters, else from
-/// the weights; frozen parameters and buffers are among them; of tied ones the owner is written alone.
+/// transformers keeps beside weights (config.json, the tokenizer); of NumPy files, which transformers does
+/// not read, one per tensor and an index (core/torchfile/npy_folder.h). Values come from the masters, else
+/// from the weights; frozen parameters and buffers are among them; of tied ones the owner is written alone.
 /// Unsupported for kinds this build cannot read and for elements the format has not, by name; Refused when
 /// findings make the result wrong; Usage for options that fit nothing. Nothing is written.
 Result<std::shared_ptr<const ExportPlan>> planExport(

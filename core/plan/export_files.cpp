@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/plan/archive_composer.h"
+#include "core/plan/export_npy.h"
 #include "core/plan/segment_cursors.h"
 #include "core/plan/shard_split.h"
 #include "core/torchfile/safetensors_layout.h"
@@ -160,8 +161,10 @@ void addShards(const ExportContext& context, uint32_t begin, uint32_t end, uint6
 
 } // namespace
 
-std::vector<ExportTarget> exportTargets(const ExportContext& context, uint64_t shardBytes)
+Result<std::vector<ExportTarget>> exportTargets(const ExportContext& context, uint64_t shardBytes)
 {
+    if (context.format == ExportFormat::Npy)
+        return npyTargets(context);
     std::vector<ExportTarget> out;
     const auto total = static_cast<uint32_t>(context.tensors.size());
     for (uint32_t begin = 0; begin < total;) {
@@ -179,8 +182,15 @@ Result<OutputFile> composeExport(
 {
     switch (target.kind) {
     case ExportTarget::Kind::Tensors:
-        return context->format == ExportFormat::Torch ? composeTorch(context, target)
-                                                      : composeSafetensors(context, target);
+        switch (context->format) {
+        case ExportFormat::Safetensors:
+            return composeSafetensors(context, target);
+        case ExportFormat::Torch:
+            return composeTorch(context, target);
+        case ExportFormat::Npy:
+            return composeNpy(context, target);
+        }
+        break;
     case ExportTarget::Kind::Index: {
         OutputFile out = plainFile(target.path);
         out.records.push_back(literalRecord("index", target.index));

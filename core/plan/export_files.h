@@ -26,8 +26,9 @@ struct ExportTarget {
     CarriedFile carried = {};
 };
 
-/// The files of tensors and their indices, the weights first, then state by state. Pure.
-std::vector<ExportTarget> exportTargets(const ExportContext& context, uint64_t shardBytes);
+/// The files of tensors and their indices, the weights first, then state by state. Errors as npyTargets().
+/// Pure.
+Result<std::vector<ExportTarget>> exportTargets(const ExportContext& context, uint64_t shardBytes);
 /// The recipe of one file. Errors as SafetensorsLayout::make(); Unsupported, by name, for elements that
 /// torch's own form has no storage class for.
 Result<OutputFile> composeExport(

@@ -2,13 +2,12 @@
 #include "core/report/npy_file.h"
 
 #include "core/layout/fragments.h"
+#include "core/torchfile/npy_format.h"
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
 #include <vector>
-
-#include <fmt/format.h>
 
 namespace shardscope {
 
@@ -16,46 +15,10 @@ namespace {
 
 constexpr uint64_t kPieceElements = uint64_t{1} << 19;
 
-std::string_view numpyType(DType dtype)
-{
-    switch (dtype) {
-    case DType::Float64:
-        return "<f8";
-    case DType::Float32:
-        return "<f4";
-    case DType::Float16:
-        return "<f2";
-    case DType::Int64:
-        return "<i8";
-    case DType::Int32:
-        return "<i4";
-    case DType::Int16:
-        return "<i2";
-    case DType::Int8:
-        return "|i1";
-    case DType::UInt8:
-        return "|u1";
-    case DType::Bool:
-        return "|b1";
-    case DType::UInt16:
-        return "<u2";
-    case DType::UInt32:
-        return "<u4";
-    case DType::UInt64:
-        return "<u8";
-    case DType::Complex64:
-        return "<c8";
-    case DType::Complex128:
-        return "<c16";
-    default:
-        return {};
-    }
-}
-
 /// The type in the file: the tensor's own where NumPy has it, else the smallest that holds every value.
 DType fileType(DType dtype)
 {
-    if (!numpyType(dtype).empty())
+    if (!npyType(dtype).empty())
         return dtype;
     if (dtype == DType::Complex32)
         return DType::Complex64;
@@ -115,23 +78,6 @@ Result<uint64_t> writeAll(io::WriteFile& out, const Piecewise& source, DType tar
 }
 
 } // namespace
-
-std::string npyHeader(DType dtype, const Shape& shape)
-{
-    static constexpr size_t kPreambleBytes = 10;
-    const std::string_view type = numpyType(dtype);
-    if (type.empty())
-        return {};
-    std::string text
-        = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': {}, }}", type, shapeText(shape));
-    const size_t unpadded = kPreambleBytes + text.size() + 1;
-    text.append((64 - unpadded % 64) % 64, ' ');
-    text += '\n';
-    std::string out("\x93NUMPY\x01\x00", 8);
-    out += static_cast<char>(text.size() & 0xFF);
-    out += static_cast<char>(text.size() >> 8);
-    return out + text;
-}
 
 Result<NpyReport> writeNpyFile(io::FileSystem& files, const Checkpoint& checkpoint, ParamId param,
     std::string_view state, DType dtype, const io::Path& path, bool replace, JobContext& job)

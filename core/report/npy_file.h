@@ -14,7 +14,4 @@ namespace shardscope {
 Result<NpyReport> writeNpyFile(io::FileSystem& files, const Checkpoint& checkpoint, ParamId param,
     std::string_view state, DType dtype, const io::Path& path, bool replace, JobContext& job);
 
-/// The header of a NumPy file, magic included; a multiple of 64 bytes. Empty for a dtype that NumPy lacks.
-std::string npyHeader(DType dtype, const Shape& shape);
-
 } // namespace shardscope

@@ -132,6 +132,25 @@ TEST_CASE("export in torch's form, too")
     CHECK(!fs::exists(folder / "x"));
 }
 
+TEST_CASE("export as NumPy files, with an index that leads to them")
+{
+    const TemporaryFolder folder;
+    const Json answer = answerOf({"export", samplePath("zero2-w2"), folder / "out", "--format", "npy",
+        "--only", "norm.*", "--rename", "norm.bias=a/b", "--states", "exp_avg", "--dtype", "fp32"});
+    CHECK(answer.at("plan").at("format") == "npy");
+    CHECK(answer.at("result").at("verified") == true);
+    CHECK(namesIn(folder / "out")
+        == std::set<std::string>{"a%2Fb.npy", "exp_avg", "index.json", "norm.weight.npy", "shardscope.json"});
+    CHECK(namesIn(folder / "out/exp_avg") == std::set<std::string>{"a%2Fb.npy", "norm.weight.npy"});
+    const Json index = Json::parse(slurp(folder / "out/index.json"));
+    CHECK(index.at("tensors").at("a/b")
+        == Json({{"dtype", "float32"}, {"file", "a%2Fb.npy"}, {"shape", {16}}}));
+    CHECK(index.at("states").at("exp_avg").at("norm.weight").at("file") == "exp_avg/norm.weight.npy");
+    errorOf({"export", samplePath("zero2-w2"), folder / "x", "--format", "npy", "--shard-size", "1G"}, 2,
+        "usage");
+    CHECK(!fs::exists(folder / "x"));
+}
+
 TEST_CASE("a dry run shows the plan, and refuses what the run would refuse")
 {
     const TemporaryFolder folder;

@@ -83,6 +83,37 @@ def _load(folder):
     return load_file(folder / "model.safetensors")
 
 
+def _load_npy(folder, index):
+    """The tensors of an index, with numpy.load; those that NumPy has no type for taken for what the index says."""
+    import io
+
+    import numpy
+    out = {}
+    for name, entry in index.items():
+        array = numpy.load(folder / entry["file"], allow_pickle=False)
+        written = io.BytesIO()
+        numpy.save(written, array, allow_pickle=False)
+        raw = array.dtype.kind == "V"
+        if not raw and written.getvalue() != (folder / entry["file"]).read_bytes():
+            raise checks.Failure(f"{entry['file']} has other bytes than numpy.save writes")
+        if list(array.shape) != entry["shape"]:
+            raise checks.Failure(f"{entry['file']} has another shape than the index says")
+        tensor = torch.from_numpy(numpy.ascontiguousarray(array).view(f"u{array.dtype.itemsize}" if raw else array.dtype)
+                                  .reshape(array.shape).copy())
+        out[name] = tensor.view(getattr(torch, entry["dtype"])) if raw else tensor
+    return out
+
+
+def _states_held(source):
+    """State → name → bytes, of what the engine held."""
+    out = {}
+    for label, value in source.state.items():
+        if isinstance(value, bytes) and "#" in label:
+            name, _, kind = label.rpartition("#")
+            out.setdefault(kind, {})[name] = value
+    return out
+
+
 def _export(context, source, target, *options, form="safetensors"):
     answer = context.tool.call("export", source, target, "--format", form, *options)
     if not answer["result"]["verified"]:
@@ -145,20 +176,42 @@ class Values:
         _export(context, source.folder, target, "--dtype", "fp32", "--shard-size", 3000)
         files = _check_shards(target, masters, _module_names(source.folder), 3000)
         files += self._check_torch(context, source, masters)
+        arrays = self._check_npy(context, source, live)
         merged = self._check_merge(source.folder, masters) if self.stock else 0
-        return f"{count} tensors and {states} states bit-equal, {files} files equal, {merged} equal through zero_to_fp32"
+        return (f"{count} tensors, {states} states and {arrays} NumPy files bit-equal, {files} files equal, "
+                f"{merged} equal through zero_to_fp32")
+
+    def _check_npy(self, context, source, live):
+        """What numpy.load finds in every file is the live tensor, and what numpy.save writes of it that file."""
+        count = 0
+        for choice in ("keep", "fp32", "fp16", "fp8_e4m3"):
+            target = context.target(f"{self.name} npy {choice}")
+            states = _states_held(source) if choice == "keep" else {}
+            _export(context, source.folder, target, "--dtype", choice, *(["--states", ",".join(states)] if states else []),
+                    form="npy")
+            index = json.loads((target / "index.json").read_text())
+            count += _check_values(_load_npy(target, index["tensors"]), live, CASTS.get(choice))
+            for kind, expected in states.items():
+                found = _load_npy(target, index["states"][kind])
+                held = {name: tensor.reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+                        for name, tensor in found.items()}
+                if held != expected:
+                    raise checks.Failure(f"the NumPy files of {kind} are not what the engine held")
+                count += len(held)
+            files = {str(path.relative_to(target)) for path in target.rglob("*.npy")}
+            if files != {entry["file"] for part in (index["tensors"], *index.get("states", {}).values())
+                         for entry in part.values()}:
+                raise checks.Failure("the index names other files than there are")
+        return count
 
     def _check_states(self, context, source):
         from safetensors.torch import load_file
-        kinds = sorted({label.rpartition("#")[2] for label, value in source.state.items()
-                        if isinstance(value, bytes) and "#" in label})
+        kinds = _states_held(source)
         target = context.target(f"{self.name} states")
-        _export(context, source.folder, target, "--states", ",".join(kinds))
+        _export(context, source.folder, target, "--states", ",".join(sorted(kinds)))
         count = 0
-        for kind in kinds:
+        for kind, expected in kinds.items():
             found = load_file(target / f"{kind}.safetensors")
-            expected = {label.rpartition("#")[0]: value for label, value in source.state.items()
-                        if isinstance(value, bytes) and label.endswith(f"#{kind}")}
             held = {name: tensor.reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
                     for name, tensor in found.items()}
             if held != expected:

@@ -149,6 +149,28 @@ TEST_CASE("what torch's form has no storage for is refused by name")
     CHECK(plan.error().message.find("` of float8_e4m3fn") != std::string::npos);
 }
 
+TEST_CASE("NumPy files are written, read back by their own headers, and gone on with after a stop")
+{
+    for (const char* name : {"zero2-w2", "zero3-w4", "zenflow-w2"}) {
+        CAPTURE(std::string(name));
+        Export bench(name, {.format = ExportFormat::Npy, .states = {"exp_avg", "fp32"}});
+        std::stop_source stop;
+        JobContext job(stop.get_token(), [&](const Progress& progress) {
+            if (progress.bytesDone > 3000)
+                stop.request_stop();
+        });
+        const auto stopped = execute(io::realFileSystem(), *bench.plan, bench.options(), job);
+        REQUIRE_FALSE(stopped);
+        CHECK(stopped.error().code == ErrorCode::Cancelled);
+        CHECK(!fs::exists(bench.target()));
+        const auto report = bench.run();
+        REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
+        CHECK(report->verified);
+        bench.checkWritten();
+        CHECK(fs::is_directory(bench.target() / "exp_avg"));
+    }
+}
+
 TEST_CASE("DST may be there, empty; what it holds is replaced when that is asked for")
 {
     Export bench("zero2-w2");
@@ -270,4 +292,31 @@ TEST_CASE("the second opinion says no to files that are not what was planned")
     changed("exp_avg.safetensors.index.json", "\"norm.", "\"morn.");
     fs::remove(bench.target() / first);
     CHECK_FALSE(opinion(bench.target()).has_value());
+}
+
+TEST_CASE("the second opinion says no to NumPy files that are not what was planned")
+{
+    Export bench("zero2-w2", {.format = ExportFormat::Npy, .states = {"exp_avg"}});
+    plainWrite(*bench.plan, bench.folder.path());
+    const auto opinion = [&] {
+        return exportHooks().openOutput(io::realFileSystem(), bench.target(), *bench.plan, bench.job);
+    };
+    const auto changed = [&](const std::string& file, const std::string& from, const std::string& to) {
+        const std::string bytes = slurp(bench.target() / file);
+        std::string other = bytes;
+        const size_t at = other.find(from);
+        REQUIRE(at != std::string::npos);
+        spill(bench.target() / file, other.replace(at, from.size(), to));
+        CHECK_FALSE(opinion().has_value());
+        spill(bench.target() / file, bytes);
+    };
+    REQUIRE(opinion().has_value());
+    changed("norm.weight.npy", "<V2", "<V1");
+    changed("norm.weight.npy", "(16,)", "(61,)");
+    changed("exp_avg/norm.weight.npy", "<f4", "<i4");
+    changed("index.json", "\"norm.weight\"", "\"norm.width\"");
+    changed("index.json", "bfloat16", "float16");
+    changed("index.json", "norm.weight.npy", "norm.bias.npy");
+    fs::remove(bench.target() / "exp_avg/norm.bias.npy");
+    CHECK_FALSE(opinion().has_value());
 }
