@@ -147,8 +147,8 @@ std::vector<Option> exportOptions()
             .kind = ValueKind::Choice,
             .valueName = "FORMAT",
             .help
-            = "The form of the files: safetensors, torch for pytorch_model.bin, or npy for a NumPy file "
-              "per tensor. Required.",
+            = "The form of the files: safetensors, torch for pytorch_model.bin, npy for a NumPy "
+                    "file per tensor, or adapter for a LoRA adapter of PEFT alone. Required.",
             .choices = exportFormatNames(),
             .required = true},
         {.name = "--dtype",
@@ -185,6 +185,14 @@ std::vector<Option> exportOptions()
             .valueName = "STATES",
             .help = "States to write beside the weights as they are, each in a file (npy: a folder) of its "
                     "name, with commas between them: fp32,exp_avg,exp_avg_sq."},
+        {.name = "--adapter-option",
+            .kind = ValueKind::Text,
+            .valueName = "OPTION",
+            .help
+            = "With --format adapter, where no adapter_config.json lies beside the checkpoint: an entry "
+              "of it as KEY=VALUE, such as lora_alpha=16, which nothing else tells. May be given several "
+              "times.",
+            .repeats = true},
         patternsOption(),
         allowOption(),
     };

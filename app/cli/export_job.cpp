@@ -47,6 +47,11 @@ Result<ExportOptions> optionsFrom(const Session& session)
         return fail(ErrorCode::Usage, "--shard-size must be at least 1");
     if (out.format == ExportFormat::Npy && arguments.has("--shard-size"))
         return fail(ErrorCode::Usage, "a NumPy file holds one tensor, whatever its size: no --shard-size");
+    if (out.format == ExportFormat::Adapter && arguments.has("--shard-size"))
+        return fail(ErrorCode::Usage, "PEFT looks for an adapter in one file: no --shard-size");
+    out.adapterOptions = arguments.all("--adapter-option");
+    if (out.format != ExportFormat::Adapter && !out.adapterOptions.empty())
+        return fail(ErrorCode::Usage, "--adapter-option belongs to --format adapter");
     out.only = arguments.all("--only");
     out.stripPrefix = arguments.text("--strip-prefix");
     SHARDSCOPE_TRY(out.renames, renamesAsked(arguments));

@@ -31,6 +31,11 @@ Command exportCommand()
             "letters, digits and _ - . is spelled %HH. NumPy has no bfloat16 and no float8: such files hold "
             "the "
             "elements as they are (`V2`, `V1`), as those of ml_dtypes; --dtype fp32 makes numbers of them.",
+            "--format adapter writes what PEFT's save_pretrained writes of a LoRA adapter: its matrices, "
+            "DoRA "
+            "magnitudes, modules_to_save, trained biases and targeted embeddings as "
+            "DST/adapter_model.safetensors, and adapter_config.json from beside the checkpoint, or else what "
+            "names and shapes tell and --adapter-option adds.",
             "Values come from the fp32 masters, rounded to nearest even, or from the weights where there are "
             "none. Frozen parameters and buffers are among them; of tied parameters the owner is written. "
             "Tensor slices and pipeline stages are joined as for `shardscope convert`.",
@@ -44,7 +49,8 @@ Command exportCommand()
         .examples
         = {{"shardscope export runs/llama llama-bf16 --format safetensors --dtype bf16", "For transformers:"},
             {"shardscope export runs/llama layer0 --format safetensors --only '*.0.*' --states exp_avg",
-                "One layer, with Adam's first moments in a file beside it:"}},
+                "One layer, with Adam's first moments in a file beside it:"},
+            {"shardscope export runs/llama-lora lora --format adapter", "For PeftModel.from_pretrained:"}},
         .run = runExport,
         .resumes = true,
     };

@@ -32,7 +32,8 @@ std::string stateOf(const std::string& file)
         if (end == kNumbers)
             stem.resize(stem.size() - kNumbers.size());
     }
-    return stem == "model" || stem == "pytorch_model" ? "weight" : stem;
+    const bool weights = stem == "model" || stem == "pytorch_model" || stem == "adapter_model";
+    return weights ? "weight" : stem;
 }
 
 /// An error in what was written, where it is not the device's.

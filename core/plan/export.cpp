@@ -9,6 +9,8 @@
 #include "core/checkpoint/open.h"
 #include "core/checkpoint/zenflow.h"
 #include "core/io/sha256.h"
+#include "core/plan/adapter_parts.h"
+#include "core/plan/export_adapter.h"
 #include "core/plan/export_files.h"
 #include "core/plan/export_npy.h"
 #include "core/plan/export_tensors.h"
@@ -45,11 +47,13 @@ public:
             m_tensors.push_back({tensor.name, tensor.state, tensor.dtype, 0, tensor.elements});
     }
 
-    /// `warnings`: what making the plan's source has shown.
-    Status build(std::vector<CarriedFile> carried, std::vector<Finding> warnings, JobContext& job)
+    /// `warnings`: what making the plan's source has shown; `texts`: files that are made here.
+    Status build(std::vector<CarriedFile> carried, std::vector<ExportTarget> texts,
+        std::vector<Finding> warnings, JobContext& job)
     {
         std::move(warnings.begin(), warnings.end(), std::back_inserter(m_warnings));
         SHARDSCOPE_TRY(m_targets, exportTargets(*m_context, m_options.shardBytes));
+        std::move(texts.begin(), texts.end(), std::back_inserter(m_targets));
         for (CarriedFile& file : carried) {
             m_readsBytes += file.bytes;
             ExportTarget target{ExportTarget::Kind::Carried, file.path};
@@ -116,6 +120,8 @@ private:
         for (const auto& [from, to] : m_options.renames)
             out["rename"].push_back({from, to});
         out["states"] = m_options.states;
+        if (!m_options.adapterOptions.empty())
+            out["adapter_options"] = m_options.adapterOptions;
         return out;
     }
 
@@ -201,6 +207,8 @@ Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::
             && std::none_of(options.only.begin(), options.only.end(),
                 [&](const std::string& pattern) { return fitsGlob(pattern, name); });
     });
+    if (options.format == ExportFormat::Adapter)
+        std::erase_if(names, [](const std::string& name) { return !adapterPart(name); });
     if (names.empty())
         return {};
     const std::string what
@@ -212,6 +220,32 @@ Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::
             "--allow " + std::string(code::kStateMissing) + " exports the model without them");
     warnings.push_back({code::kStateMissing, Severity::Warning, what + "; they are left out", {}, {}});
     return {};
+}
+
+/// What goes along with the tensors: what transformers keeps beside weights; with an adapter its
+/// configuration, and no model's.
+Result<std::vector<CarriedFile>> filesAlong(io::FileSystem& files, const Checkpoint& source,
+    ExportFormat format, const std::optional<AdapterExport>& adapter, std::vector<PlanSource>& sources,
+    std::vector<ExportTarget>& texts)
+{
+    std::vector<CarriedFile> out;
+    if (format == ExportFormat::Npy)
+        return out;
+    SHARDSCOPE_TRY(out, modelFilesBeside(files, source, sources, adapter.has_value()));
+    if (adapter && adapter->config) {
+        CarriedFile config;
+        config.path = kAdapterConfigName;
+        config.source = static_cast<uint32_t>(sources.size());
+        config.bytes = adapter->config->file.identity.bytes;
+        SHARDSCOPE_TRY(PlanSource from, wholeFileSource(files, adapter->config->file, config));
+        sources.push_back(std::move(from));
+        out.push_back(std::move(config));
+    } else if (adapter) {
+        ExportTarget config{ExportTarget::Kind::Text, std::string(kAdapterConfigName)};
+        config.text = adapter->configText;
+        texts.push_back(std::move(config));
+    }
+    return out;
 }
 
 void addExportWarnings(
@@ -259,17 +293,27 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     auto context = std::make_shared<ExportContext>();
     context->source = source;
     context->format = options.format;
-    SHARDSCOPE_TRY(context->tensors, exportTensors(*source, options));
+    SHARDSCOPE_TRY(std::vector<ExportName> names, exportNames(*source, options));
+    std::optional<AdapterExport> adapter;
+    if (options.format == ExportFormat::Adapter) {
+        SHARDSCOPE_TRY(adapter, selectAdapter(files, *source, std::move(names), options.adapterOptions));
+        names = adapter->names;
+    }
+    SHARDSCOPE_TRY(context->tensors, exportTensors(*source, options, names));
     SourceList list(files, *source, job);
     SHARDSCOPE_CHECK(addSources(*source, context->tensors, list));
     std::vector<PlanSource> sources = list.takeSources();
     context->sourceOfFile = list.takeMap();
-    std::vector<CarriedFile> carried;
-    if (options.format != ExportFormat::Npy) {
-        SHARDSCOPE_TRY(carried, modelFilesBeside(files, *whole, sources));
-    }
+    std::vector<ExportTarget> texts;
+    SHARDSCOPE_TRY(
+        std::vector<CarriedFile> carried, filesAlong(files, *whole, options.format, adapter, sources, texts));
     SHARDSCOPE_CHECK(checkUnheld(*source, options, warnings));
     addExportWarnings(*source, context->tensors, warnings);
+    if (adapter && !adapter->left.empty())
+        warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "these parameters were trained, too, and PEFT does not keep them with an adapter: "
+                + nameList(adapter->left) + "; an export of the model has them",
+            {}, {}});
     if (const std::string raw = npyRawNote(context->tensors);
         options.format == ExportFormat::Npy && !raw.empty())
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
@@ -280,7 +324,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
             {}, {}});
     auto plan = std::make_shared<ExportPlanImpl>(
         whole, options, std::move(context), std::move(sources), marksOf(*whole, options.allow));
-    SHARDSCOPE_CHECK(plan->build(std::move(carried), std::move(warnings), job));
+    SHARDSCOPE_CHECK(plan->build(std::move(carried), std::move(texts), std::move(warnings), job));
     return std::shared_ptr<const ExportPlan>(std::move(plan));
 }
 

@@ -16,8 +16,8 @@
 namespace shardscope {
 
 /// The files that an export makes.
-enum class ExportFormat { Safetensors, Torch, Npy };
-/// "safetensors", "torch", "npy"
+enum class ExportFormat { Safetensors, Torch, Npy, Adapter };
+/// "safetensors", "torch", "npy", "adapter"
 std::string_view exportFormatName(ExportFormat format);
 std::optional<ExportFormat> exportFormatFromName(std::string_view name);
 
@@ -39,7 +39,7 @@ struct ExportOptions {
     /// Of the weights that are floating-point numbers; nothing keeps the model's own.
     std::optional<DType> dtype = {};
     /// Of elements in one file; a larger tensor has its own. NumPy files hold one tensor each, whatever it
-    /// is.
+    /// is, and an adapter is one file.
     uint64_t shardBytes = kDefaultShardBytes;
     std::vector<std::string> only = {}; ///< patterns of parameter names (core/base/glob.h); empty: all
     std::string stripPrefix = {}; ///< taken from the names that begin with it
@@ -47,6 +47,8 @@ struct ExportOptions {
     std::vector<std::pair<std::string, std::string>> renames = {};
     std::vector<std::string> states
         = {}; ///< written beside the weights as they are, each in files of its own
+    /// KEY=VALUE of an adapter's configuration where none lies beside the checkpoint (plan/adapter_config.h).
+    std::vector<std::string> adapterOptions = {};
     std::optional<std::string> patterns = {}; ///< ReshardOptions::patterns
     std::vector<std::string> allow = {}; ///< finding codes accepted although they block
     /// DST's own name, the target's. No part of the plan's id: a plan may run into another folder.
@@ -85,10 +87,11 @@ public:
 
 /// Plans one file of tensors per state, or several with an index above the shard size, and copies of what
 /// transformers keeps beside weights (config.json, the tokenizer); of NumPy files, which transformers does
-/// not read, one per tensor and an index (core/torchfile/npy_folder.h). Values come from the masters, else
-/// from the weights; frozen parameters and buffers are among them; of tied ones the owner is written alone.
-/// Unsupported for kinds this build cannot read and for elements the format has not, by name; Refused when
-/// findings make the result wrong; Usage for options that fit nothing. Nothing is written.
+/// not read, one per tensor and an index (core/torchfile/npy_folder.h); of a LoRA adapter its tensors alone
+/// and its configuration (plan/export_adapter.h). Values come from the masters, else from the weights; frozen
+/// parameters and buffers are among them; of tied ones the owner is written alone. Unsupported for kinds this
+/// build cannot read and for elements the format has not, by name; Refused when findings make the result
+/// wrong; Usage for options that fit nothing. Nothing is written.
 Result<std::shared_ptr<const ExportPlan>> planExport(
     io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job);
 

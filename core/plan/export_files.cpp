@@ -8,13 +8,15 @@
 #include "core/plan/shard_split.h"
 #include "core/torchfile/safetensors_layout.h"
 
+#include <limits>
 #include <numeric>
 
 namespace shardscope {
 
 namespace {
 
-/// Names as transformers looks for them (utils/__init__.py, SAFE_WEIGHTS_NAME, WEIGHTS_NAME).
+/// Names as transformers looks for them (utils/__init__.py, SAFE_WEIGHTS_NAME, WEIGHTS_NAME), and PEFT
+/// (utils/constants.py).
 struct FileNames {
     std::string stem;
     std::string extension;
@@ -24,6 +26,8 @@ FileNames namesOf(const ExportContext& context, const std::string& state, bool w
 {
     if (context.format == ExportFormat::Torch)
         return {weights ? "pytorch_model" : state, "bin"};
+    if (context.format == ExportFormat::Adapter)
+        return {weights ? "adapter_model" : state, "safetensors"};
     return {weights ? "model" : state, "safetensors"};
 }
 
@@ -153,8 +157,8 @@ void addShards(const ExportContext& context, uint32_t begin, uint32_t end, uint6
     }
     if (shards.size() < 2)
         return;
-    ExportTarget index{ExportTarget::Kind::Index, names.stem + "." + names.extension + ".index.json"};
-    index.index = shardIndexText(
+    ExportTarget index{ExportTarget::Kind::Text, names.stem + "." + names.extension + ".index.json"};
+    index.text = shardIndexText(
         std::move(fileOfTensor), parameters, std::accumulate(bytes.begin(), bytes.end(), uint64_t{0}));
     out.push_back(std::move(index));
 }
@@ -165,6 +169,8 @@ Result<std::vector<ExportTarget>> exportTargets(const ExportContext& context, ui
 {
     if (context.format == ExportFormat::Npy)
         return npyTargets(context);
+    if (context.format == ExportFormat::Adapter)
+        shardBytes = std::numeric_limits<uint64_t>::max(); // PEFT looks for one file
     std::vector<ExportTarget> out;
     const auto total = static_cast<uint32_t>(context.tensors.size());
     for (uint32_t begin = 0; begin < total;) {
@@ -184,6 +190,7 @@ Result<OutputFile> composeExport(
     case ExportTarget::Kind::Tensors:
         switch (context->format) {
         case ExportFormat::Safetensors:
+        case ExportFormat::Adapter:
             return composeSafetensors(context, target);
         case ExportFormat::Torch:
             return composeTorch(context, target);
@@ -191,9 +198,9 @@ Result<OutputFile> composeExport(
             return composeNpy(context, target);
         }
         break;
-    case ExportTarget::Kind::Index: {
+    case ExportTarget::Kind::Text: {
         OutputFile out = plainFile(target.path);
-        out.records.push_back(literalRecord("index", target.index));
+        out.records.push_back(literalRecord("text", target.text));
         return out;
     }
     case ExportTarget::Kind::Carried:

@@ -64,8 +64,8 @@ Result<std::vector<ExportTarget>> npyTargets(const ExportContext& context)
         }
         begin = end;
     }
-    ExportTarget file{ExportTarget::Kind::Index, std::string(kNpyIndexName)};
-    file.index = npyIndexText(index);
+    ExportTarget file{ExportTarget::Kind::Text, std::string(kNpyIndexName)};
+    file.text = npyIndexText(index);
     out.push_back(std::move(file));
     return out;
 }

@@ -20,8 +20,8 @@ struct Format {
     std::string_view name;
     ExportFormat format;
 };
-constexpr std::array<Format, 3> kFormats{
-    {{"safetensors", ExportFormat::Safetensors}, {"torch", ExportFormat::Torch}, {"npy", ExportFormat::Npy}}};
+constexpr std::array<Format, 4> kFormats{{{"safetensors", ExportFormat::Safetensors},
+    {"torch", ExportFormat::Torch}, {"npy", ExportFormat::Npy}, {"adapter", ExportFormat::Adapter}}};
 
 } // namespace
 

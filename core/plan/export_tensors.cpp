@@ -3,7 +3,6 @@
 
 #include "core/base/text.h"
 #include "core/layout/fragments.h"
-#include "core/plan/export_names.h"
 #include "core/plan/model_types.h"
 #include "core/tensor/convert.h"
 
@@ -113,7 +112,8 @@ Status checkState(const Checkpoint& source, const std::string& state)
             source.tagFolder.string(), "it has " + list);
     }
     if (state.front() == '.' || state.find('/') != std::string::npos || !isValidUtf8(state)
-        || state.size() > 100 || state == "model" || state == "pytorch_model") // what weights are called
+        || state.size() > 100 || state == "model" || state == "pytorch_model"
+        || state == "adapter_model") // what weights are called
         return fail(ErrorCode::Unsupported, "`" + toValidUtf8(state) + "` can be no file's name",
             source.tagFolder.string());
     return {};
@@ -121,9 +121,9 @@ Status checkState(const Checkpoint& source, const std::string& state)
 
 } // namespace
 
-Result<std::vector<ExportTensor>> exportTensors(const Checkpoint& source, const ExportOptions& options)
+Result<std::vector<ExportTensor>> exportTensors(
+    const Checkpoint& source, const ExportOptions& options, const std::vector<ExportName>& names)
 {
-    SHARDSCOPE_TRY(const std::vector<ExportName> names, exportNames(source, options));
     if (names.empty())
         return fail(ErrorCode::Refused, "the checkpoint has no parameters", source.tagFolder.string());
     const Chooser chooser(source, options);

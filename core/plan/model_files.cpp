@@ -23,6 +23,11 @@ constexpr std::array<std::string_view, 28> kNames{"added_tokens.json", "audio_to
 constexpr std::array<std::string_view, 5> kCode{
     "configuration_", "image_processing_", "modeling_", "processing_", "tokenization_"};
 
+bool isOfModelAlone(std::string_view name)
+{
+    return name == "config.json" || name == "generation_config.json" || name.ends_with(".py");
+}
+
 } // namespace
 
 bool isModelFile(std::string_view name)
@@ -35,7 +40,7 @@ bool isModelFile(std::string_view name)
 }
 
 Result<std::vector<CarriedFile>> modelFilesBeside(
-    io::FileSystem& files, const Checkpoint& source, std::vector<PlanSource>& sources)
+    io::FileSystem& files, const Checkpoint& source, std::vector<PlanSource>& sources, bool ofText)
 {
     const io::Path folder = source.kind == CheckpointKind::Weights || source.runFolder.empty()
         ? source.tagFolder
@@ -43,7 +48,7 @@ Result<std::vector<CarriedFile>> modelFilesBeside(
     SHARDSCOPE_TRY(const auto entries, files.list(folder));
     std::vector<CarriedFile> out;
     for (const io::DirectoryEntry& entry : entries) {
-        if (!isModelFile(entry.name))
+        if (!isModelFile(entry.name) || (ofText && isOfModelAlone(entry.name)))
             continue;
         CheckpointFile file;
         file.path = folder / entry.name;

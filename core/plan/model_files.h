@@ -12,8 +12,9 @@ namespace shardscope {
 bool isModelFile(std::string_view name);
 
 /// The files of that kind that lie beside the checkpoint: in the run folder, which is also a Trainer's
-/// `checkpoint-N`, or beside weights. In the order of their names, with their sources appended to `sources`.
+/// `checkpoint-N`, or beside weights; with `ofText` those alone that turn text into tokens. In the order of
+/// their names, with their sources appended to `sources`.
 Result<std::vector<CarriedFile>> modelFilesBeside(
-    io::FileSystem& files, const Checkpoint& source, std::vector<PlanSource>& sources);
+    io::FileSystem& files, const Checkpoint& source, std::vector<PlanSource>& sources, bool ofText = false);
 
 } // namespace shardscope

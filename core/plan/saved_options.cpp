@@ -133,6 +133,8 @@ std::string optionsText(const ExportOptions& options)
         out["rename"].push_back(std::move(entry));
     }
     out["states"] = textList(options.states);
+    if (!options.adapterOptions.empty())
+        out["adapter_options"] = textList(options.adapterOptions);
     if (options.patterns)
         putText(out, "patterns", *options.patterns);
     out["allow"] = options.allow;
@@ -158,6 +160,8 @@ ExportOptions readExportOptions(const std::string& text)
     for (const Json& entry : object.at("rename"))
         out.renames.emplace_back(getText(entry, "from"), getText(entry, "to"));
     out.states = readTextList(object.at("states"));
+    if (object.contains("adapter_options"))
+        out.adapterOptions = readTextList(object.at("adapter_options"));
     if (object.contains("patterns"))
         out.patterns = getText(object, "patterns");
     out.allow = object.at("allow").get<std::vector<std::string>>();

@@ -151,6 +151,47 @@ TEST_CASE("export as NumPy files, with an index that leads to them")
     CHECK(!fs::exists(folder / "x"));
 }
 
+TEST_CASE("export of a LoRA adapter, with the configuration that is there or what is told of it")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const std::string module = "base_model.model.q_proj.";
+    const auto adapterOf = [&](const char* target, const Words& more = {}) {
+        Words out{"export", run, folder / target, "--format", "adapter", "--only",
+            "layers.0.attention.w?.weight", "--rename",
+            "layers.0.attention.wq.weight=" + module + "lora_A.default.weight", "--rename",
+            "layers.0.attention.wk.weight=" + module + "lora_B.default.weight"};
+        out.insert(out.end(), more.begin(), more.end());
+        return out;
+    };
+    const Json asked = errorOf(adapterOf("out"), 6, "refused");
+    CHECK(asked.at("hint").get<std::string>().find("--adapter-option lora_alpha=16") != std::string::npos);
+    const Json answer = answerOf(adapterOf("made", {"--adapter-option", "lora_alpha=16"}));
+    CHECK(answer.at("plan").at("format") == "adapter");
+    CHECK(answer.at("plan").at("tensors") == 2);
+    CHECK(namesIn(folder / "made")
+        == std::set<std::string>{"adapter_config.json", "adapter_model.safetensors", "shardscope.json"});
+    CHECK(Json::parse(slurp(folder / "made/adapter_config.json")).at("lora_alpha") == 16);
+    CHECK(headerOf(folder / "made/adapter_model.safetensors").contains(module + "lora_A.weight"));
+
+    const std::string config = R"({"peft_type": "LORA", "r": 16, "lora_alpha": 3})";
+    spill(run / "adapter_config.json", config);
+    errorOf(adapterOf("x", {"--adapter-option", "lora_alpha=16"}), 2, "usage");
+    errorOf(adapterOf("x", {"--shard-size", "1G"}), 2, "usage");
+    answerOf(adapterOf("found"));
+    CHECK(slurp(folder / "found/adapter_config.json") == config);
+    errorOf({"export", run, folder / "x", "--format", "adapter"}, 6, "refused");
+    errorOf(exportOf(run, folder / "x", {"--adapter-option", "lora_alpha=16"}), 2, "usage");
+
+    fs::remove(run / "adapter_config.json");
+    Words words = adapterOf("planned", {"--adapter-option", "lora_alpha=16", "-o", folder / "plan.json"});
+    words.insert(words.begin(), "plan");
+    answerOf(words);
+    CHECK(schemaErrors(readSchema("saved-plan"), Json::parse(slurp(folder / "plan.json")), true).empty());
+    answerOf({"run", folder / "plan.json"});
+    CHECK(contentOf(folder / "planned") == contentOf(folder / "made"));
+}
+
 TEST_CASE("a dry run shows the plan, and refuses what the run would refuse")
 {
     const TemporaryFolder folder;

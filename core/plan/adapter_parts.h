@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace shardscope {
+
+/// What a parameter of a PeftModel is to its LoRA adapter (peft, tuners/lora/layer.py, utils/other.py).
+enum class AdapterRole { LoraA, LoraB, EmbeddingA, EmbeddingB, Magnitude, SavedModule };
+
+struct AdapterPart {
+    AdapterRole role = AdapterRole::LoraA;
+    std::string module; ///< that the adapter stands at: "base_model.model.layers.0.q_proj"
+    std::string adapter; ///< its name: "default"
+    /// As PEFT writes it, without the adapter's name: "base_model.model.layers.0.q_proj.lora_A.weight".
+    std::string key;
+    bool isBias = false; ///< of `lora_B` (lora_bias)
+};
+
+/// Before the names of the base model's modules in a PeftModel.
+inline constexpr std::string_view kPeftPrefix = "base_model.model.";
+
+/// The part of a LoRA adapter that a parameter of this name is; nothing for those of the base model and of
+/// other methods.
+std::optional<AdapterPart> adapterPart(std::string_view name);
+
+/// The method other than LoRA whose parameter this name is, as PEFT calls it: "IA3"; empty for none.
+/// `besideLora`: of those alone that stand beside LoRA's own, for else a base model's module may be called
+/// so.
+std::string_view otherPeftMethod(std::string_view name, bool besideLora);
+
+} // namespace shardscope
