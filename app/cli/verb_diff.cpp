@@ -5,8 +5,7 @@
 #include "app/cli/verbs.h"
 #include "app/cli/write_job.h"
 #include "core/checkpoint/slice_rules.h"
-#include "core/compare/diff_places.h"
-#include "core/compare/same_degrees.h"
+#include "core/compare/judged_diff.h"
 #include "core/report/diff_report.h"
 
 #include <charconv>
@@ -41,29 +40,21 @@ Result<int> runDiff(Session& session)
     SHARDSCOPE_TRY(const OpenedCheckpoint right,
         session.openOther(arguments.positional("OTHER"), arguments.text("--other-tag")));
     SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
-    SHARDSCOPE_TRY(
-        const auto sides, inSameDegrees(left.checkpoint, right.checkpoint, rules ? &*rules : nullptr));
     SHARDSCOPE_TRY(const ComputeChoice compute,
-        computeAsked(
-            session, ComputeTask::Comparison, bytesOf(*sides.first) + bytesOf(*sides.second), options.jobs));
-    SHARDSCOPE_TRY(const StateDiff diff,
-        diffStates(session.files(), *sides.first, *sides.second, options, *compute.backend, session.job()));
-    bool padding = false;
-    std::vector<DiffCause> causes;
-    if (verdictOf(diff, false) == DiffVerdict::Same) {
-        SHARDSCOPE_TRY(
-            padding, paddingDiffers(session.files(), *left.checkpoint, *right.checkpoint, session.job()));
-    }
-    SHARDSCOPE_TRY(causes, explainDiff(session.files(), *sides.first, *sides.second, diff, session.job()));
+        computeAsked(session, ComputeTask::Comparison, bytesOf(*left.checkpoint) + bytesOf(*right.checkpoint),
+            options.jobs));
+    SHARDSCOPE_TRY(const JudgedDiff judged,
+        judgeDiff(session.files(), left.checkpoint, right.checkpoint, rules ? &*rules : nullptr, options,
+            *compute.backend, session.job()));
     const DiffAnswer answer{session.context(left, &compute),
-        {*right.checkpoint, arguments.positional("OTHER"), right.selectedFile, nullptr}, diff,
-        verdictOf(diff, padding), causes, arguments.count("--limit").value_or(kDefaultLimit)};
+        {*right.checkpoint, arguments.positional("OTHER"), right.selectedFile, nullptr}, judged.diff,
+        judged.verdict, judged.causes, arguments.count("--limit").value_or(kDefaultLimit)};
     Output& output = session.output();
     if (output.json())
         writeDiffJson(output.answer(), answer);
     else
         writeDiffText(output.answer(), output.answerStyle(), answer);
-    return diff.areEqual() ? kExitDone : kExitNo;
+    return judged.diff.areEqual() ? kExitDone : kExitNo;
 }
 
 } // namespace
