@@ -5,23 +5,19 @@
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/text.h"
 #include "ui/models/whole_groups.h"
-#include "ui/shell/icons.h"
 #include "ui/widgets/cell_delegate.h"
+#include "ui/widgets/command_line.h"
 #include "ui/widgets/message_bar.h"
 
-#include <QApplication>
-#include <QClipboard>
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QGridLayout>
 #include <QHeaderView>
 #include <QLabel>
-#include <QLineEdit>
 #include <QPlainTextEdit>
 #include <QPushButton>
 #include <QTabWidget>
 #include <QTableWidget>
-#include <QToolButton>
 
 #include <chrono>
 
@@ -162,33 +158,20 @@ QWidget* ReshardDialog::makeBottom()
     m_summary = new QLabel(bottom);
     m_summary->setObjectName(u"reshardSummary"_s);
     m_summary->setTextFormat(Qt::PlainText);
-    m_command = new QLineEdit(bottom);
-    m_command->setObjectName(u"reshardCommand"_s);
-    m_command->setReadOnly(true);
-    m_command->setAccessibleName(tr("The same as a command line"));
-    auto* copy = new QToolButton(bottom);
-    copy->setObjectName(u"reshardCopy"_s);
-    copy->setIcon(themedIcon(m_theme, u"copy"_s));
-    copy->setToolTip(tr("Copy the command line"));
-    copy->setAccessibleName(tr("Copy the command line"));
+    m_command = new CommandLine(m_theme, u"reshardCommand"_s, bottom);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, bottom);
     m_start = buttons->addButton(tr("Start"), QDialogButtonBox::AcceptRole);
     m_start->setObjectName(u"reshardStart"_s);
     m_start->setDefault(true);
     m_start->setEnabled(false);
-    auto* command = new QHBoxLayout;
-    command->addWidget(m_command, 1);
-    command->addWidget(copy);
     auto* last = new QHBoxLayout;
     last->addWidget(m_summary, 1);
     last->addWidget(buttons);
     auto* rows = new QVBoxLayout(bottom);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(10);
-    rows->addLayout(command);
+    rows->addWidget(m_command);
     rows->addLayout(last);
-    connect(
-        copy, &QToolButton::clicked, this, [this] { QApplication::clipboard()->setText(m_command->text()); });
     connect(buttons, &QDialogButtonBox::accepted, this, &ReshardDialog::start);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     return bottom;
@@ -211,8 +194,7 @@ void ReshardDialog::plan()
         show(std::move(preview));
         return;
     }
-    m_command->setText(reshardCommand(*m_source, *m_wish));
-    m_command->setCursorPosition(0);
+    m_command->setCommand(reshardCommand(*m_source, *m_wish));
     m_planner.run<ReshardPreview>(
         [&files = m_files, source = m_source, wish = *m_wish](
             const std::stop_token& token, const std::function<void(ReshardPreview)>& deliver) {

@@ -10,7 +10,6 @@
 
 class QComboBox;
 class QLabel;
-class QLineEdit;
 class QPushButton;
 class QTabWidget;
 class QTableWidget;
@@ -18,6 +17,7 @@ class QPlainTextEdit;
 
 namespace shardscope::ui {
 
+class CommandLine;
 class LayoutMapView;
 class MessageBar;
 class ReshardForm;
@@ -71,7 +71,7 @@ private:
     QPlainTextEdit* m_batch;
     QPlainTextEdit* m_equal;
     QLabel* m_summary;
-    QLineEdit* m_command;
+    CommandLine* m_command;
     QPushButton* m_start;
     ReshardPreview m_preview;
     std::optional<ReshardWish> m_wish; ///< what the preview was made for

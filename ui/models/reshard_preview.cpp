@@ -6,6 +6,7 @@
 #include "core/checkpoint/stage0.h"
 #include "core/engine/preflight.h"
 #include "core/plan/zenflow_form.h"
+#include "ui/models/shell_words.h"
 #include "ui/models/text.h"
 #include "ui/models/whole_groups.h"
 
@@ -128,19 +129,6 @@ Status checkDestination(io::FileSystem& files, const Checkpoint& source, const i
     return checkPlaces(files, destination, source.runFolder);
 }
 
-QString quoted(const QString& argument)
-{
-    static const QString kPlain
-        = u"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-"_s;
-    bool plain = !argument.isEmpty();
-    for (const QChar character : argument)
-        plain = plain && kPlain.contains(character);
-    if (plain)
-        return argument;
-    QString inner = argument;
-    return u'\'' % inner.replace(u"'"_s, u"'\\''"_s) % u'\'';
-}
-
 } // namespace
 
 ReshardPreview previewReshard(
@@ -190,8 +178,7 @@ QString reshardCommand(const Checkpoint& source, const ReshardWish& wish)
 {
     const bool universal = wish.options.form == TargetForm::Universal;
     QStringList words{u"shardscope"_s, universal ? u"convert"_s : u"reshard"_s,
-        quoted(QString::fromStdString(source.runFolder.native())),
-        quoted(QString::fromStdString(wish.destination.native()))};
+        quotedWord(source.runFolder.native()), quotedWord(wish.destination.native())};
     if (universal)
         words << u"--to"_s << u"universal"_s;
     else
@@ -209,15 +196,14 @@ QString reshardCommand(const Checkpoint& source, const ReshardWish& wish)
     if (wish.options.rowMajor)
         words << u"--row-major"_s;
     if (!wish.patternsFile.empty())
-        words << u"--patterns"_s << quoted(QString::fromStdString(wish.patternsFile.native()));
+        words << u"--patterns"_s << quotedWord(wish.patternsFile.native());
     for (const std::string& option : wish.options.optimizerOptions)
-        words << u"--optimizer-option"_s << quoted(toText(option));
-    if (!source.latest || *source.latest != source.tag)
-        words << u"--tag"_s << quoted(QString::fromStdString(source.tag));
+        words << u"--optimizer-option"_s << quotedWord(toText(option));
+    words << tagWords(source);
     if (wish.options.subGroupSize)
         words << u"--sub-group-size"_s << QString::number(*wish.options.subGroupSize);
     if (!wish.options.tagOut.empty())
-        words << u"--tag-out"_s << quoted(QString::fromStdString(wish.options.tagOut));
+        words << u"--tag-out"_s << quotedWord(wish.options.tagOut);
     if (!wish.options.writePointer)
         words << u"--no-latest"_s;
     if (!wish.verify)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/job_card.h"
 
+#include "ui/models/progress_text.h"
 #include "ui/models/text.h"
 #include "ui/shell/icons.h"
 #include "ui/widgets/elided_label.h"
@@ -119,16 +120,10 @@ void JobCard::showProgress()
             = static_cast<double>(progress.bytesDone) / static_cast<double>(progress.bytesTotal);
         m_bar->setRange(0, kSteps);
         m_bar->setValue(static_cast<int>(share * kSteps));
-        facts.append(tr("%1 of %2").arg(bytesText(progress.bytesDone), bytesText(progress.bytesTotal)));
     } else {
         m_bar->setRange(0, 0);
-        if (progress.bytesDone > 0)
-            facts.append(bytesText(progress.bytesDone));
     }
-    if (progress.bytesPerSecond > 0)
-        facts.append(tr("%1/s").arg(bytesText(static_cast<uint64_t>(progress.bytesPerSecond))));
-    if (progress.etaSeconds >= 0)
-        facts.append(tr("%1 left").arg(durationText(progress.etaSeconds)));
+    facts.append(progressFacts(progress));
     m_status->setText(facts.join(u" · "_s));
 }
 

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/widgets/command_line.h"
+
+#include "ui/shell/icons.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QHBoxLayout>
+#include <QLineEdit>
+#include <QToolButton>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+CommandLine::CommandLine(Theme& theme, const QString& name, QWidget* parent)
+    : QWidget(parent)
+    , m_line(new QLineEdit(this))
+{
+    m_line->setObjectName(name);
+    m_line->setReadOnly(true);
+    m_line->setAccessibleName(tr("The same as a command line"));
+    auto* copy = new QToolButton(this);
+    copy->setObjectName(name % u"Copy"_s);
+    copy->setIcon(themedIcon(theme, u"copy"_s));
+    copy->setToolTip(tr("Copy the command line"));
+    copy->setAccessibleName(tr("Copy the command line"));
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(0, 0, 0, 0);
+    row->setSpacing(6);
+    row->addWidget(m_line, 1);
+    row->addWidget(copy);
+    setFocusProxy(m_line);
+    connect(copy, &QToolButton::clicked, this, [this] { QApplication::clipboard()->setText(command()); });
+}
+
+void CommandLine::setCommand(const QString& command)
+{
+    m_line->setText(command);
+    m_line->setCursorPosition(0);
+}
+
+QString CommandLine::command() const
+{
+    return m_line->text();
+}
+
+} // namespace shardscope::ui
