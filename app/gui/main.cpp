@@ -45,8 +45,11 @@ void declareOptions(QCommandLineParser& parser)
     parser.addOption({u"version"_s, u"Print the version and end."_s});
     parser.addOption(
         {u"screenshot"_s, u"Save a picture of the window as PNG and end; needs no display."_s, u"FILE"_s});
+    parser.addOption({u"page"_s,
+        u"Begin with this page: overview, map, parameters, files, compare, reshard."_s, u"NAME"_s});
+    parser.addOption({u"against"_s, u"Compare the first PATH with this checkpoint."_s, u"OTHER"_s});
     parser.addOption(
-        {u"page"_s, u"Begin with this page: overview, map, parameters, files, reshard."_s, u"NAME"_s});
+        {u"select"_s, u"Select this parameter, or another place, by its address."_s, u"ADDRESS"_s});
     parser.addOption({u"theme"_s, u"system, light or dark."_s, u"THEME"_s});
     parser.addOption({u"size"_s, u"Size of the window, such as 1440x900."_s, u"WxH"_s});
     parser.addOption({u"tag"_s, u"Open this tag of the run."_s, u"TAG"_s});
@@ -110,6 +113,8 @@ int main(int argc, char** argv)
         wish.file = parser.value(u"screenshot"_s);
         wish.page = parser.value(u"page"_s);
         wish.path = paths.value(0);
+        wish.against = parser.value(u"against"_s);
+        wish.select = parser.value(u"select"_s);
         if (parser.isSet(u"size"_s))
             wish.size = window.size();
         return takeScreenshot(window, wish) ? 0 : 3;
@@ -117,6 +122,10 @@ int main(int argc, char** argv)
     window.show();
     if (!paths.isEmpty())
         window.openPath(paths.first(), parser.value(u"tag"_s));
+    if (parser.isSet(u"select"_s))
+        window.selectWhenOpen(parser.value(u"select"_s));
+    if (parser.isSet(u"against"_s))
+        window.compareWith(parser.value(u"against"_s), true);
     std::vector<std::unique_ptr<MainWindow>> others; // further paths open in windows of their own
     for (const QString& path : paths.mid(1)) {
         others.push_back(std::make_unique<MainWindow>(shardscope::io::realFileSystem(), theme, settings));

@@ -194,6 +194,20 @@ void LayoutMapView::setLit(ParamMarks lit)
     }
 }
 
+void LayoutMapView::setDifferences(DifferenceMarksPtr differences)
+{
+    if (differences == m_style.differences) {
+        return;
+    }
+    m_header->setComparable(differences != nullptr);
+    m_style.differences = std::move(differences);
+    if (!m_style.differences && m_style.mode == MapColourMode::Difference) {
+        m_style.mode = MapColourMode::Kind;
+    }
+    applyStyle();
+    m_header->show(m_unit, m_state, m_projection, m_style.mode);
+}
+
 void LayoutMapView::applyStyle()
 {
     m_canvas->setMapStyle(m_style);

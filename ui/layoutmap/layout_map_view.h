@@ -40,11 +40,14 @@ public:
     void setColourMode(MapColourMode mode);
     /// What a filter found; all else is dimmed. Null: nothing is.
     void setLit(ParamMarks lit);
+    /// What a comparison found, for MapColourMode::Difference; null: there is none.
+    void setDifferences(DifferenceMarksPtr differences);
     /// The selection shared with other views; null for a map that stands alone.
     void setSelection(Selection* selection);
     /// Hides header, legend and minimap: for maps shown beside each other.
     void setCompact(bool compact);
 
+    [[nodiscard]] MapColourMode colourMode() const { return m_style.mode; }
     [[nodiscard]] UnitId unit() const { return m_unit; }
     [[nodiscard]] MapQuery::Projection projection() const { return m_projection; }
     [[nodiscard]] MapViewport* viewport() const { return m_viewport; }

@@ -76,7 +76,8 @@ void MapCanvas::setMapStyle(MapStyle style)
         return;
     }
     // The mode is part of a tile's key; what is dimmed counts as another revision.
-    if (style.dimmedClasses != m_style.dimmedClasses || style.lit != m_style.lit) {
+    if (style.dimmedClasses != m_style.dimmedClasses || style.lit != m_style.lit
+        || style.differences != m_style.differences) {
         ++m_revision;
     }
     m_style = std::move(style);

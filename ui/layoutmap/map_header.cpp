@@ -83,6 +83,18 @@ void MapHeader::setCheckpoint(const CheckpointPtr& checkpoint)
     }
 }
 
+void MapHeader::setComparable(bool comparable)
+{
+    const QSignalBlocker blocker(m_mode);
+    const int at = m_mode->findData(static_cast<int>(MapColourMode::Difference));
+    if (comparable && at < 0) {
+        m_mode->addItem(
+            MapText::modeName(MapColourMode::Difference), static_cast<int>(MapColourMode::Difference));
+    } else if (!comparable && at >= 0) {
+        m_mode->removeItem(at);
+    }
+}
+
 void MapHeader::fillStates(UnitId unit)
 {
     const QSignalBlocker blocker(m_state);

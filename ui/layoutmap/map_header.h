@@ -18,6 +18,8 @@ public:
 
     /// Fills the choices for a checkpoint; null empties them.
     void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// Whether there is a comparison whose colours can be chosen.
+    void setComparable(bool comparable);
     /// Shows what the map shows, without telling anyone.
     void show(UnitId unit, uint32_t state, MapQuery::Projection projection, MapColourMode mode);
 

@@ -110,7 +110,32 @@ void MapLegend::addClasses()
         m_items.push_back({Pattern::Ramp, 0, tr("layer 0 to %1").arg(m_source->highestLayer()), {}});
         m_items.push_back({Pattern::Plain, m_palette->padding, tr("outside the layers"), {}});
         break;
+    case MapColourMode::Difference:
+        addDifferences();
+        break;
     }
+}
+
+void MapLegend::addDifferences()
+{
+    if (!m_style.differences) {
+        return;
+    }
+    const DifferenceMarks& marks = *m_style.differences;
+    const uint32_t left = marks.isRight ? marks.otherPresent : marks.present;
+    const uint32_t right = marks.isRight ? marks.present : marks.otherPresent;
+    const auto add = [&](DifferenceMark mark, uint32_t present, Pattern pattern, const QString& text,
+                         bool isRight = false) {
+        if ((present >> static_cast<unsigned>(mark) & 1u) != 0) {
+            m_items.push_back({pattern, differenceColour(*m_palette, mark, isRight), text, {}});
+        }
+    };
+    add(DifferenceMark::Equal, left | right, Pattern::Plain, tr("equal"));
+    add(DifferenceMark::LastBit, left | right, Pattern::Dots, tr("last bit"));
+    add(DifferenceMark::Values, left | right, Pattern::Stripes, tr("values differ"));
+    add(DifferenceMark::OneSide, left, Pattern::Lines, tr("only left, or another shape"));
+    add(DifferenceMark::OneSide, right, Pattern::Lines, tr("only right, or another shape"), true);
+    add(DifferenceMark::NotCompared, left | right, Pattern::Plain, tr("not compared"));
 }
 
 void MapLegend::addStates()
@@ -138,7 +163,10 @@ void MapLegend::addStates()
     const auto any = [&](auto test) { return std::any_of(params.begin(), params.end(), test); };
     const QRgb sample = m_palette->classes[static_cast<size_t>(ParamClass::Attention)];
     if (stored) {
-        m_items.push_back({Pattern::Hatch, m_palette->padding, tr("padding, stored"), {}});
+        const bool differs = m_style.mode == MapColourMode::Difference && m_style.differences
+            && m_style.differences->padding;
+        m_items.push_back({Pattern::Hatch, differs ? differentPaddingColour(*m_palette) : m_palette->padding,
+            differs ? tr("padding differs, which nothing reads") : tr("padding, stored"), {}});
     }
     if (implied) {
         m_items.push_back({Pattern::Dotted, m_palette->paddingOutline, tr("padding, in no file"), {}});
@@ -247,6 +275,23 @@ void MapLegend::paintSwatch(QPainter& painter, const QRect& box, const Item& ite
                 ? m_palette->sequence[stop]
                 : hues[static_cast<size_t>(x) * 4 / kSwatch];
             painter.fillRect(box.left() + x, box.top(), 1, kSwatch, QColor(colour));
+        }
+        break;
+    case Pattern::Dots:
+    case Pattern::Stripes:
+    case Pattern::Lines:
+        painter.fillRect(box, QColor(item.colour));
+        painter.setPen(QColor(blended(item.colour, m_palette->background, 150)));
+        if (item.pattern == Pattern::Stripes) {
+            paintHatch(painter, box, 5, false);
+        }
+        for (int y = 2; y < kSwatch && item.pattern != Pattern::Stripes; y += 4) {
+            for (int x = 2; x < kSwatch && item.pattern == Pattern::Dots; x += 4) {
+                painter.fillRect(box.left() + x, box.top() + y, 1, 1, painter.pen().color());
+            }
+            if (item.pattern == Pattern::Lines) {
+                painter.drawLine(box.left(), box.top() + y, box.right(), box.top() + y);
+            }
         }
         break;
     case Pattern::Outline:

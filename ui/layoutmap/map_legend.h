@@ -39,7 +39,20 @@ protected:
     void focusOutEvent(QFocusEvent* event) override;
 
 private:
-    enum class Pattern { Plain, Hatch, Dotted, Cross, Bar, DoubleEdge, NotYetRead, Ramp, Outline };
+    enum class Pattern {
+        Plain,
+        Hatch,
+        Dotted,
+        Cross,
+        Bar,
+        DoubleEdge,
+        NotYetRead,
+        Ramp,
+        Outline,
+        Dots,
+        Stripes,
+        Lines
+    };
     struct Item {
         Pattern pattern = Pattern::Plain;
         QRgb colour = 0;
@@ -49,6 +62,7 @@ private:
 
     void rebuild();
     void addClasses();
+    void addDifferences();
     void addStates();
     [[nodiscard]] std::vector<QRect> layoutItems(int width) const;
     void paintSwatch(QPainter& painter, const QRect& box, const Item& item) const;

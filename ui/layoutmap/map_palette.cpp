@@ -20,6 +20,28 @@ double luminance(QRgb colour)
 
 } // namespace
 
+QRgb differenceColour(const MapPalette& palette, DifferenceMark mark, bool isRight)
+{
+    switch (mark) {
+    case DifferenceMark::Equal:
+        return blended(palette.background, palette.mutedText, 90);
+    case DifferenceMark::LastBit:
+        return palette.hues[4];
+    case DifferenceMark::Values:
+        return palette.hues[0];
+    case DifferenceMark::OneSide:
+        return isRight ? palette.hues[2] : palette.hues[1];
+    case DifferenceMark::NotCompared:
+        break;
+    }
+    return palette.grid;
+}
+
+QRgb differentPaddingColour(const MapPalette& palette)
+{
+    return palette.hues[3];
+}
+
 MapPalette mapPaletteFrom(const Theme& theme)
 {
     const auto role = [&](ThemeRole value) { return theme.colour(value).rgb(); };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/models/difference_marks.h"
+
 #include <QColor>
 
 #include <array>
@@ -25,6 +27,10 @@ struct MapPalette {
     QRgb warning = 0;
     QRgb selection = 0;
 };
+
+/// The colour of a mark where differences are shown; what is on one side only has each side's own.
+QRgb differenceColour(const MapPalette& palette, DifferenceMark mark, bool isRight);
+QRgb differentPaddingColour(const MapPalette& palette);
 
 class Theme;
 MapPalette mapPaletteFrom(const Theme& theme);

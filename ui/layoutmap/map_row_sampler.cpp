@@ -13,6 +13,8 @@ MapRowSampler::MapRowSampler(const MapSource& source, const MapGeometry& geometr
     , m_style(std::move(style))
     , m_x(x)
 {
+    if (m_style.mode == MapColourMode::Difference && m_style.differences)
+        m_marks = m_style.differences->ofState(source.state().name);
     const int64_t visible = std::clamp<int64_t>(geometry.contentWidth() - x, 0, width);
     m_pixels.resize(static_cast<size_t>(visible));
     if (source.hasEqualRows()) {
@@ -64,6 +66,9 @@ QRgb MapRowSampler::fillOf(const MapCell& cell, uint32_t rank) const
     if (cell.param == kNoParam) {
         return fill;
     }
+    if (m_style.mode == MapColourMode::Difference) {
+        fill = differenceColour(m_palette, markOf(cell), m_style.differences && m_style.differences->isRight);
+    }
     if (m_style.mode == MapColourMode::Rank) {
         fill = m_palette.hues[rank % m_palette.hues.size()];
     } else if (m_style.mode == MapColourMode::Parameter) {
@@ -77,7 +82,7 @@ QRgb MapRowSampler::fillOf(const MapCell& cell, uint32_t rank) const
     } else if (m_style.mode == MapColourMode::Kind) {
         fill = m_palette.classes[static_cast<size_t>(cell.paramClass)];
     }
-    if (cell.frozen) {
+    if (cell.frozen && m_style.mode != MapColourMode::Difference) {
         fill = desaturated(fill);
     }
     if (isDimmed(cell)) {
@@ -90,6 +95,17 @@ bool MapRowSampler::isDimmed(const MapCell& cell) const
 {
     return (m_style.dimmedClasses >> static_cast<unsigned>(cell.paramClass) & 1u) != 0
         || (cell.param != kNoParam && !isMarked(m_style.lit, cell.param));
+}
+
+DifferenceMark MapRowSampler::markOf(const MapCell& cell) const
+{
+    if (m_style.mode == MapColourMode::Difference && cell.kind == CellKind::PaddingStored)
+        return m_style.differences && m_style.differences->padding ? DifferenceMark::Values
+                                                                   : DifferenceMark::Equal;
+    if (m_style.mode != MapColourMode::Difference || cell.param == kNoParam)
+        return DifferenceMark::Equal;
+    return m_marks != nullptr && index(cell.param) < m_marks->size() ? (*m_marks)[index(cell.param)]
+                                                                     : DifferenceMark::NotCompared;
 }
 
 void MapRowSampler::findColumns()
@@ -165,12 +181,13 @@ void MapRowSampler::paintRun(const MapCell& cell, QRgb fill)
     if (isDimmed(cell)) {
         flags |= MapPixel::Dimmed;
     }
+    const DifferenceMark differs = markOf(cell);
     const bool narrow = right - left < kNarrowestFragment;
     if (narrow) {
         flags |= MapPixel::Merged;
     }
     for (int64_t x = std::max<int64_t>(left, 0); x < std::min(right, count); ++x) {
-        m_pixels[static_cast<size_t>(x)] = {.fill = fill, .kind = cell.kind, .flags = flags};
+        m_pixels[static_cast<size_t>(x)] = {.fill = fill, .kind = cell.kind, .flags = flags, .mark = differs};
     }
     if (narrow) {
         return;

@@ -4,6 +4,7 @@
 #include "ui/layoutmap/map_geometry.h"
 #include "ui/layoutmap/map_palette.h"
 #include "ui/layoutmap/map_source.h"
+#include "ui/models/difference_marks.h"
 #include "ui/models/param_marks.h"
 
 #include <cstdint>
@@ -29,6 +30,7 @@ struct MapPixel {
     CellKind kind = CellKind::Param;
     uint8_t flags = 0;
     int8_t severity = -1; ///< worst finding of everything the pixel stands for
+    DifferenceMark mark = DifferenceMark::Equal; ///< its pattern, where differences are shown
 };
 
 /// Options that change hues, apart from the theme.
@@ -36,6 +38,7 @@ struct MapStyle {
     MapColourMode mode = MapColourMode::Kind;
     uint8_t dimmedClasses = 0; ///< bit per ParamClass
     ParamMarks lit = nullptr; ///< what the filter found; all else is dimmed
+    DifferenceMarksPtr differences = nullptr; ///< for MapColourMode::Difference
     bool operator==(const MapStyle&) const = default;
 };
 
@@ -72,6 +75,7 @@ private:
     void sampleCells(uint32_t row);
     void sampleColumns(uint32_t row);
     [[nodiscard]] bool isDimmed(const MapCell& cell) const;
+    [[nodiscard]] DifferenceMark markOf(const MapCell& cell) const;
     void paintRun(const MapCell& cell, QRgb fill);
     void markFindings(const MapRange& rows, int begin, int end);
     void markFindingEdges(const MapRange& rows);
@@ -81,6 +85,7 @@ private:
     const MapGeometry& m_geometry;
     const MapPalette& m_palette;
     MapStyle m_style;
+    const std::vector<DifferenceMark>* m_marks = nullptr; ///< of the state shown; null: not compared
     int64_t m_x;
     std::vector<MapPixel> m_pixels;
     std::vector<Column> m_columns;

@@ -14,7 +14,8 @@
 namespace shardscope::ui {
 
 /// What the hue of a cell means.
-enum class MapColourMode : uint8_t { Kind, Parameter, Layer, Rank };
+enum class MapColourMode : uint8_t { Kind, Parameter, Layer, Rank, Difference };
+/// Those that any map has; Difference needs a comparison.
 inline constexpr std::array<MapColourMode, 4> kMapColourModes
     = {MapColourMode::Kind, MapColourMode::Parameter, MapColourMode::Layer, MapColourMode::Rank};
 

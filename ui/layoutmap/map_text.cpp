@@ -68,6 +68,8 @@ QString MapText::modeName(MapColourMode mode)
         return tr("Layer");
     case MapColourMode::Rank:
         return tr("Rank");
+    case MapColourMode::Difference:
+        return tr("Difference");
     }
     return {};
 }

@@ -42,9 +42,30 @@ bool onZigZag(const ScanLine& line, int64_t x)
     return (line.yInRow / line.pattern + wave) % 6 == 0;
 }
 
+/// Dots for the last bit, stripes for values, level lines for what is on one side only: no difference is told
+/// by its colour alone.
+bool onDifferencePattern(const ScanLine& line, DifferenceMark mark, int64_t x)
+{
+    switch (mark) {
+    case DifferenceMark::LastBit:
+        return x / line.pattern % 4 == 0 && line.contentY / line.pattern % 4 == 0;
+    case DifferenceMark::Values:
+        return onDiagonal(line, x, 6, 1);
+    case DifferenceMark::OneSide:
+        return line.contentY / line.pattern % 4 == 0;
+    case DifferenceMark::Equal:
+    case DifferenceMark::NotCompared:
+        break;
+    }
+    return false;
+}
+
 QRgb paramColour(const ScanLine& line, const MapPixel& pixel, int64_t x)
 {
     const auto& palette = line.palette;
+    if (onDifferencePattern(line, pixel.mark, x)) {
+        return blended(pixel.fill, palette.background, 150);
+    }
     if (!line.hasBorders()) {
         return pixel.fill;
     }
@@ -97,7 +118,9 @@ QRgb colourOf(const ScanLine& line, const MapPixel& pixel, int64_t x)
         if (line.hasBorders() && (pixel.flags & MapPixel::End) != 0) {
             return blended(palette.padding, palette.background, 190);
         }
-        return onDiagonal(line, x, 6, 2) ? palette.paddingHatch : palette.padding;
+        return onDiagonal(line, x, 6, 2)          ? palette.paddingHatch
+            : pixel.mark != DifferenceMark::Equal ? differentPaddingColour(palette)
+                                                  : palette.padding;
     case CellKind::PaddingImplied:
         return impliedPaddingColour(line, pixel, x);
     case CellKind::Missing:

@@ -57,15 +57,21 @@ Actions makeActions(const Theme& theme, QWidget* parent)
         u"actionPageWindow"_s, Words::tr("Open Page in Own &Window"), {Qt::CTRL | Qt::SHIFT | Qt::Key_N});
     actions.saveMap = make(u"actionSaveMap"_s, Words::tr("&Save Picture of the Map…"),
         {Qt::CTRL | Qt::SHIFT | Qt::Key_S}, u"map"_s);
+    actions.compare = make(
+        u"actionCompare"_s, Words::tr("Compare &With…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_D}, u"compare"_s);
+    actions.nextDifference = make(u"actionNextDifference"_s, Words::tr("Next &Difference"), {Qt::Key_F7});
+    actions.previousDifference
+        = make(u"actionPreviousDifference"_s, Words::tr("Previous Diff&erence"), {Qt::SHIFT | Qt::Key_F7});
     actions.nextPane = make(u"actionNextPane"_s, Words::tr("&Next Pane"), {Qt::Key_F6});
     actions.previousPane
         = make(u"actionPreviousPane"_s, Words::tr("Pre&vious Pane"), {Qt::SHIFT | Qt::Key_F6});
     actions.reshard
         = make(u"actionReshard"_s, Words::tr("&Reshard…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
-    const std::array names = {u"actionOverview"_s, u"actionMap"_s, u"actionParameters"_s, u"actionFiles"_s};
-    const std::array texts = {
-        Words::tr("&Overview"), Words::tr("Partition &Map"), Words::tr("&Parameters"), Words::tr("&Files")};
-    const std::array icons = {u"overview"_s, u"map"_s, u"table"_s, u"file"_s};
+    const std::array names = {
+        u"actionOverview"_s, u"actionMap"_s, u"actionParameters"_s, u"actionFiles"_s, u"actionComparePage"_s};
+    const std::array texts = {Words::tr("&Overview"), Words::tr("Partition &Map"), Words::tr("&Parameters"),
+        Words::tr("&Files"), Words::tr("&Compare")};
+    const std::array icons = {u"overview"_s, u"map"_s, u"table"_s, u"file"_s, u"compare"_s};
     for (size_t i = 0; i < actions.pages.size(); ++i)
         actions.pages[i] = make(names[i], texts[i],
             {QKeySequence(QKeyCombination(Qt::CTRL, static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(i))))},
@@ -86,6 +92,7 @@ Actions makeActions(const Theme& theme, QWidget* parent)
     actions.about = make(u"actionAbout"_s, Words::tr("&About Shardscope"), {});
     actions.reshard->setIconText(Words::tr("Reshard"));
     actions.setOpen(false, false, false);
+    actions.setDifferences(false);
     actions.back->setEnabled(false);
     actions.forward->setEnabled(false);
     return actions;
@@ -94,7 +101,8 @@ Actions makeActions(const Theme& theme, QWidget* parent)
 QList<QAction*> Actions::all() const
 {
     QList<QAction*> list{open, openFile, addFolder, reload, close, back, forward, find, goTo, quickOpen,
-        palette, pageWindow, saveMap, nextPane, previousPane, reshard};
+        palette, pageWindow, saveMap, compare, nextDifference, previousDifference, nextPane, previousPane,
+        reshard};
     for (QAction* page : pages)
         list.append(page);
     list << fullScreen << shortcuts << quit;
@@ -120,11 +128,17 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool isSwap) const
             ? Words::tr("Take names, shapes, steps and options from an earlier checkpoint of the run")
             : Words::tr(
                 "Read other ranks of this checkpoint, or its run's swap folder, from a further folder"));
-    for (QAction* action : {addFolder, reload, close, find, goTo, quickOpen, pageWindow, saveMap})
+    for (QAction* action : {addFolder, reload, close, find, goTo, quickOpen, pageWindow, saveMap, compare})
         action->setEnabled(isOpen);
     for (QAction* page : pages)
         page->setEnabled(isOpen);
     reshard->setEnabled(canReshard);
+}
+
+void Actions::setDifferences(bool any) const
+{
+    nextDifference->setEnabled(any);
+    previousDifference->setEnabled(any);
 }
 
 } // namespace shardscope::ui

@@ -30,10 +30,13 @@ struct Actions {
     QAction* quickOpen = nullptr;
     QAction* pageWindow = nullptr;
     QAction* saveMap = nullptr;
+    QAction* compare = nullptr;
+    QAction* nextDifference = nullptr;
+    QAction* previousDifference = nullptr;
     QAction* nextPane = nullptr;
     QAction* previousPane = nullptr;
     QAction* reshard = nullptr;
-    std::array<QAction*, 4> pages{}; ///< Overview, map, Parameters, Files
+    std::array<QAction*, 5> pages{}; ///< Overview, map, Parameters, Files, Compare
     std::array<QAction*, 3> themes{}; ///< by ThemeMode
     QActionGroup* themeGroup = nullptr;
     QAction* fullScreen = nullptr;
@@ -48,6 +51,7 @@ struct Actions {
     /// What needs an open checkpoint. `isSwap`: it is a swap folder alone, which wants a checkpoint beside
     /// it.
     void setOpen(bool open, bool canReshard, bool isSwap) const;
+    void setDifferences(bool any) const;
 };
 
 Actions makeActions(const Theme& theme, QWidget* parent);

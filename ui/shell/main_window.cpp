@@ -3,6 +3,7 @@
 
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/text.h"
+#include "ui/views/compare_page.h"
 #include "ui/views/details_panel.h"
 #include "ui/views/explorer_panel.h"
 #include "ui/views/files_page.h"
@@ -20,6 +21,7 @@
 #include <QLabel>
 #include <QStackedWidget>
 #include <QTabWidget>
+#include <QTimer>
 #include <QToolBar>
 
 using namespace Qt::StringLiterals;
@@ -31,6 +33,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     , m_theme(theme)
     , m_settings(settings)
     , m_session(files)
+    , m_compareRun(files)
     , m_actions(makeActions(theme, this))
 {
     setObjectName(u"mainWindow"_s);
@@ -110,6 +113,8 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_map->setCheckpoint(checkpoint);
     m_parameters->setCheckpoint(checkpoint);
     m_filesPage->setCheckpoint(checkpoint);
+    m_compareRun.clear(); // ids of the former checkpoint
+    m_compare->setCheckpoint(checkpoint);
     m_explorer->setCheckpoint(checkpoint);
     m_details->setCheckpoint(checkpoint);
     m_breadcrumb->setCheckpoint(checkpoint);
@@ -123,12 +128,16 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     if (!refined) {
         m_parameterFilter.clear();
         m_fileFilter.clear();
+        m_compareFilter.clear();
         m_filter->clear();
         m_filterCount->clear();
         m_parameters->setFilter({});
         m_filesPage->setFilter({});
+        m_compare->setFilter({});
         m_messages->hide();
         m_tabs->setCurrentIndex(0);
+        if (checkpoint && !m_pageWanted.isEmpty())
+            showPage(std::exchange(m_pageWanted, {}));
     }
     if (!checkpoint) {
         m_start->clearMessages();
@@ -138,6 +147,10 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
                            .arg(toText(checkpoint->tag), pathText(checkpoint->runFolder.filename())));
         rememberPlace();
     }
+    if (checkpoint && checkpoint->fullyRead && !m_addressWanted.isEmpty())
+        QTimer::singleShot(0, this, [this, address = std::exchange(m_addressWanted, {})] {
+            goToAddress(address); // later: the session's own selection comes first
+        });
     updateStatus();
     orderPanes();
 }
@@ -152,7 +165,7 @@ void MainWindow::showOpenError(const Error& error)
 
 bool MainWindow::isSettled() const
 {
-    return !m_session.isOpening() && !m_parameters->isBusy() && !m_filesPage->isBusy()
+    return !m_session.isOpening() && !m_parameters->isBusy() && !m_filesPage->isBusy() && !m_compare->isBusy()
         && !m_explorer->isBusy() && !m_details->isBusy()
         && (!m_map->isVisible() || m_map->mapView()->canvas()->tilesUnderWay() == 0);
 }
@@ -168,14 +181,22 @@ bool MainWindow::showPage(const QString& name)
     return false;
 }
 
+QString& MainWindow::currentFilter()
+{
+    const QWidget* page = m_tabs->currentWidget();
+    return page == m_filesPage ? m_fileFilter : page == m_compare ? m_compareFilter : m_parameterFilter;
+}
+
 void MainWindow::onPageChanged()
 {
-    const bool files = m_tabs->currentWidget() == m_filesPage;
+    const QString& filter = currentFilter();
     m_changingFilter = true;
-    m_filter->setText(files ? m_fileFilter : m_parameterFilter);
-    m_filter->setPlaceholderText(files ? tr("Filter files (Ctrl+F)") : tr("Filter parameters (Ctrl+F)"));
+    m_filter->setText(filter);
+    m_filter->setPlaceholderText(&filter == &m_fileFilter ? tr("Filter files (Ctrl+F)")
+            : &filter == &m_compareFilter                 ? tr("Filter differences (Ctrl+F)")
+                                                          : tr("Filter parameters (Ctrl+F)"));
     m_changingFilter = false;
-    m_filterCount->setVisible(!files);
+    m_filterCount->setVisible(&filter == &m_parameterFilter);
     rememberPlace();
 }
 
@@ -183,13 +204,14 @@ void MainWindow::onFilterTyped(const QString& text)
 {
     if (m_changingFilter)
         return;
-    if (m_tabs->currentWidget() == m_filesPage) {
-        m_fileFilter = text;
+    QString& filter = currentFilter();
+    filter = text;
+    if (&filter == &m_fileFilter)
         m_filesPage->setFilter(text);
-    } else {
-        m_parameterFilter = text;
+    else if (&filter == &m_compareFilter)
+        m_compare->setFilter(text);
+    else
         m_parameters->setFilter(text);
-    }
 }
 
 void MainWindow::onFiltered(qulonglong shown, qulonglong total, const QString& problem)
@@ -211,7 +233,7 @@ void MainWindow::rememberPlace()
 void MainWindow::revisit(const HistoryPlace& place)
 {
     showPage(place.page.chopped(4));
-    if (m_tabs->currentWidget() != m_filesPage)
+    if (&currentFilter() == &m_parameterFilter)
         m_filter->setText(place.filter);
     m_session.selection().select(place.thing);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/jobs/compare_run.h"
 #include "ui/jobs/job.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/selection_history.h"
@@ -17,6 +18,7 @@ class QTabWidget;
 namespace shardscope::ui {
 
 class Breadcrumb;
+class ComparePage;
 class DetailsPanel;
 class ExplorerPanel;
 class FilesPage;
@@ -41,8 +43,15 @@ public:
     ~MainWindow() override;
 
     void openPath(const QString& path, const QString& tag = {});
-    /// By object name without "Page": "overview", "map", "parameters", "files". False when there is none.
+    /// By object name without "Page": "overview", "map", "parameters", "files", "compare". False when there
+    /// is none.
     bool showPage(const QString& name);
+    /// Selects what an address, or a parameter's name, means. False when it means nothing here.
+    bool goToAddress(const QString& address);
+    /// The same as soon as the checkpoint that is being opened is shown.
+    void selectWhenOpen(const QString& address);
+    /// Fills in what the open checkpoint, or the one being opened, is compared with; `start`: and compares.
+    void compareWith(const QString& path, bool start);
     /// The page in front, once more in a window of its own; null when nothing is open.
     PageWindow* openPageWindow();
     /// Writes what the map shows to a PNG or SVG file; a message tells how that went.
@@ -86,6 +95,8 @@ private:
     void onPageChanged();
     void onFilterTyped(const QString& text);
     void onFiltered(qulonglong shown, qulonglong total, const QString& problem);
+    /// The filter of the page in front.
+    [[nodiscard]] QString& currentFilter();
     void rememberPlace();
     void revisit(const HistoryPlace& place);
     void rememberRecent();
@@ -106,6 +117,7 @@ private:
     Session m_session;
     SelectionHistory m_history;
     JobList m_jobs;
+    CompareRun m_compareRun;
     Actions m_actions;
 
     QStackedWidget* m_stack = nullptr;
@@ -116,6 +128,7 @@ private:
     MapPage* m_map = nullptr;
     ParametersPage* m_parameters = nullptr;
     FilesPage* m_filesPage = nullptr;
+    ComparePage* m_compare = nullptr;
     ExplorerPanel* m_explorer = nullptr;
     DetailsPanel* m_details = nullptr;
     JobsPanel* m_jobsPanel = nullptr;
@@ -134,6 +147,9 @@ private:
     QByteArray m_openDocks; ///< as they were when the start page came; empty while a checkpoint is open
     QString m_parameterFilter;
     QString m_fileFilter;
+    QString m_compareFilter;
+    QString m_addressWanted; ///< is gone to when the checkpoint being opened is shown
+    QString m_pageWanted; ///< comes to the front when the checkpoint being opened is shown
     bool m_changingFilter = false;
     bool m_closing = false;
     LatestOnly m_pictureWriter;

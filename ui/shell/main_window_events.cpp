@@ -10,6 +10,7 @@
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/parameter_filter.h"
 #include "ui/models/text.h"
+#include "ui/views/compare_page.h"
 #include "ui/views/explorer_panel.h"
 #include "ui/views/jobs_panel.h"
 #include "ui/views/map_page.h"
@@ -57,6 +58,13 @@ void MainWindow::connectActions()
     connect(m_actions.quickOpen, &QAction::triggered, this, &MainWindow::showQuickOpen);
     connect(m_actions.pageWindow, &QAction::triggered, this, &MainWindow::openPageWindow);
     connect(m_actions.saveMap, &QAction::triggered, this, &MainWindow::askForPicture);
+    connect(m_actions.compare, &QAction::triggered, this, [this] {
+        showPage(u"compare"_s);
+        m_compare->setFocus(Qt::ShortcutFocusReason);
+    });
+    connect(m_actions.nextDifference, &QAction::triggered, this, [this] { m_compare->goToDifference(1); });
+    connect(
+        m_actions.previousDifference, &QAction::triggered, this, [this] { m_compare->goToDifference(-1); });
     connect(m_actions.nextPane, &QAction::triggered, this, [this] { focusPane(1); });
     connect(m_actions.previousPane, &QAction::triggered, this, [this] { focusPane(-1); });
     connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);
@@ -115,6 +123,12 @@ void MainWindow::connectPages()
         showPage(u"parameters"_s);
         m_filter->setText(filter);
     });
+    connect(&m_compareRun, &CompareRun::changed, this, [this] {
+        const CompareOutcomePtr& outcome = m_compareRun.outcome();
+        m_map->mapView()->setDifferences(outcome ? outcome->leftMarks : nullptr);
+    });
+    connect(m_compare, &ComparePage::differencesChanged, this,
+        [this] { m_actions.setDifferences(m_compare->hasDifferences()); });
     connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
 }
 
@@ -195,7 +209,7 @@ void MainWindow::askForFile()
 void MainWindow::dragEnterEvent(QDragEnterEvent* event)
 {
     const QList<QUrl> urls = event->mimeData()->urls();
-    if (urls.size() != 1 || !urls.first().isLocalFile())
+    if (urls.isEmpty() || urls.size() > 2 || !urls.first().isLocalFile() || !urls.last().isLocalFile())
         return;
     event->setDropAction(Qt::LinkAction);
     event->accept();
@@ -211,8 +225,11 @@ void MainWindow::dropEvent(QDropEvent* event)
 {
     m_start->setDropTarget(false);
     const QList<QUrl> urls = event->mimeData()->urls();
-    if (!urls.isEmpty() && urls.first().isLocalFile())
-        openPath(urls.first().toLocalFile());
+    if (urls.isEmpty() || !urls.first().isLocalFile())
+        return;
+    openPath(urls.first().toLocalFile());
+    if (urls.size() == 2) // two ask to be compared; reading both through waits for a word
+        compareWith(urls.last().toLocalFile(), false);
 }
 
 void MainWindow::keyPressEvent(QKeyEvent* event)

@@ -2,11 +2,13 @@
 // What leaves the window: pages in windows of their own, pictures.
 #include "ui/shell/main_window.h"
 
+#include "ui/dialogs/go_to_dialog.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_picture.h"
 #include "ui/layoutmap/map_text.h"
 #include "ui/models/text.h"
 #include "ui/shell/page_window.h"
+#include "ui/views/compare_page.h"
 #include "ui/views/files_page.h"
 #include "ui/views/map_page.h"
 #include "ui/views/overview_page.h"
@@ -50,6 +52,9 @@ PageWindow* MainWindow::openPageWindow()
     } else if (current == m_filesPage) {
         auto* page = new FilesPage(m_session.files(), m_theme, window->selection(), window);
         window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
+    } else if (current == m_compare) {
+        auto* page = new ComparePage(m_compareRun, m_settings, m_theme, window->selection(), window);
+        window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
     } else {
         auto* page = new OverviewPage(m_theme, window);
         connect(page, &OverviewPage::placeRequested, this, &MainWindow::goToPlace);
@@ -59,6 +64,31 @@ PageWindow* MainWindow::openPageWindow()
     window->show();
     window->activateWindow();
     return window;
+}
+
+bool MainWindow::goToAddress(const QString& address)
+{
+    if (!m_session.checkpoint())
+        return false;
+    auto thing = selectionOf(*m_session.checkpoint(), address);
+    if (!thing)
+        return false;
+    m_session.selection().select(std::move(*thing));
+    return true;
+}
+
+void MainWindow::selectWhenOpen(const QString& address)
+{
+    m_addressWanted = address;
+}
+
+void MainWindow::compareWith(const QString& path, bool start)
+{
+    if (!showPage(u"compare"_s) || m_session.isOpening())
+        m_pageWanted = u"compare"_s;
+    m_compare->setOther(path);
+    if (start)
+        m_compare->start();
 }
 
 void MainWindow::askForPicture()

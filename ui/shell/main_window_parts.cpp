@@ -3,6 +3,7 @@
 #include "ui/shell/main_window.h"
 
 #include "ui/shell/icons.h"
+#include "ui/views/compare_page.h"
 #include "ui/views/details_panel.h"
 #include "ui/views/explorer_panel.h"
 #include "ui/views/files_page.h"
@@ -49,10 +50,12 @@ void MainWindow::makePages()
     m_map = new MapPage(m_theme, shared, m_tabs);
     m_parameters = new ParametersPage(m_theme, shared, m_tabs);
     m_filesPage = new FilesPage(m_session.files(), m_theme, shared, m_tabs);
+    m_compare = new ComparePage(m_compareRun, m_settings, m_theme, shared, m_tabs);
     m_tabs->addTab(m_overview, themedIcon(m_theme, u"overview"_s, ThemeRole::MutedText), tr("Overview"));
     m_tabs->addTab(m_map, themedIcon(m_theme, u"map"_s, ThemeRole::MutedText), tr("Partition map"));
     m_tabs->addTab(m_parameters, themedIcon(m_theme, u"table"_s, ThemeRole::MutedText), tr("Parameters"));
     m_tabs->addTab(m_filesPage, themedIcon(m_theme, u"file"_s, ThemeRole::MutedText), tr("Files"));
+    m_tabs->addTab(m_compare, themedIcon(m_theme, u"compare"_s, ThemeRole::MutedText), tr("Compare"));
     auto* rows = new QVBoxLayout(centre);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
@@ -127,7 +130,7 @@ void MainWindow::makeMenus()
     QMenu* file = add(u"fileMenu"_s, tr("&File"));
     file->addActions(
         {m_actions.open, m_actions.openFile, m_actions.addFolder, m_actions.reload, m_actions.close});
-    file->addAction(m_actions.saveMap);
+    file->addActions({m_actions.compare, m_actions.saveMap});
     file->addSeparator();
     file->addAction(m_actions.quit);
     QMenu* go = add(u"goMenu"_s, tr("&Go"));
@@ -135,6 +138,8 @@ void MainWindow::makeMenus()
     go->addSeparator();
     for (QAction* page : m_actions.pages)
         go->addAction(page);
+    go->addSeparator();
+    go->addActions({m_actions.nextDifference, m_actions.previousDifference});
     go->addSeparator();
     go->addActions({m_actions.nextPane, m_actions.previousPane});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));

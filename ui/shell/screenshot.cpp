@@ -66,6 +66,12 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
         if (error)
             return complain(errorText(*error));
     }
+    if (!wish.select.isEmpty() && !window.goToAddress(wish.select))
+        return complain(u"nothing in the checkpoint is called “%1”"_s.arg(wish.select));
+    if (!wish.against.isEmpty()) {
+        window.compareWith(wish.against, true);
+        waitUntil([&] { return window.isSettled(); });
+    }
     QWidget* shown = &window;
     if (wish.page == "reshard"_L1) {
         ReshardDialog* dialog = window.showReshardDialog();
@@ -75,7 +81,8 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
         shown = dialog;
     } else if (!wish.page.isEmpty() && !window.showPage(wish.page)) {
         return complain(
-            u"there is no page named “%1”; try overview, map, parameters, files, reshard"_s.arg(wish.page));
+            u"there is no page named “%1”; try overview, map, parameters, files, compare, reshard"_s.arg(
+                wish.page));
     }
     (void)shown->grab(); // the first picture asks the map for its tiles
     if (!waitUntil([&] { return window.isSettled() && drawn(*shown); }))

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/jobs/compare_run.h"
+
+#include "core/checkpoint/open.h"
+#include "core/report/diff_report.h"
+#include "ui/models/shell_words.h"
+#include "ui/models/text.h"
+
+#include <QLocale>
+#include <QSaveFile>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+Result<CompareOutcomePtr> compare(
+    io::FileSystem& files, const CheckpointPtr& left, const CompareWish& wish, JobContext& job)
+{
+    SHARDSCOPE_CHECK(requireModel(*left));
+    SHARDSCOPE_TRY(const OpenedCheckpoint other, openCheckpoint(files, wish.other, {}, job));
+    SHARDSCOPE_CHECK(requireModel(*other.checkpoint));
+    SHARDSCOPE_TRY(JudgedDiff judged,
+        judgeDiff(files, left, other.checkpoint, nullptr, wish.options, plainBackend(), job));
+    auto out = std::make_shared<CompareOutcome>();
+    out->left = left;
+    out->right = other.checkpoint;
+    out->judged = std::make_shared<const JudgedDiff>(std::move(judged));
+    out->differences = std::make_shared<const DifferenceList>(out->judged);
+    auto leftMarks = differenceMarks(*out->judged, false, *out->left, wish.options.states);
+    auto rightMarks = differenceMarks(*out->judged, true, *out->right, wish.options.states);
+    leftMarks->otherPresent = rightMarks->present;
+    rightMarks->otherPresent = leftMarks->present;
+    out->leftMarks = std::move(leftMarks);
+    out->rightMarks = std::move(rightMarks);
+    return out;
+}
+
+} // namespace
+
+CompareRun::CompareRun(io::FileSystem& files, QObject* parent)
+    : QObject(parent)
+    , m_files(files)
+{
+}
+
+void CompareRun::start(const CheckpointPtr& left, CompareWish wish)
+{
+    m_wish = std::move(wish);
+    m_outcome.reset();
+    m_error.reset();
+    m_progress = {};
+    m_running = true;
+    m_worker.run<Stage>(
+        [&files = m_files, left, wish = *m_wish](
+            const std::stop_token& token, const std::function<void(Stage)>& deliver) {
+            JobContext job(token, [&deliver](const Progress& progress) { deliver({progress, {}}); });
+            deliver({{}, compare(files, left, wish, job)});
+        },
+        [this](Stage stage) { receive(std::move(stage)); });
+    Q_EMIT changed();
+}
+
+void CompareRun::receive(Stage stage)
+{
+    if (!stage.result) {
+        m_progress = std::move(stage.progress);
+        Q_EMIT progressChanged();
+        return;
+    }
+    m_running = false;
+    if (*stage.result)
+        m_outcome = std::move(**stage.result);
+    else
+        m_error = std::move(*stage.result).error();
+    Q_EMIT changed();
+}
+
+void CompareRun::cancel()
+{
+    if (!m_running)
+        return;
+    m_worker.cancel();
+    m_running = false;
+    Q_EMIT changed();
+}
+
+void CompareRun::clear()
+{
+    m_worker.cancel();
+    m_running = false;
+    m_outcome.reset();
+    m_error.reset();
+    m_wish.reset();
+    Q_EMIT changed();
+}
+
+QString compareCommand(const Checkpoint& left, const CompareWish& wish)
+{
+    QStringList words{
+        u"shardscope"_s, u"diff"_s, quotedWord(left.runFolder.native()), quotedWord(wish.other.native())};
+    words << tagWords(left);
+    const Tolerance& tolerance = wish.options.tolerance;
+    if (tolerance.relative > 0)
+        words << u"--rtol"_s << QString::number(tolerance.relative, 'g', QLocale::FloatingPointShortest);
+    if (tolerance.absolute > 0)
+        words << u"--atol"_s << QString::number(tolerance.absolute, 'g', QLocale::FloatingPointShortest);
+    for (const std::string& state : wish.options.states)
+        words << u"--state"_s << quotedWord(state);
+    return words.join(u' ');
+}
+
+QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path)
+{
+    QSaveFile file(path);
+    if (!file.open(QIODevice::WriteOnly))
+        return file.errorString();
+    writeDiffJson(
+        [&file](std::string_view text) { file.write(text.data(), static_cast<qint64>(text.size())); },
+        {{*outcome.left, outcome.left->tagFolder.native(), {}}, {*outcome.right, wish.other.native(), {}},
+            outcome.judged->diff, outcome.judged->verdict, outcome.judged->causes, 0});
+    return file.commit() ? QString() : file.errorString();
+}
+
+} // namespace shardscope::ui

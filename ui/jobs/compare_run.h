@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/latest_only.h"
+#include "ui/models/difference_list.h"
+#include "ui/models/difference_marks.h"
+
+#include <QObject>
+
+#include <optional>
+
+namespace shardscope::ui {
+
+/// What is compared with the open checkpoint.
+struct CompareWish {
+    io::Path other; ///< run, tag or universal folder, or a file
+    DiffOptions options;
+};
+
+/// A comparison that was made.
+struct CompareOutcome {
+    CheckpointPtr left; ///< as they lie in files
+    CheckpointPtr right;
+    std::shared_ptr<const JudgedDiff> judged;
+    DifferenceListPtr differences;
+    DifferenceMarksPtr leftMarks;
+    DifferenceMarksPtr rightMarks;
+};
+using CompareOutcomePtr = std::shared_ptr<const CompareOutcome>;
+
+/// Compares the open checkpoint with another one on a worker thread; one comparison at a time, the latest
+/// wins. Lives on the GUI thread.
+class CompareRun : public QObject
+{
+    Q_OBJECT
+public:
+    explicit CompareRun(io::FileSystem& files, QObject* parent = nullptr);
+
+    void start(const CheckpointPtr& left, CompareWish wish);
+    /// Stops what runs; what was found before is gone already.
+    void cancel();
+    /// Forgets everything, as when another checkpoint is opened.
+    void clear();
+
+    [[nodiscard]] bool isRunning() const { return m_running; }
+    [[nodiscard]] const Progress& progress() const { return m_progress; }
+    [[nodiscard]] const CompareOutcomePtr& outcome() const { return m_outcome; } ///< null before the end
+    [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
+    [[nodiscard]] const std::optional<CompareWish>& wish() const { return m_wish; } ///< of the last start()
+
+Q_SIGNALS:
+    /// Began, ended, was cancelled or cleared.
+    void changed();
+    void progressChanged();
+
+private:
+    struct Stage {
+        Progress progress;
+        std::optional<Result<CompareOutcomePtr>> result;
+    };
+    void receive(Stage stage);
+
+    io::FileSystem& m_files;
+    bool m_running = false;
+    Progress m_progress;
+    CompareOutcomePtr m_outcome;
+    std::optional<Error> m_error;
+    std::optional<CompareWish> m_wish;
+    LatestOnly m_worker;
+};
+
+/// The same as a command line of `shardscope`, quoted for a shell.
+QString compareCommand(const Checkpoint& left, const CompareWish& wish);
+/// The whole answer as JSON, as `shardscope diff --json` prints it, into a file. Empty when that went well,
+/// else why not. For a worker.
+QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path);
+
+} // namespace shardscope::ui
