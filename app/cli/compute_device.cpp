@@ -3,24 +3,12 @@
 
 #include "core/base/parallel.h"
 
-#include <cstdlib>
-
 namespace shardscope::cli {
 
 namespace {
 
 constexpr uint64_t kMostJobs = 1024;
 constexpr uint64_t kLeastDeviceMemory = uint64_t{32} << 20;
-
-/// Where measured rates are kept; empty where the user has no cache.
-io::Path memoryFile()
-{
-    const char* const cache = std::getenv("XDG_CACHE_HOME");
-    if (cache != nullptr && *cache == '/')
-        return io::Path(cache) / "shardscope/compute.txt";
-    const char* const home = std::getenv("HOME");
-    return home != nullptr && *home == '/' ? io::Path(home) / ".cache/shardscope/compute.txt" : io::Path();
-}
 
 } // namespace
 
@@ -45,7 +33,7 @@ Result<ComputeChoice> computeAsked(const Session& session, ComputeTask task, uin
     if (asked.cuda.memoryBytes < kLeastDeviceMemory)
         return fail(ErrorCode::Usage, "--device-memory must be at least 32M");
     SHARDSCOPE_TRY(ComputeChoice choice,
-        chooseCompute(asked, {.task = task, .bytes = bytes, .jobs = jobs}, session.files(), memoryFile()));
+        chooseCompute(asked, {.task = task, .bytes = bytes, .jobs = jobs}, session.files(), userRateMemory()));
     session.job().log("arithmetic: " + choice.backend->device() + ", " + choice.backend->name() + " ("
         + choice.reason + ")");
     return choice;

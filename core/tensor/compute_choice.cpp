@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <functional>
 #include <map>
 
@@ -131,6 +132,15 @@ ComputeChoice::ComputeChoice()
 ComputeReport reportOf(const ComputeChoice& choice)
 {
     return {choice.backend->device(), choice.backend->name(), choice.reason, choice.backend->notes()};
+}
+
+io::Path userRateMemory()
+{
+    const char* const cache = std::getenv("XDG_CACHE_HOME");
+    if (cache != nullptr && *cache == '/')
+        return io::Path(cache) / "shardscope/compute.txt";
+    const char* const home = std::getenv("HOME");
+    return home != nullptr && *home == '/' ? io::Path(home) / ".cache/shardscope/compute.txt" : io::Path();
 }
 
 Result<DeviceAsked> parseDevice(std::string_view text)

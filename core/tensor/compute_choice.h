@@ -60,6 +60,9 @@ struct ComputeNeed {
 /// work.
 inline constexpr uint64_t kWorthMeasuring = uint64_t{2} << 30;
 
+/// Where figures are kept by default: shardscope/compute.txt of the user's cache; empty where the user has none.
+io::Path userRateMemory();
+
 /// Finds the backend. What is asked for by name is Unsupported where it is not there. Else those that there
 /// are do a short piece of such work each, and the one that will be done first is taken, the time to load it
 /// included; the figures are kept in the file `memory` (empty: nowhere) for the next time, as long as neither
