@@ -132,8 +132,9 @@ std::vector<Option> convertOptions()
     return joined({{.name = "--to",
                       .kind = ValueKind::Choice,
                       .valueName = "FORM",
-                      .help = "The form of the result: universal. Required.",
-                      .choices = {"universal"},
+                      .help = "The form of the result: universal, or dcp for a PyTorch Distributed "
+                              "Checkpoint. Required.",
+                      .choices = {"universal", "dcp"},
                       .required = true}},
         targetOptions());
 }
@@ -146,8 +147,7 @@ std::vector<Option> exportOptions()
         {.name = "--format",
             .kind = ValueKind::Choice,
             .valueName = "FORMAT",
-            .help
-            = "The form of the files: safetensors, torch for pytorch_model.bin, npy for a NumPy "
+            .help = "The form of the files: safetensors, torch for pytorch_model.bin, npy for a NumPy "
                     "file per tensor, or adapter for a LoRA adapter of PEFT alone. Required.",
             .choices = exportFormatNames(),
             .required = true},

@@ -2,6 +2,7 @@
 #include "app/cli/write_job.h"
 
 #include "app/cli/exit.h"
+#include "app/cli/export_job.h"
 #include "app/cli/suggest.h"
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
@@ -170,8 +171,35 @@ Result<WriteJob> planReshardJob(Session& session)
     return WriteJob{std::move(plan), opened.checkpoint, destination, destination};
 }
 
+namespace {
+
+/// A distributed checkpoint is a folder by itself, which has no tag and no pointer.
+Result<ExportOptions> distributedOptions(const Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    for (const char* option : {"--tag-out", "--optimizer-option", "--no-latest"}) {
+        if (arguments.has(option))
+            return fail(ErrorCode::Usage, std::string(option) + " belongs to --to universal");
+    }
+    ExportOptions out;
+    out.format = ExportFormat::Dcp;
+    SHARDSCOPE_TRY(out.patterns, patternsText(session));
+    SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
+    return out;
+}
+
+} // namespace
+
 Result<WriteJob> planConvertJob(Session& session)
 {
+    if (session.arguments().text("--to") == "dcp") {
+        SHARDSCOPE_TRY(ExportOptions asked, distributedOptions(session));
+        SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
+        SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+        session.job().log("planning a distributed checkpoint from " + checkpointFolder(*opened.checkpoint));
+        return exportJobFor(
+            session, opened.checkpoint, std::move(asked), session.arguments().positional("DST"));
+    }
     SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(session));
     options.form = TargetForm::Universal;
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());

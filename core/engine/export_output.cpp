@@ -44,6 +44,13 @@ bool isDeviceError(const Error& error)
         || error.code == ErrorCode::Cancelled;
 }
 
+tl::unexpected<Error> notOpened(const Error& error, const io::Path& path)
+{
+    if (isDeviceError(error))
+        return forward(error);
+    return wrongOutput("what was written does not open again: " + error.message, path);
+}
+
 ExportOutput::ExportOutput(const ExportPlan& plan)
     : m_plan(plan)
     , m_seen(plan.exported().size(), false)

@@ -19,6 +19,9 @@ tl::unexpected<Error> wrongOutput(std::string what, const io::Path& path);
 /// Whether an error is the device's, not that of the bytes: the same command may well succeed.
 bool isDeviceError(const Error& error);
 
+/// An error in what was written: VerifyFailed where it is not the device's.
+tl::unexpected<Error> notOpened(const Error& error, const io::Path& path);
+
 /// The tensors that the written files of an export hold, as their own headers tell, held against those that
 /// were planned. Filled by one thread; runsOf() is thread-safe then.
 class ExportOutput final : public OutputModel

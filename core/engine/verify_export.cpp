@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/engine/export_output.h"
+#include "core/engine/written_dcp.h"
 #include "core/engine/written_tensors.h"
 #include "core/torchfile/npy_folder.h"
 
@@ -34,14 +35,6 @@ std::string stateOf(const std::string& file)
     }
     const bool weights = stem == "model" || stem == "pytorch_model" || stem == "adapter_model";
     return weights ? "weight" : stem;
-}
-
-/// An error in what was written, where it is not the device's.
-tl::unexpected<Error> notOpened(const Error& error, const io::Path& path)
-{
-    if (isDeviceError(error))
-        return forward(error);
-    return wrongOutput("what was written does not open again: " + error.message, path);
 }
 
 /// Every tensor of a state has its file in the state's index, where there is one.
@@ -101,8 +94,16 @@ Result<std::unique_ptr<OutputModel>> openExport(
     if (exported == nullptr)
         return fail(ErrorCode::Internal, "a plan that exports is no export plan");
     auto out = std::make_unique<ExportOutput>(*exported);
-    SHARDSCOPE_CHECK(exported->options().format == ExportFormat::Npy ? readNpyFiles(files, folder, *out, job)
-                                                                     : readShards(files, folder, *out, job));
+    switch (exported->options().format) {
+    case ExportFormat::Npy:
+        SHARDSCOPE_CHECK(readNpyFiles(files, folder, *out, job));
+        break;
+    case ExportFormat::Dcp:
+        SHARDSCOPE_CHECK(readDistributed(files, folder, *exported, *out, job));
+        break;
+    default:
+        SHARDSCOPE_CHECK(readShards(files, folder, *out, job));
+    }
     return std::unique_ptr<OutputModel>(std::move(out));
 }
 

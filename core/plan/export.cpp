@@ -11,6 +11,7 @@
 #include "core/io/sha256.h"
 #include "core/plan/adapter_parts.h"
 #include "core/plan/export_adapter.h"
+#include "core/plan/export_dcp.h"
 #include "core/plan/export_files.h"
 #include "core/plan/export_npy.h"
 #include "core/plan/export_tensors.h"
@@ -48,11 +49,15 @@ public:
     }
 
     /// `warnings`: what making the plan's source has shown; `texts`: files that are made here.
-    Status build(std::vector<CarriedFile> carried, std::vector<ExportTarget> texts,
-        std::vector<Finding> warnings, JobContext& job)
+    Status build(const std::vector<ExportName>& names, std::vector<CarriedFile> carried,
+        std::vector<ExportTarget> texts, std::vector<Finding> warnings, JobContext& job)
     {
         std::move(warnings.begin(), warnings.end(), std::back_inserter(m_warnings));
-        SHARDSCOPE_TRY(m_targets, exportTargets(*m_context, m_options.shardBytes));
+        if (m_options.format == ExportFormat::Dcp) {
+            SHARDSCOPE_TRY(m_targets, dcpTargets(m_context, names, m_warnings));
+        } else {
+            SHARDSCOPE_TRY(m_targets, exportTargets(*m_context, m_options.shardBytes));
+        }
         std::move(texts.begin(), texts.end(), std::back_inserter(m_targets));
         for (CarriedFile& file : carried) {
             m_readsBytes += file.bytes;
@@ -74,7 +79,10 @@ public:
         return {};
     }
 
-    [[nodiscard]] std::string verb() const override { return "export"; }
+    [[nodiscard]] std::string verb() const override
+    {
+        return m_options.format == ExportFormat::Dcp ? "convert" : "export";
+    }
     [[nodiscard]] std::string id() const override { return m_id; }
     [[nodiscard]] std::string targetName() const override { return m_options.folderName; }
     [[nodiscard]] std::string pointerName() const override { return {}; }
@@ -229,7 +237,7 @@ Result<std::vector<CarriedFile>> filesAlong(io::FileSystem& files, const Checkpo
     std::vector<ExportTarget>& texts)
 {
     std::vector<CarriedFile> out;
-    if (format == ExportFormat::Npy)
+    if (format == ExportFormat::Npy || format == ExportFormat::Dcp)
         return out;
     SHARDSCOPE_TRY(out, modelFilesBeside(files, source, sources, adapter.has_value()));
     if (adapter && adapter->config) {
@@ -299,9 +307,17 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
         SHARDSCOPE_TRY(adapter, selectAdapter(files, *source, std::move(names), options.adapterOptions));
         names = adapter->names;
     }
-    SHARDSCOPE_TRY(context->tensors, exportTensors(*source, options, names));
+    const bool dcp = options.format == ExportFormat::Dcp;
+    SHARDSCOPE_TRY(
+        context->tensors, dcp ? dcpTensors(*source, names) : exportTensors(*source, options, names));
     SourceList list(files, *source, job);
     SHARDSCOPE_CHECK(addSources(*source, context->tensors, list));
+    if (dcp) { // for what is no tensor
+        for (const FileId file : {source->rank0Model, source->rank0Optim}) {
+            if (source->isReadable(file) && source->file(file).content)
+                SHARDSCOPE_CHECK(list.add(file));
+        }
+    }
     std::vector<PlanSource> sources = list.takeSources();
     context->sourceOfFile = list.takeMap();
     std::vector<ExportTarget> texts;
@@ -324,7 +340,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
             {}, {}});
     auto plan = std::make_shared<ExportPlanImpl>(
         whole, options, std::move(context), std::move(sources), marksOf(*whole, options.allow));
-    SHARDSCOPE_CHECK(plan->build(std::move(carried), std::move(texts), std::move(warnings), job));
+    SHARDSCOPE_CHECK(plan->build(names, std::move(carried), std::move(texts), std::move(warnings), job));
     return std::shared_ptr<const ExportPlan>(std::move(plan));
 }
 

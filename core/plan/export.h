@@ -16,12 +16,12 @@
 namespace shardscope {
 
 /// The files that an export makes.
-enum class ExportFormat { Safetensors, Torch, Npy, Adapter };
-/// "safetensors", "torch", "npy", "adapter"
+enum class ExportFormat { Safetensors, Torch, Npy, Adapter, Dcp };
+/// "safetensors", "torch", "npy", "adapter", "dcp"
 std::string_view exportFormatName(ExportFormat format);
 std::optional<ExportFormat> exportFormatFromName(std::string_view name);
 
-/// All of them, as --format takes them.
+/// Those that `export` writes, as --format takes them.
 std::vector<std::string> exportFormatNames();
 
 /// The names that --dtype takes ("fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"), of those that values can be

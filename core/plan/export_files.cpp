@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/plan/archive_composer.h"
+#include "core/plan/export_dcp.h"
 #include "core/plan/export_npy.h"
 #include "core/plan/segment_cursors.h"
 #include "core/plan/shard_split.h"
@@ -196,6 +197,8 @@ Result<OutputFile> composeExport(
             return composeTorch(context, target);
         case ExportFormat::Npy:
             return composeNpy(context, target);
+        case ExportFormat::Dcp:
+            return composeDcpTensor(context, target);
         }
         break;
     case ExportTarget::Kind::Text: {
@@ -203,6 +206,8 @@ Result<OutputFile> composeExport(
         out.records.push_back(literalRecord("text", target.text));
         return out;
     }
+    case ExportTarget::Kind::Made:
+        return *target.made;
     case ExportTarget::Kind::Carried:
         return verbatimCopy(target.carried);
     }

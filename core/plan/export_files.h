@@ -18,11 +18,12 @@ struct ExportContext {
 
 /// One file of an export: enough to compose it again at any time.
 struct ExportTarget {
-    enum class Kind : uint8_t { Tensors, Text, Carried };
+    enum class Kind : uint8_t { Tensors, Text, Made, Carried };
     Kind kind = Kind::Tensors;
     std::string path;
     std::vector<uint32_t> tensors = {}; ///< Tensors: in the order of the model
     std::string text = {}; ///< Text: all of the file
+    std::shared_ptr<const OutputFile> made = {}; ///< Made: the recipe
     CarriedFile carried = {};
 };
 

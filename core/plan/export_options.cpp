@@ -20,8 +20,9 @@ struct Format {
     std::string_view name;
     ExportFormat format;
 };
-constexpr std::array<Format, 4> kFormats{{{"safetensors", ExportFormat::Safetensors},
-    {"torch", ExportFormat::Torch}, {"npy", ExportFormat::Npy}, {"adapter", ExportFormat::Adapter}}};
+constexpr std::array<Format, 5> kFormats{
+    {{"safetensors", ExportFormat::Safetensors}, {"torch", ExportFormat::Torch}, {"npy", ExportFormat::Npy},
+        {"adapter", ExportFormat::Adapter}, {"dcp", ExportFormat::Dcp}}};
 
 } // namespace
 
@@ -42,8 +43,10 @@ std::optional<ExportFormat> exportFormatFromName(std::string_view name)
 std::vector<std::string> exportFormatNames()
 {
     std::vector<std::string> out;
-    for (const Format& format : kFormats)
-        out.emplace_back(format.name);
+    for (const Format& format : kFormats) {
+        if (format.format != ExportFormat::Dcp) // which `convert` writes
+            out.emplace_back(format.name);
+    }
     return out;
 }
 

@@ -45,7 +45,7 @@ SavedPlan readPlan(const Json& object)
         out.roots.emplace_back(getText(root, "path"));
     out.salvage = object.value("salvage", false);
     out.destination = getText(object, "destination");
-    if (out.verb == "export")
+    if (object.at("options").contains("format")) // an export, or a conversion to what no run reads
         out.options = readExportOptions(object.at("options").dump());
     else
         out.options = readReshardOptions(object.at("options").dump());

@@ -67,7 +67,8 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const ExportP
 {
     json.objectField("plan");
     json.field("id", plan.id());
-    json.field("kind", kindName(CheckpointKind::Weights));
+    const bool dcp = plan.options().format == ExportFormat::Dcp;
+    json.field("kind", dcp ? exportFormatName(ExportFormat::Dcp) : kindName(CheckpointKind::Weights));
     json.field("format", exportFormatName(plan.options().format));
     json.field("dtype", castName(plan.options().dtype));
     json.field("tensors", static_cast<uint64_t>(plan.exported().size()));
@@ -204,13 +205,14 @@ void writePlanText(
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan)
 {
-    sink(style.bold("export") + " " + printable(context.source)
+    sink(style.bold(plan.verb()) + " " + printable(context.source)
         + fmt::format(" to {}\n", exportFormatName(plan.options().format)));
     TextFields fields;
     fields.add("tensors",
         fmt::format("{}, {}", formatCount(plan.exported().size()),
             plan.options().dtype ? "cast to " + std::string(castName(plan.options().dtype))
-                                 : std::string("in the model's own dtypes")));
+                : plan.options().format == ExportFormat::Dcp ? std::string("as they are")
+                                                             : std::string("in the model's own dtypes")));
     addSizes(fields, context.destination, context, plan);
     fields.write(sink, style, "  ");
     writeFilesText(sink, style, plan);

@@ -192,6 +192,33 @@ TEST_CASE("export of a LoRA adapter, with the configuration that is there or wha
     CHECK(contentOf(folder / "planned") == contentOf(folder / "made"));
 }
 
+TEST_CASE("convert --to dcp writes one folder that torch.distributed.checkpoint loads")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero3-w4", folder);
+    const Json answer = answerOf({"convert", run, folder / "out", "--to", "dcp"});
+    CHECK(answer.at("schema") == "shardscope/convert/1");
+    CHECK(answer.at("plan").at("kind") == "dcp");
+    CHECK(answer.at("plan").at("format") == "dcp");
+    CHECK(answer.at("result").at("verified") == true);
+    const auto names = namesIn(folder / "out");
+    CHECK(names.contains(".metadata"));
+    CHECK(names.contains("__0_0.distcp"));
+    CHECK(names.contains("shardscope.json"));
+    CHECK(names.size() == answer.at("plan").at("files").size() + 1);
+    CHECK(namesIn(folder.path()) == std::set<std::string>{"out", "zero3-w4"});
+    for (const char* option : {"--tag-out=x", "--optimizer-option=lr=1", "--no-latest"})
+        errorOf({"convert", run, folder / "x", "--to", "dcp", option}, 2, "usage");
+    errorOf({"export", run, folder / "x", "--format", "dcp"}, 2, "usage");
+    errorOf({"convert", run, folder / "out", "--to", "dcp"}, 5, "target-exists");
+    errorOf({"convert", run, run / "x", "--to", "dcp"}, 2, "usage");
+
+    answerOf({"plan", "convert", run, folder / "planned", "--to", "dcp", "-o", folder / "plan.json"});
+    CHECK(schemaErrors(readSchema("saved-plan"), Json::parse(slurp(folder / "plan.json")), true).empty());
+    answerOf({"run", folder / "plan.json"});
+    CHECK(contentOf(folder / "planned") == contentOf(folder / "out"));
+}
+
 TEST_CASE("a dry run shows the plan, and refuses what the run would refuse")
 {
     const TemporaryFolder folder;

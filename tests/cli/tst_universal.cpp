@@ -133,7 +133,7 @@ TEST_CASE("convert writes one universal folder and its pointer")
     // The suffix is there once, whatever is converted.
     answerOf({"convert", folder / "u", folder / "again", "--to", "universal"});
     CHECK(fs::exists(folder / "again/global_step6_universal"));
-    errorOf({"convert", samplePath("zero2-w2"), folder / "x", "--to", "dcp"}, 2, "usage");
+    errorOf({"convert", samplePath("zero2-w2"), folder / "x", "--to", "gguf"}, 2, "usage");
     errorOf({"convert", samplePath("zero2-w2"), folder / "x"}, 2, "usage");
     CHECK(!fs::exists(folder / "x"));
     const Json dry = answerOf({"convert", samplePath("zero2-w2"), folder / "x", "--to", "universal", "-n"});

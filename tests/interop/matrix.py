@@ -4,6 +4,7 @@
 import itertools
 
 import cases_adapter
+import cases_dcp
 import cases_diff
 import cases_elastic
 import cases_elastic3
@@ -154,7 +155,7 @@ def short_run():
         *cases_zenflow.short_run(),
         *cases_diff.short_run(),
         *cases_fingerprint.short_run(),
-        *cases_export.short_run(), *cases_adapter.short_run(),
+        *cases_export.short_run(), *cases_adapter.short_run(), *cases_dcp.short_run(),
     ]
     return cases
 
@@ -178,7 +179,7 @@ def full_run():
     return (cases + matrix_stages.full_run() + cases_stage0.full_run() + matrix_parallel.full_run()
             + cases_wrappers.full_run() + cases_nvme.full_run() + cases_zenflow.full_run() + cases_diff.full_run()
             + cases_fingerprint.full_run() + cases_export.full_run()
-            + cases_adapter.full_run())
+            + cases_adapter.full_run() + cases_dcp.full_run())
 
 
 # In other releases than the judges' own.

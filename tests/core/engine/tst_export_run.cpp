@@ -2,6 +2,7 @@
 // The engine on export plans: the naive writer's bytes, under DST itself, checked on the way in and out.
 #include "core/checkpoint/open.h"
 #include "core/engine/execute.h"
+#include "core/engine/memory_plan.h"
 #include "core/engine/verify_export.h"
 #include "core/engine/written_tensors.h"
 #include "core/plan/export.h"
@@ -168,6 +169,55 @@ TEST_CASE("NumPy files are written, read back by their own headers, and gone on 
         CHECK(report->verified);
         bench.checkWritten();
         CHECK(fs::is_directory(bench.target() / "exp_avg"));
+    }
+}
+
+TEST_CASE("a distributed checkpoint is written, read back by its metadata, and gone on with after a stop")
+{
+    for (const char* name : {"zero2-w2", "zero3-w4", "zenflow-w2", "stage0-fp32"}) {
+        CAPTURE(std::string(name));
+        Export bench(name, {.format = ExportFormat::Dcp});
+        std::stop_source stop;
+        JobContext job(stop.get_token(), [&](const Progress& progress) {
+            if (progress.bytesDone > 30000)
+                stop.request_stop();
+        });
+        const auto stopped = execute(io::realFileSystem(), *bench.plan, bench.options(), job);
+        REQUIRE_FALSE(stopped);
+        CHECK(stopped.error().code == ErrorCode::Cancelled);
+        CHECK(!fs::exists(bench.target()));
+        const auto report = bench.run();
+        REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
+        CHECK(report->verified);
+        bench.checkWritten();
+    }
+    Export bench("zero2-w2", {.format = ExportFormat::Dcp});
+    plainWrite(*bench.plan, bench.folder.path());
+    const auto opinion = [&] {
+        return exportHooks().openOutput(io::realFileSystem(), bench.target(), *bench.plan, bench.job);
+    };
+    REQUIRE(opinion().has_value());
+    const std::string metadata = slurp(bench.target() / ".metadata");
+    for (const auto& [from, to] : {std::pair<std::string, std::string>{"__0_1.distcp", "__0_2.distcp"},
+             {"__0_2.distcp", "__0_X.distcp"}, {"norm.weight", "norm.Weight"}}) {
+        std::string other = metadata;
+        spill(bench.target() / ".metadata", other.replace(other.find(from), from.size(), to));
+        CHECK_FALSE(opinion().has_value());
+    }
+}
+
+TEST_CASE("the least memory gives the same bytes in every form")
+{
+    for (const ExportFormat format :
+        {ExportFormat::Safetensors, ExportFormat::Torch, ExportFormat::Npy, ExportFormat::Dcp}) {
+        CAPTURE(exportFormatName(format));
+        Export bench("zero3-w4", {.format = format});
+        ExecuteOptions options = bench.options();
+        options.memoryLimitBytes = MemoryPlan::kLeast;
+        const auto report = bench.run(options);
+        REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
+        CHECK(report->peakBufferBytes <= MemoryPlan::kLeast);
+        bench.checkWritten();
     }
 }
 

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/io/file_system.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace shardscope {
+
+/// What `.metadata` of a PyTorch Distributed Checkpoint says (torch/distributed/checkpoint/metadata.py,
+/// filesystem.py): which entries there are, and where in which file each of them lies.
+inline constexpr std::string_view kDcpMetadataName = ".metadata";
+
+/// Bytes of one file that are an archive of torch.save by themselves.
+struct DcpPlace {
+    std::string file; ///< relative to the folder: "__0_0.distcp"
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    bool operator==(const DcpPlace&) const = default;
+};
+
+/// A part of a tensor: a box of its elements, stored row by row as a tensor of its own.
+struct DcpChunk {
+    Shape offsets;
+    Shape sizes;
+    DcpPlace place;
+};
+
+/// A step on the way from the root of a nested state dict: a key, or a position in a list.
+using DcpStep = std::variant<std::string, int64_t>;
+
+/// One value of the state dict: a tensor in chunks, or an object.
+struct DcpEntry {
+    std::string key; ///< the steps of its path with dots between them
+    std::vector<DcpStep> path; ///< empty where the metadata do not tell
+    bool isTensor = false;
+    DType dtype = DType::Unknown;
+    Shape shape;
+    std::vector<DcpChunk> chunks; ///< of a tensor
+    DcpPlace place; ///< of an object
+};
+
+/// The file's bytes: a pickle of protocol 2 in the classes of torch, of which every release since 2.4 loads
+/// those that are written. Chunks lie in the entries' order.
+Result<std::string> dcpMetadataBytes(std::span<const DcpEntry> entries);
+
+/// Reads `.metadata` of a folder as data; nothing of it is executed. NotFound where there is none; Damaged
+/// where it is none of torch's or says what cannot be; Hostile where it leads out of the folder; Unsupported,
+/// by name, for what the storage transforms. Entries come in the file's order.
+Result<std::vector<DcpEntry>> readDcpMetadata(io::FileSystem& files, const io::Path& folder, JobContext& job);
+
+} // namespace shardscope

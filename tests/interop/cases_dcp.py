@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`convert --to dcp`, loaded by stock torch.distributed.checkpoint into fresh tensors, and into a model and an optimizer of
+torch's own, against what the live engine held when it saved."""
+
+import warnings
+from dataclasses import dataclass
+
+import torch
+
+import cases_export
+import cases_parallel
+import checks
+import setups
+from live_state import plain
+from model import build_model, split_parameters
+from parallel_setups import ParallelSetup
+from setups import Setup
+
+
+def _load(state, folder):
+    from torch.distributed import checkpoint
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that there is one process
+        checkpoint.load(state, checkpoint_id=folder, no_dist=True)
+
+
+def _keys(folder):
+    from torch.distributed.checkpoint import FileSystemReader
+    return FileSystemReader(folder).read_metadata().state_dict_metadata
+
+
+def _bytes(tensor):
+    return tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+
+
+class Loaded:
+    """All of a folder, asked for as a nested state dict of fresh tensors is."""
+
+    def __init__(self, folder):
+        self.state = {"model": {}, "optim": {"state": {}, "param_groups": []}}
+        keys = _keys(folder)
+        groups = self.state["optim"]["param_groups"]
+        for key, entry in keys.items():
+            fresh = torch.full(tuple(entry.size), 7).to(entry.properties.dtype) if hasattr(entry, "size") else None
+            if key.startswith("model."):
+                self.state["model"][key.removeprefix("model.")] = fresh
+            elif key.startswith("optim.state."):
+                name, _, kind = key.removeprefix("optim.state.").rpartition(".")
+                self.state["optim"]["state"].setdefault(name, {})[kind] = fresh
+            elif key.startswith("optim.param_groups."):
+                index, _, option = key.removeprefix("optim.param_groups.").partition(".")
+                while len(groups) <= int(index):
+                    groups.append({})
+                groups[int(index)][option] = fresh
+            else:
+                at = self.state
+                *parts, last = key.split(".")
+                for part in parts:
+                    at = at.setdefault(part, {})
+                at[last] = fresh
+        _load(self.state, folder)
+
+
+def _check_states(loaded, live):
+    """Every state of every parameter is the live one, and there are no others."""
+    optim = loaded.state["optim"]
+    expected = {label: value for label, value in live.items()
+                if isinstance(value, bytes) and "#" in label and not label.endswith("#fp32")}
+    found = {f"{name}#{kind}": _bytes(tensor) for name, states in optim["state"].items()
+             for kind, tensor in states.items() if kind != "step"}
+    if found != expected:
+        wrong = [label for label in found.keys() | expected.keys() if found.get(label) != expected.get(label)]
+        raise checks.Failure(f"other states than the engine held: {sorted(wrong)[:5]}")
+    steps = 0
+    for name, states in optim["state"].items():
+        step = live.get(f"scalar {name} step")
+        if (step is None) != ("step" not in states):
+            raise checks.Failure(f"{name} has a step where the engine has none, or none where it has one")
+        if step is not None:
+            value = float(states["step"])
+            kept = (plain(torch.tensor(value)), plain(int(value)), plain(value))
+            if step not in kept:
+                raise checks.Failure(f"{name} has step {value}, not {step}")
+            steps += 1
+    return len(found) + steps
+
+
+def _check_groups(loaded, live):
+    count = 0
+    for index, group in enumerate(loaded.state["optim"]["param_groups"]):
+        expected = {label.removeprefix(f"scalar group {index} "): value for label, value in live.items()
+                    if label.startswith(f"scalar group {index} ")}
+        found = {key: plain(value) for key, value in group.items() if key != "params"}
+        if any(found.get(key) != value for key, value in expected.items() if key in found) or not found:
+            raise checks.Failure(f"group {index} has other options than the engine: {found}")
+        names = {label.removeprefix("group of ") for label, value in live.items()
+                 if label.startswith("group of ") and value == index}
+        if set(group["params"]) != names:
+            raise checks.Failure(f"group {index} has other parameters: {sorted(set(group['params']) ^ names)[:5]}")
+        count += len(found)
+    return count
+
+
+@dataclass(frozen=True)
+class Distributed:
+    """Save, convert, load: bit-equal masters, states, steps and options."""
+    setup: Setup
+    world: int
+
+    @property
+    def name(self):
+        return f"dcp {self.setup.name} {self.world}{' with an empty parameter' if self.setup.shape else ''}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.world)
+        target = context.target(self.name)
+        answer = context.tool.call("convert", source.folder, target, "--to", "dcp")
+        if not answer["result"]["verified"] or answer["plan"]["kind"] != "dcp":
+            raise checks.Failure("the conversion was not verified")
+        loaded = Loaded(target)
+        live = cases_export._live(source.state)
+        model = dict(loaded.state["model"])
+        names = set(cases_export._module_names(source.folder))
+        if set(model) != names:
+            raise checks.Failure(f"other names than the model's: {sorted(set(model) ^ names)[:5]}")
+        for name in names - live.keys():  # tied: the other name of a parameter
+            if not any(_bytes(model[name]) == _bytes(model[other]) for other in live):
+                raise checks.Failure(f"{name} is tied to nothing")
+            del model[name]
+        count = 0
+        for name, (master, weight) in live.items():
+            if not cases_export._same(model[name], weight if master is None else master):
+                raise checks.Failure(f"{name} is not what the engine held")
+            count += 1
+        count += _check_states(loaded, source.state)
+        options = _check_groups(loaded, source.state)
+        for key in ("global_steps", "global_samples", "skipped_steps"):
+            if plain(loaded.state["deepspeed"][key]) != source.state[f"scalar {key}"]:
+                raise checks.Failure(f"{key} is not what the engine held")
+        note = f"{count} tensors bit-equal, {options} options equal"
+        if self.setup.optimizer == "adamw" and not self.setup.shape:
+            note += f", {self._check_torch(context, target, source)} states in torch's own optimizer"
+            note += f", {self._check_merged(context, target, loaded)} values in one torch file"
+        return note
+
+    def _check_torch(self, context, target, source):
+        """get_state_dict() of a model and an optimizer that never saw DeepSpeed, loaded and set."""
+        from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
+        model = build_model(99)
+        optimizer = torch.optim.AdamW(setups.optimizer_groups(self.setup, *split_parameters(model)), lr=1e-3)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            weights, states = get_state_dict(model, optimizer)
+            nested = {"model": weights, "optim": states}
+            _load(nested, target)
+            set_state_dict(model, optimizer, model_state_dict=nested["model"], optim_state_dict=nested["optim"])
+        count = 0
+        for name, parameter in model.named_parameters():
+            for kind, tensor in optimizer.state.get(parameter, {}).items():
+                expected = source.state.get(f"{name}#{kind}")
+                if kind != "step" and _bytes(tensor) != expected:
+                    raise checks.Failure(f"{name}#{kind} came to torch's optimizer as another")
+                count += kind != "step"
+            master = source.state.get(f"{name}#fp32")
+            if master is not None and _bytes(parameter.detach()) != master:
+                raise checks.Failure(f"{name} came to torch's model as another")
+        for index, group in enumerate(optimizer.param_groups):
+            if plain(group["lr"]) != source.state[f"scalar group {index} lr"]:
+                raise checks.Failure(f"group {index} came to torch's optimizer with another lr")
+        return count
+
+    def _check_merged(self, context, target, loaded):
+        """torch's own tool makes one file of all of it, which loads without anything but torch."""
+        from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
+        path = context.work / "merged.pt"
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            dcp_to_torch_save(target, path)
+        merged = torch.load(path, weights_only=False)
+        path.unlink()
+        for name, tensor in loaded.state["model"].items():
+            if not cases_export._same(merged["model"][name], tensor):
+                raise checks.Failure(f"dcp_to_torch_save finds another {name}")
+        if plain(merged["optim"]["param_groups"]) != plain(loaded.state["optim"]["param_groups"]):
+            raise checks.Failure("dcp_to_torch_save finds other param groups")
+        return len(loaded.state["model"])
+
+
+@dataclass(frozen=True)
+class Joined:
+    """Slices and stages joined, experts by themselves: the model's values as the export has them."""
+    setup: ParallelSetup
+    world: int
+    frameworks = True
+
+    @property
+    def name(self):
+        return f"dcp {self.setup.name} {self.world}"
+
+    def run(self, context):
+        source = cases_parallel._source(context, self.setup, self.world)
+        target = context.target(self.name)
+        context.tool.call("convert", source.folder, target, "--to", "dcp")
+        model = Loaded(target).state["model"]
+        live = cases_export._one_slice(cases_export._live(source.state),
+                                       {name: tensor.shape for name, tensor in model.items()})
+        for name, (master, weight) in live.items():
+            if not cases_export._same(model[name], weight if master is None else master):
+                raise checks.Failure(f"{name} is not what the engine held")
+        return f"{len(live)} tensors bit-equal"
+
+
+def short_run():
+    return [Distributed(Setup(2, "bf16"), 3), Distributed(Setup(3, "fp16", sub_group_size=200), 2)]
+
+
+def full_run():
+    return short_run() + [
+        Distributed(Setup(1, "bf16"), 2), Distributed(Setup(1, "fp32"), 3), Distributed(Setup(2, "fp16"), 2),
+        Distributed(Setup(2, "fp32"), 1), Distributed(Setup(3, "bf16"), 4), Distributed(Setup(3, "fp32"), 2),
+        Distributed(Setup(2, "bf16", round_robin=True), 3), Distributed(Setup(2, "bf16", aligned=True), 2),
+        Distributed(Setup(1, "bf16", bf16_optimizer=True), 2), Distributed(Setup(0, "fp32"), 2),
+        Distributed(Setup(0, "bf16"), 2), Distributed(Setup(2, "bf16", "sgd"), 2),
+        Distributed(Setup(3, "bf16", "lion", offload=True), 2),
+        Distributed(Setup(2, "bf16", shape=(("empty_parameter", True),)), 3),
+        Joined(ParallelSetup("slices", 1, "bf16"), 4), Joined(ParallelSetup("experts", 2, "bf16"), 4),
+        Joined(ParallelSetup("pipeline", 1, "bf16"), 4)]
