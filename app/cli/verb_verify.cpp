@@ -4,16 +4,25 @@
 #include "app/cli/session.h"
 #include "app/cli/verbs.h"
 #include "app/cli/write_job.h"
+#include "core/checkpoint/file_names.h"
 #include "core/report/verify_report.h"
 
 namespace shardscope::cli {
 
 namespace {
 
+/// Files of other tools that this program wrote.
+bool isExported(io::FileSystem& files, const Checkpoint& checkpoint)
+{
+    return checkpoint.kind == CheckpointKind::Weights
+        && files.stat(checkpoint.tagFolder / kManifestName).has_value();
+}
+
 Result<int> runVerify(Session& session)
 {
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
-    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    if (!isExported(session.files(), *opened.checkpoint)) // whose manifest says all that verifying needs
+        SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     CheckpointPtr against;
     if (const std::string path = session.arguments().text("--against"); !path.empty()) {
         SHARDSCOPE_TRY(const OpenedCheckpoint other, session.openOther(path, {}));

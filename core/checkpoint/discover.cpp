@@ -5,8 +5,11 @@
 #include "core/base/text.h"
 #include "core/checkpoint/universal.h"
 #include "core/checkpoint/wrapper_files.h"
+#include "core/torchfile/dcp_metadata.h"
+#include "core/torchfile/npy_folder.h"
 
 #include <algorithm>
+#include <array>
 
 namespace shardscope {
 
@@ -16,6 +19,12 @@ constexpr uint64_t kPointerLimitBytes = 4096;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 constexpr std::string_view kUniversalPointer = "latest_universal";
+
+/// What folders of other tools are known by, the first that is there: weights of transformers, an adapter of
+/// PEFT, NumPy files with their index, a distributed checkpoint of PyTorch.
+constexpr std::array<std::string_view, 7> kLoneFiles{"model.safetensors.index.json", "model.safetensors",
+    "pytorch_model.bin.index.json", "pytorch_model.bin", "adapter_model.safetensors", kNpyIndexName,
+    kDcpMetadataName};
 
 struct Folder {
     io::Path path;
@@ -43,6 +52,12 @@ Result<Folder> listFolder(io::FileSystem& files, const io::Path& path)
 {
     SHARDSCOPE_TRY(auto entries, files.list(path));
     return Folder{path, std::move(entries)};
+}
+
+bool holdsNpyFiles(const Folder& folder)
+{
+    return std::any_of(folder.entries.begin(), folder.entries.end(),
+        [](const io::DirectoryEntry& entry) { return entry.name.ends_with(".npy"); });
 }
 
 bool isPlainName(std::string_view name)
@@ -351,9 +366,8 @@ Result<Discovery> discover(
     }
     if (!numberedCheckpoints(files, folder).empty())
         return discoverOutput(files, folder, tag);
-    for (const char* name :
-        {"model.safetensors.index.json", "model.safetensors"}) { // weights of transformers
-        if (!folder.has(name))
+    for (const std::string_view name : kLoneFiles) {
+        if (!folder.has(name) || (name == kNpyIndexName && !holdsNpyFiles(folder)))
             continue;
         Discovery out;
         out.tagFolder = path;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/reading.h"
 #include "core/checkpoint/weights_reader.h"
+#include "core/torchfile/dcp_metadata.h"
+#include "core/torchfile/npy_folder.h"
+#include "core/torchfile/torch_tensors.h"
 
 namespace shardscope {
 
@@ -15,12 +18,21 @@ Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& j
     std::string hint;
     if (out.kind == CheckpointKind::Unknown && isWeightsIndex(file.name))
         return readWeightsIndex(files, file.path, job, out);
+    if (out.kind == CheckpointKind::Unknown && file.name == kNpyIndexName)
+        return readNpyWeights(files, found.tagFolder, job, out);
     if (out.kind == CheckpointKind::Unknown) {
         SHARDSCOPE_TRY(const bool weights, isSafetensorsFile(files, file.path));
         if (weights)
             return readWeightsFile(files, file.path, job, out);
         auto opened = TorchFile::open(files, file.path, ReadMode::Tolerant, job);
-        if (opened) {
+        if (opened && isStateDict((*opened)->pickle())) {
+            out.findings = (*opened)->findings();
+            return readWeightsFile(files, file.path, job, out);
+        }
+        if (file.name == kDcpMetadataName) {
+            out.kind = CheckpointKind::Weights;
+            out.whyNot = "it is a PyTorch distributed checkpoint, which this build writes and does not read";
+        } else if (opened) {
             file.content = std::move(*opened);
             file.recordCount = file.content->zip().records().size();
             out.findings = file.content->findings();

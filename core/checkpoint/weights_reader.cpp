@@ -3,8 +3,10 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/torchfile/npy_folder.h"
 #include "core/torchfile/safetensors_file.h"
 #include "core/torchfile/torch_file_sniff.h"
+#include "core/torchfile/torch_tensors.h"
 
 #include <nlohmann/json.hpp>
 
@@ -38,7 +40,7 @@ public:
         file.path = path;
         file.name = path.filename().string();
         const FileId id{static_cast<uint32_t>(m_out.files.size())};
-        auto header = readSafetensors(m_files, path, m_job);
+        auto header = headerOf(path, file);
         if (!header) {
             file.status
                 = header.error().code == ErrorCode::NotFound ? FileStatus::Missing : FileStatus::Damaged;
@@ -49,6 +51,20 @@ public:
         m_out.files.push_back(std::move(file));
         for (SafeTensor& tensor : header->tensors)
             addTensor(id, std::move(tensor));
+        return {};
+    }
+
+    /// A file that holds one tensor, whose place in it is known.
+    Status addTensorFile(const io::Path& folder, NpyTensor entry)
+    {
+        CheckpointFile file;
+        file.path = folder / entry.file;
+        file.name = entry.file;
+        SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(file.path));
+        file.identity = info.identity;
+        const FileId id{static_cast<uint32_t>(m_out.files.size())};
+        m_out.files.push_back(std::move(file));
+        addTensor(id, std::move(entry.tensor));
         return {};
     }
 
@@ -82,6 +98,21 @@ public:
     }
 
 private:
+    /// A file's tensors: a safetensors file tells them in its header, one of torch, which is kept, in its
+    /// pickle.
+    Result<SafetensorsHeader> headerOf(const io::Path& path, CheckpointFile& entry)
+    {
+        SHARDSCOPE_TRY(const bool safetensors, isSafetensorsFile(m_files, path));
+        if (safetensors)
+            return readSafetensors(m_files, path, m_job);
+        SHARDSCOPE_TRY(entry.content, TorchFile::open(m_files, path, ReadMode::Tolerant, m_job));
+        entry.recordCount = entry.content->zip().records().size();
+        SafetensorsHeader out;
+        out.identity = entry.content->identity();
+        SHARDSCOPE_TRY(out.tensors, stateDictTensors(*entry.content));
+        return out;
+    }
+
     void addTensor(FileId file, SafeTensor tensor)
     {
         const ParamId id{static_cast<uint32_t>(m_out.params.size())};
@@ -139,7 +170,7 @@ Result<std::map<std::string, std::string>> weightMap(io::FileSystem& files, cons
 
 bool isWeightsIndex(std::string_view name)
 {
-    return name.ends_with(".safetensors.index.json");
+    return name.ends_with(".safetensors.index.json") || name.ends_with(".bin.index.json");
 }
 
 Result<bool> isSafetensorsFile(io::FileSystem& files, const io::Path& path)
@@ -157,7 +188,9 @@ Status readWeightsFile(io::FileSystem& files, const io::Path& path, JobContext& 
 {
     Weights weights(files, job, out);
     SHARDSCOPE_CHECK(weights.addFile(path));
-    out.evidence.emplace_back("a safetensors file");
+    SHARDSCOPE_TRY(const bool safetensors, isSafetensorsFile(files, path));
+    out.evidence.emplace_back(
+        safetensors ? "a safetensors file" : "a file of torch that holds tensors alone");
     weights.finish(true);
     return {};
 }
@@ -196,8 +229,27 @@ Status readWeightsIndex(io::FileSystem& files, const io::Path& path, JobContext&
         complete = false;
         break; // one stands for all
     }
-    out.evidence.push_back("an index of " + std::to_string(names.size()) + " safetensors files");
+    const bool safetensors = path.filename().string().ends_with(".safetensors.index.json");
+    out.evidence.push_back("an index of " + std::to_string(names.size())
+        + (safetensors ? " safetensors files" : " files of torch"));
     weights.finish(complete);
+    return {};
+}
+
+Status readNpyWeights(io::FileSystem& files, const io::Path& folder, JobContext& job, Checkpoint& out)
+{
+    Weights weights(files, job, out);
+    SHARDSCOPE_TRY(std::vector<NpyTensor> tensors, readNpyFolder(files, folder, job));
+    size_t states = 0;
+    for (NpyTensor& entry : tensors) {
+        if (entry.state == kNpyWeights)
+            SHARDSCOPE_CHECK(weights.addTensorFile(folder, std::move(entry)));
+        else
+            ++states;
+    }
+    out.evidence.push_back("an index of " + std::to_string(out.files.size()) + " NumPy files"
+        + (states > 0 ? ", and of " + std::to_string(states) + " of other states, which are not shown" : ""));
+    weights.finish(true);
     return {};
 }
 

@@ -62,6 +62,19 @@ bool isPlain(const std::string& name)
     return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
 }
 
+/// Plain names with '/' between them.
+bool isInside(const std::string& path)
+{
+    for (size_t begin = 0;;) {
+        const size_t end = path.find('/', begin);
+        if (!isPlain(path.substr(begin, end == std::string::npos ? end : end - begin)))
+            return false;
+        if (end == std::string::npos)
+            return true;
+        begin = end + 1;
+    }
+}
+
 } // namespace
 
 Status verifyBeside(io::FileSystem& files, const Checkpoint& checkpoint, const Manifest& manifest,
@@ -83,7 +96,7 @@ Status verifyExported(io::FileSystem& files, const io::Path& folder, const Manif
         bytes += promised.bytes;
     job.beginPhase("verifying", bytes);
     for (const auto& [path, promised] : manifest.files) {
-        if (isPlain(path))
+        if (isInside(path))
             SHARDSCOPE_CHECK(checkPromise(files, folder / path, path, promised, report, job));
         else
             add(report, code::kForeignFile, "the manifest leads out of its folder", path, {});

@@ -14,8 +14,7 @@ namespace shardscope {
 bool holdsTensors(const std::string& name);
 
 /// The tensors of such a file as its own header or pickle tells them, ascending by offset; all of them stored
-/// row by row, in torch's form each with a storage of its own. Errors as readSafetensors() and
-/// TorchFile::open(); Damaged for a pickle that holds anything else.
+/// row by row. Errors as readSafetensors(), TorchFile::open() and stateDictTensors().
 Result<std::vector<SafeTensor>> writtenTensors(io::FileSystem& files, const io::Path& path, JobContext& job);
 
 } // namespace shardscope

@@ -219,6 +219,64 @@ TEST_CASE("convert --to dcp writes one folder that torch.distributed.checkpoint 
     CHECK(contentOf(folder / "planned") == contentOf(folder / "out"));
 }
 
+TEST_CASE("what was exported opens as weights and is verified by its manifest, in every form")
+{
+    const TemporaryFolder folder;
+    const fs::path run = samplePath("zero2-w2");
+    const auto exported = [&](const std::string& form, const Words& more) {
+        Words words{"export", run, folder / form, "--format", form};
+        words.insert(words.end(), more.begin(), more.end());
+        answerOf(words);
+    };
+    exported("safetensors", {"--dtype", "bf16"});
+    const Json shown = answerOf({"show", folder / "safetensors", "norm.weight"}).at("values");
+    exported("torch", {"--dtype", "bf16", "--shard-size", "3000"});
+    exported("npy", {"--dtype", "bf16", "--states", "exp_avg"});
+    exported("adapter",
+        {"--adapter-option", "lora_alpha=1", "--only", "layers.0.attention.w?.weight", "--rename",
+            "layers.0.attention.wq.weight=base_model.model.q.lora_A.default.weight"});
+    for (const std::string form : {"torch", "npy", "adapter"}) {
+        CAPTURE(form);
+        const Json answer = answerOf({"inspect", folder / form});
+        CHECK(answer.at("kind") == "weights");
+        CHECK(answer.at("supported") == true);
+        if (form != "adapter")
+            CHECK(answerOf({"show", folder / form, "norm.weight"}).at("values") == shown);
+    }
+    // One file by itself, and one that a shard's index misses.
+    const std::set<std::string> names = namesIn(folder / "torch");
+    const std::string shard = *names.lower_bound("pytorch_model-00002-of-");
+    answerOf({"params", folder / "torch" / shard});
+    CHECK(answerOf({"diff", folder / "torch", folder / "safetensors"}).at("equal") == true);
+    CHECK(answerOf({"diff", folder / "npy", folder / "safetensors"}).at("equal") == true);
+    answerOf({"export", folder / "torch", folder / "again", "--format", "safetensors"});
+    CHECK(slurp(folder / "again/model.safetensors") == slurp(folder / "safetensors/model.safetensors"));
+
+    answerOf({"convert", run, folder / "dcp", "--to", "dcp"});
+    CHECK(answerOf({"inspect", folder / "dcp"}).at("supported") == false);
+    errorOf({"params", folder / "dcp"}, 4, "unsupported");
+    for (const std::string& file :
+        std::vector<std::string>{"torch/" + shard, "npy/norm.weight.npy", "npy/exp_avg/norm.weight.npy",
+            "adapter/adapter_config.json", "dcp/__0_0.distcp", "dcp/__0_7.distcp"}) {
+        CAPTURE(file);
+        const fs::path form = folder / file.substr(0, file.find('/'));
+        CHECK(answerOf({"verify", form}).at("ok") == true);
+        CHECK(answerOf({"verify", form}).at("manifest") == true);
+        const std::string bytes = slurp(folder / file);
+        std::string changed = bytes;
+        changed.back() = static_cast<char>(changed.back() ^ 1);
+        spill(folder / file, changed);
+        CHECK(answerOf({"verify", form}, 1).at("problems")[0].at("where") == file.substr(file.find('/') + 1));
+        spill(folder / file, bytes);
+    }
+    fs::remove(folder / "dcp/shardscope.json");
+    errorOf({"verify", folder / "dcp"}, 4, "unsupported");
+    std::string manifest = slurp(folder / "npy/shardscope.json");
+    manifest.replace(manifest.find("norm.bias.npy"), 13, "../m.bias.npy");
+    spill(folder / "npy/shardscope.json", manifest);
+    answerOf({"verify", folder / "npy"}, 1);
+}
+
 TEST_CASE("a dry run shows the plan, and refuses what the run would refuse")
 {
     const TemporaryFolder folder;
