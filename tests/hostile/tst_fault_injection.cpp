@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every call to the file system that a real reshard makes, from opening the source to the last sync, fails
-// once.
+// Every call to the file system that a real reshard or export makes, from opening the source to the last
+// sync, fails once.
 #include "tests/hostile/hostile_fixture.h"
 
 #include "core/engine/execute.h"
 #include "core/io/faulting_file_system.h"
+#include "core/plan/export.h"
 #include "core/plan/reshard.h"
 
 #include <doctest/doctest.h>
@@ -20,15 +21,21 @@ namespace fs = std::filesystem;
 
 namespace {
 
+/// What is made of the source: a checkpoint for so many ranks, or files of other tools.
+struct Form {
+    uint32_t ranks = 0;
+    std::optional<ExportFormat> exported = {};
+};
+
 struct Job {
     fs::path source;
     fs::path destination;
-    uint32_t ranks = 0;
+    Form form;
 };
 
 /// What stands before anything is written: all of it happens again in every run of the command.
 struct Prepared {
-    std::shared_ptr<const ReshardPlan> plan;
+    std::shared_ptr<const WritePlan> plan;
     fs::path sourceRunFolder;
 };
 
@@ -36,7 +43,13 @@ Result<Prepared> prepare(io::FileSystem& files, const Job& wanted)
 {
     JobContext job;
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, wanted.source, {}, job));
-    SHARDSCOPE_TRY(auto plan, planReshard(files, opened.checkpoint, {.worldSize = wanted.ranks}, job));
+    if (wanted.form.exported) {
+        SHARDSCOPE_TRY(auto plan,
+            planExport(files, opened.checkpoint,
+                {.format = *wanted.form.exported, .shardBytes = 4000, .folderName = "model"}, job));
+        return Prepared{std::move(plan), opened.checkpoint->runFolder};
+    }
+    SHARDSCOPE_TRY(auto plan, planReshard(files, opened.checkpoint, {.worldSize = wanted.form.ranks}, job));
     return Prepared{std::move(plan), opened.checkpoint->runFolder};
 }
 
@@ -50,7 +63,7 @@ Result<ExecuteReport> write(io::FileSystem& files, const Prepared& prepared, con
     return execute(files, *prepared.plan, options, job);
 }
 
-Result<ExecuteReport> reshard(io::FileSystem& files, const Job& wanted)
+Result<ExecuteReport> make(io::FileSystem& files, const Job& wanted)
 {
     SHARDSCOPE_TRY(const Prepared prepared, prepare(files, wanted));
     return write(files, prepared, wanted);
@@ -77,16 +90,16 @@ bool isWorkFile(const std::string& path)
 class Bench
 {
 public:
-    Bench(const std::string& sample, uint32_t ranks)
+    Bench(const std::string& sample, Form form)
         : m_source(copySample(sample, m_folder))
-        , m_ranks(ranks)
+        , m_form(form)
         , m_before(traceOf(m_source))
     {
-        const auto report = reshard(io::realFileSystem(), job("clean"));
+        const auto report = make(io::realFileSystem(), job("clean"));
         REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
         m_wanted = contentOf(m_folder / "clean");
         io::FaultingFileSystem counting(io::realFileSystem());
-        REQUIRE(reshard(counting, job("counted")).has_value());
+        REQUIRE(make(counting, job("counted")).has_value());
         m_calls = counting.callsSoFar();
         CHECK(contentOf(m_folder / "counted") == m_wanted);
         io::FaultingFileSystem preparing(io::realFileSystem());
@@ -114,7 +127,7 @@ public:
                 .errnoValue = errorNumber,
                 .repeat = repeat,
                 .tornWrites = true});
-        const auto report = early ? reshard(files, job("out")) : write(files, m_prepared, job("out"));
+        const auto report = early ? make(files, job("out")) : write(files, m_prepared, job("out"));
         CHECK(files.faultWasHit());
         if (!report)
             checkError(report.error());
@@ -134,7 +147,7 @@ public:
 private:
     [[nodiscard]] Job job(const std::string& destination) const
     {
-        return {m_source, m_folder / destination, m_ranks};
+        return {m_source, m_folder / destination, m_form};
     }
 
     static void checkError(const Error& error)
@@ -176,7 +189,7 @@ private:
 
     TemporaryFolder m_folder;
     fs::path m_source;
-    uint32_t m_ranks = 0;
+    Form m_form;
     std::map<std::string, std::string> m_before;
     std::map<std::string, std::string> m_wanted;
     uint64_t m_calls = 0;
@@ -185,9 +198,9 @@ private:
 };
 
 /// One of `parts` shares of the calls, so that parts can run side by side.
-void failEveryCall(const std::string& sample, uint32_t ranks, uint64_t part, uint64_t parts)
+void failEveryCall(const std::string& sample, Form form, uint64_t part, uint64_t parts)
 {
-    Bench bench(sample, ranks);
+    Bench bench(sample, form);
     REQUIRE(bench.calls() > 100);
     constexpr int kErrors[] = {EIO, ENOSPC, EACCES};
     // Every call fails once, the errors in turn; SHARDSCOPE_FAULTS=all gives every call every error, and
@@ -210,15 +223,25 @@ void failEveryCall(const std::string& sample, uint32_t ranks, uint64_t part, uin
 
 TEST_CASE("any failing call keeps the promise: ZeRO-2, two ranks to three")
 {
-    failEveryCall("zero2-w2", 3, 0, 1);
+    failEveryCall("zero2-w2", {3}, 0, 1);
 }
 
 TEST_CASE("any failing call keeps the promise: ZeRO-3, four ranks to two, first half")
 {
-    failEveryCall("zero3-w4", 2, 0, 2);
+    failEveryCall("zero3-w4", {2}, 0, 2);
 }
 
 TEST_CASE("any failing call keeps the promise: ZeRO-3, four ranks to two, second half")
 {
-    failEveryCall("zero3-w4", 2, 1, 2);
+    failEveryCall("zero3-w4", {2}, 1, 2);
+}
+
+TEST_CASE("any failing call keeps the promise: an export in several files")
+{
+    failEveryCall("zero3-w4", {.exported = ExportFormat::Safetensors}, 0, 1);
+}
+
+TEST_CASE("any failing call keeps the promise: a share of a conversion to a distributed checkpoint")
+{
+    failEveryCall("zero2-w2", {.exported = ExportFormat::Dcp}, 3, 16);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program is killed (-9) at random moments of real reshards; the same command then gives the same bytes.
+// The program is killed (-9) at random moments of real reshards, conversions and exports; the same command
+// then gives the same bytes.
 //   SHARDSCOPE_KILLS=1000       so many kills, over all sources
 //   SHARDSCOPE_KILL_SOURCE=DIR  this checkpoint instead of the samples
 #include "tests/hostile/hostile_fixture.h"
@@ -28,18 +29,38 @@ int killCount()
     return text != nullptr ? std::atoi(text) : 40;
 }
 
+/// A verb with its options.
+struct Work {
+    Words words;
+    bool alone = false; ///< the target is a folder by itself, without tag and pointer
+};
+
+Work reshardTo(int ranks)
+{
+    return {{"reshard", "--world-size", std::to_string(ranks)}};
+}
+const Work kUniversal{{"convert", "--to", "universal"}};
+const Work kDistributed{{"convert", "--to", "dcp"}, true};
+const Work kSafetensors{
+    {"export", "--format", "safetensors", "--shard-size", "2000", "--states", "exp_avg"}, true};
+const Work kTorch{{"export", "--format", "torch", "--dtype", "fp16", "--shard-size", "2000"}, true};
+const Work kNpy{{"export", "--format", "npy", "--states", "fp32,exp_avg"}, true};
+
 struct Source {
     fs::path folder;
-    std::vector<int> ranks; ///< 0: into a universal folder
+    std::vector<Work> works;
 };
 
 std::vector<Source> sources()
 {
     if (const char* path = std::getenv("SHARDSCOPE_KILL_SOURCE"))
-        return {{path, {3, 7}}};
-    return {{samplePath("zero3-w4"), {2, 6}}, {samplePath("zero2-w2"), {3, 1}}, {samplePath("zero1-w2"), {5}},
-        {samplePath("bf16opt-w2"), {3, 0}}, {samplePath("pipeline-w4"), {2}},
-        {samplePath("slices-w4"), {6, 0}}, {samplePath("experts-w4"), {6}}, {samplePath("stage0-fp16"), {3}}};
+        return {{path, {reshardTo(3), reshardTo(7), kSafetensors, kDistributed}}};
+    return {{samplePath("zero3-w4"), {reshardTo(2), reshardTo(6), kSafetensors, kDistributed}},
+        {samplePath("zero2-w2"), {reshardTo(3), reshardTo(1), kNpy}},
+        {samplePath("zero1-w2"), {reshardTo(5)}}, {samplePath("bf16opt-w2"), {reshardTo(3), kUniversal}},
+        {samplePath("pipeline-w4"), {reshardTo(2)}},
+        {samplePath("slices-w4"), {reshardTo(6), kUniversal, kTorch}},
+        {samplePath("experts-w4"), {reshardTo(6)}}, {samplePath("stage0-fp16"), {reshardTo(3)}}};
 }
 
 /// Path below `folder` → bytes, without what unfinished work keeps.
@@ -56,13 +77,13 @@ std::map<std::string, std::string> finished(const fs::path& folder)
     return out;
 }
 
-/// One reshard or conversion, done once undisturbed.
+/// One reshard, conversion or export, done once undisturbed.
 class Victim
 {
 public:
-    Victim(const fs::path& source, int ranks)
+    Victim(const fs::path& source, Work work)
         : m_source(source)
-        , m_ranks(ranks)
+        , m_work(std::move(work))
         , m_before(traceOf(source))
     {
         const auto start = Clock::now();
@@ -99,11 +120,9 @@ public:
 private:
     [[nodiscard]] Words command(const fs::path& target, int jobs) const
     {
-        if (m_ranks == 0)
-            return {SHARDSCOPE_PROGRAM, "convert", m_source, target, "--to", "universal", "--jobs",
-                std::to_string(jobs)};
-        return {SHARDSCOPE_PROGRAM, "reshard", m_source, target, "--world-size", std::to_string(m_ranks),
-            "--jobs", std::to_string(jobs)};
+        Words out{SHARDSCOPE_PROGRAM, m_work.words.front(), m_source, target, "--jobs", std::to_string(jobs)};
+        out.insert(out.end(), m_work.words.begin() + 1, m_work.words.end());
+        return out;
     }
 
     static int jobs(std::mt19937_64& random) { return 1 + static_cast<int>(random() % 3); }
@@ -113,21 +132,24 @@ private:
     {
         CHECK(traceOf(m_source) == m_before);
         auto there = finished(target);
+        const auto follows = [&](const std::string& path) { // `latest` and its like follow the tag folder
+            return !m_work.alone && path.find('/') == std::string::npos;
+        };
         for (const auto& [path, bytes] : m_wanted) {
-            if (path.find('/') == std::string::npos)
-                there.erase(path); // `latest` and its like follow the tag folder
+            if (follows(path))
+                there.erase(path);
         }
         for (const auto& [path, bytes] : there)
             CHECK(m_wanted.at(path) == bytes);
         if (!there.empty()) {
             for (const auto& [path, bytes] : m_wanted)
-                CHECK((path.find('/') == std::string::npos || there.contains(path)));
+                CHECK((follows(path) || there.contains(path)));
         }
     }
 
     TemporaryFolder m_folder;
     fs::path m_source;
-    int m_ranks;
+    Work m_work;
     std::map<std::string, std::string> m_before;
     std::map<std::string, std::string> m_wanted;
     std::chrono::microseconds m_whole{};
@@ -142,8 +164,8 @@ TEST_CASE("killed at random moments, the same command gives the same bytes")
     std::mt19937_64 random(seed);
     std::vector<std::unique_ptr<Victim>> victims;
     for (const Source& source : sources()) {
-        for (const int ranks : source.ranks)
-            victims.push_back(std::make_unique<Victim>(source.folder, ranks));
+        for (const Work& work : source.works)
+            victims.push_back(std::make_unique<Victim>(source.folder, work));
     }
     int kills = 0;
     for (size_t next = 0; kills < killCount(); ++next)
