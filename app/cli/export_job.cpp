@@ -2,6 +2,7 @@
 #include "app/cli/export_job.h"
 
 #include "core/base/text.h"
+#include "core/engine/export_place.h"
 
 namespace shardscope::cli {
 
@@ -62,24 +63,6 @@ Result<ExportOptions> optionsFrom(const Session& session)
 }
 
 } // namespace
-
-Result<ExportPlace> exportPlace(io::FileSystem& files, const std::string& destination)
-{
-    io::Path path = io::Path(destination).lexically_normal();
-    if (!path.has_filename())
-        path = path.parent_path();
-    const bool named = path.has_filename() && path.filename() != "." && path.filename() != "..";
-    if (const auto real = files.canonical(path); real) {
-        const auto folder
-            = files.canonical(named && path.has_parent_path() ? path.parent_path() : io::Path("."));
-        if (!named || !folder || *real != *folder / path.filename())
-            path = *real;
-    }
-    if (!path.has_filename() || path.filename() == "." || path.filename() == "..")
-        return fail(ErrorCode::Usage, "an export needs a folder of its own, which this cannot be",
-            destination, "name a folder in it");
-    return ExportPlace{path.has_parent_path() ? path.parent_path() : io::Path("."), path.filename().string()};
-}
 
 Result<WriteJob> exportJobFor(const Session& session, const CheckpointPtr& source, ExportOptions options,
     const std::string& destination)

@@ -5,14 +5,6 @@
 
 namespace shardscope::cli {
 
-/// The target of an export: DST itself, by its name and the folder that it lies in. A link to a folder is
-/// what it leads to. Usage where DST can have no name, as `/` has none.
-struct ExportPlace {
-    io::Path folder;
-    std::string name;
-};
-Result<ExportPlace> exportPlace(io::FileSystem& files, const std::string& destination);
-
 /// Opens SRC and plans.
 Result<WriteJob> planExportJob(Session& session);
 /// planExport() into `destination`, with damage in the source as a refusal.
