@@ -3,21 +3,19 @@
 
 #include "ui/dialogs/reshard_form.h"
 #include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/plan_text.h"
 #include "ui/models/text.h"
 #include "ui/models/whole_groups.h"
-#include "ui/widgets/cell_delegate.h"
-#include "ui/widgets/command_line.h"
 #include "ui/widgets/message_bar.h"
+#include "ui/widgets/plan_foot.h"
+#include "ui/widgets/planned_files.h"
 
 #include <QComboBox>
-#include <QDialogButtonBox>
 #include <QGridLayout>
-#include <QHeaderView>
 #include <QLabel>
-#include <QPlainTextEdit>
 #include <QPushButton>
+#include <QPlainTextEdit>
 #include <QTabWidget>
-#include <QTableWidget>
 
 #include <chrono>
 
@@ -28,7 +26,6 @@ namespace shardscope::ui {
 namespace {
 
 constexpr auto kTypingPause = std::chrono::milliseconds(120);
-constexpr int kMostListed = 2000;
 
 QPlainTextEdit* makeText(const QString& name, QWidget* parent)
 {
@@ -75,11 +72,14 @@ ReshardDialog::ReshardDialog(
     rows->addLayout(upper, 3);
     rows->addWidget(m_messages);
     rows->addWidget(makeFacts(), 2);
-    rows->addWidget(makeBottom());
+    m_foot = new PlanFoot(theme, u"reshard"_s, this);
+    rows->addWidget(m_foot);
 
     m_pause.setSingleShot(true);
     m_pause.setInterval(kTypingPause);
     connect(&m_pause, &QTimer::timeout, this, &ReshardDialog::plan);
+    connect(m_foot, &PlanFoot::startRequested, this, &ReshardDialog::start);
+    connect(m_foot, &PlanFoot::cancelRequested, this, &QDialog::reject);
     connect(m_form, &ReshardForm::changed, this, &ReshardDialog::planSoon);
     showSource();
     planSoon();
@@ -126,22 +126,7 @@ QWidget* ReshardDialog::makeFacts()
     m_facts = new QTabWidget(this);
     m_facts->setObjectName(u"reshardFacts"_s);
     m_facts->setDocumentMode(true);
-    m_fileList = new QTableWidget(0, 2, m_facts);
-    m_fileList->setObjectName(u"reshardFiles"_s);
-    m_fileList->setHorizontalHeaderLabels({tr("File"), tr("Bytes")});
-    m_fileList->horizontalHeader()->setSectionResizeMode(0, QHeaderView::Stretch);
-    m_fileList->horizontalHeader()->resizeSection(1, 150);
-    m_fileList->horizontalHeaderItem(0)->setTextAlignment(Qt::AlignLeft | Qt::AlignVCenter);
-    m_fileList->horizontalHeaderItem(1)->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-    m_fileList->setItemDelegate(new CellDelegate(m_theme, m_fileList));
-    m_fileList->verticalHeader()->hide();
-    m_fileList->horizontalHeader()->setFixedHeight(m_fileList->fontMetrics().height() + 11);
-    m_fileList->verticalHeader()->setMinimumSectionSize(16);
-    m_fileList->verticalHeader()->setDefaultSectionSize(m_fileList->fontMetrics().height() + 8);
-    m_fileList->setEditTriggers(QAbstractItemView::NoEditTriggers);
-    m_fileList->setSelectionBehavior(QAbstractItemView::SelectRows);
-    m_fileList->setShowGrid(false);
-    m_fileList->setFrameShape(QFrame::NoFrame);
+    m_fileList = new PlannedFiles(m_theme, u"reshardFiles"_s, m_facts);
     m_warnings = makeText(u"reshardWarnings"_s, m_facts);
     m_batch = makeText(u"reshardBatch"_s, m_facts);
     m_equal = makeText(u"reshardEqual"_s, m_facts);
@@ -152,35 +137,14 @@ QWidget* ReshardDialog::makeFacts()
     return m_facts;
 }
 
-QWidget* ReshardDialog::makeBottom()
+QPushButton* ReshardDialog::startButton() const
 {
-    auto* bottom = new QWidget(this);
-    m_summary = new QLabel(bottom);
-    m_summary->setObjectName(u"reshardSummary"_s);
-    m_summary->setTextFormat(Qt::PlainText);
-    m_command = new CommandLine(m_theme, u"reshardCommand"_s, bottom);
-    auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, bottom);
-    m_start = buttons->addButton(tr("Start"), QDialogButtonBox::AcceptRole);
-    m_start->setObjectName(u"reshardStart"_s);
-    m_start->setDefault(true);
-    m_start->setEnabled(false);
-    auto* last = new QHBoxLayout;
-    last->addWidget(m_summary, 1);
-    last->addWidget(buttons);
-    auto* rows = new QVBoxLayout(bottom);
-    rows->setContentsMargins(0, 0, 0, 0);
-    rows->setSpacing(10);
-    rows->addWidget(m_command);
-    rows->addLayout(last);
-    connect(buttons, &QDialogButtonBox::accepted, this, &ReshardDialog::start);
-    connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
-    return bottom;
+    return m_foot->startButton();
 }
 
 void ReshardDialog::planSoon()
 {
-    m_start->setEnabled(false);
-    m_summary->setText(tr("Planning…"));
+    m_foot->showPlanning();
     m_planner.cancel();
     m_pause.start();
 }
@@ -194,7 +158,7 @@ void ReshardDialog::plan()
         show(std::move(preview));
         return;
     }
-    m_command->setCommand(reshardCommand(*m_source, *m_wish));
+    m_foot->setCommand(reshardCommand(*m_source, *m_wish));
     m_planner.run<ReshardPreview>(
         [&files = m_files, source = m_source, wish = *m_wish](
             const std::stop_token& token, const std::function<void(ReshardPreview)>& deliver) {
@@ -211,7 +175,7 @@ void ReshardDialog::show(ReshardPreview preview)
             m_preview.plan ? Severity::Warning : Severity::Error, errorText(*m_preview.problem));
     else
         m_messages->hide();
-    m_start->setEnabled(m_preview.plan && !m_preview.problem);
+    m_foot->showPlan(m_preview.plan.get(), m_preview.freeBytes, !m_preview.problem);
     m_after->setCheckpoint(m_preview.target);
     showUnits();
     showFacts();
@@ -263,32 +227,18 @@ void ReshardDialog::showUnits()
 
 void ReshardDialog::showFacts()
 {
-    m_fileList->setRowCount(0);
+    m_fileList->setPlan(m_preview.plan.get());
     m_warnings->clear();
     m_batch->clear();
     m_equal->clear();
     if (!m_preview.plan) {
-        m_summary->setText(tr("Nothing can be written."));
         m_facts->setTabText(0, tr("Files"));
         m_facts->setTabText(1, tr("Warnings"));
         return;
     }
     const ReshardPlan& plan = *m_preview.plan;
-    const int files = static_cast<int>(plan.files().size());
-    const int listed = std::min(files, kMostListed);
-    m_fileList->setRowCount(listed);
-    for (int row = 0; row < listed; ++row) {
-        const PlannedFile& file = plan.files()[static_cast<size_t>(row)];
-        m_fileList->setItem(row, 0, new QTableWidgetItem(toText(file.path)));
-        auto* bytes = new QTableWidgetItem(countText(file.bytes));
-        bytes->setTextAlignment(Qt::AlignRight | Qt::AlignVCenter);
-        m_fileList->setItem(row, 1, bytes);
-    }
-    QStringList warnings;
-    for (const Finding& finding : plan.warnings())
-        warnings.append(severityText(finding.severity) % u": "_s % sentenceText(finding.message) % u"  ["_s
-            % toText(finding.code) % u']');
-    m_warnings->setPlainText(warnings.isEmpty() ? tr("None.") : warnings.join(u"\n\n"_s));
+    const QString warnings = planWarnings(plan);
+    m_warnings->setPlainText(warnings.isEmpty() ? tr("None.") : warnings);
     QStringList batch;
     for (const BatchPair& pair : plan.batch())
         batch.append(tr("micro-batch %1 × accumulation %2").arg(pair.microBatch).arg(pair.accumulation));
@@ -303,15 +253,9 @@ void ReshardDialog::showFacts()
     for (const auto& [key, value] : plan.mustStayEqual())
         equal.append(toText(key) % u" = "_s % toText(value));
     m_equal->setPlainText(equal.isEmpty() ? tr("Nothing is known that must stay equal.") : equal.join(u'\n'));
-    m_facts->setTabText(0, tr("Files (%1)").arg(countText(static_cast<uint64_t>(files))));
-    m_facts->setTabText(1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(warnings.size()));
-    QString summary = tr("Reads %1, writes %2 in %3 files")
-                          .arg(bytesText(plan.readsBytes()), bytesText(plan.writesBytes()),
-                              countText(static_cast<uint64_t>(files)));
-    if (m_preview.freeBytes)
-        summary += u" · "_s % tr("%1 free").arg(bytesText(*m_preview.freeBytes));
-    m_summary->setText(summary);
-    m_summary->setToolTip(exactBytesText(plan.writesBytes()));
+    m_facts->setTabText(0, tr("Files (%1)").arg(countText(plan.files().size())));
+    m_facts->setTabText(
+        1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan.warnings().size()));
 }
 
 void ReshardDialog::start()

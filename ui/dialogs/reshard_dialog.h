@@ -12,14 +12,14 @@ class QComboBox;
 class QLabel;
 class QPushButton;
 class QTabWidget;
-class QTableWidget;
 class QPlainTextEdit;
 
 namespace shardscope::ui {
 
-class CommandLine;
 class LayoutMapView;
 class MessageBar;
+class PlanFoot;
+class PlannedFiles;
 class ReshardForm;
 
 /// One-click reshard: the new GPU count, the new map beside the old one, and everything the plan knows,
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] ReshardForm* form() const { return m_form; }
     /// The plan as shown; null while it is being made or when there is none.
     [[nodiscard]] const ReshardPreview& preview() const { return m_preview; }
-    [[nodiscard]] QPushButton* startButton() const { return m_start; }
+    [[nodiscard]] QPushButton* startButton() const;
 
 Q_SIGNALS:
     /// Start was pressed: run this plan.
@@ -46,7 +46,6 @@ Q_SIGNALS:
 private:
     QWidget* makeMaps();
     QWidget* makeFacts();
-    QWidget* makeBottom();
     void planSoon();
     void plan();
     void show(ReshardPreview preview);
@@ -66,13 +65,11 @@ private:
     QLabel* m_afterTitle;
     QComboBox* m_group;
     QTabWidget* m_facts;
-    QTableWidget* m_fileList;
+    PlannedFiles* m_fileList;
     QPlainTextEdit* m_warnings;
     QPlainTextEdit* m_batch;
     QPlainTextEdit* m_equal;
-    QLabel* m_summary;
-    CommandLine* m_command;
-    QPushButton* m_start;
+    PlanFoot* m_foot = nullptr;
     ReshardPreview m_preview;
     std::optional<ReshardWish> m_wish; ///< what the preview was made for
     QTimer m_pause;

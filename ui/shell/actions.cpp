@@ -67,6 +67,8 @@ Actions makeActions(const Theme& theme, QWidget* parent)
         = make(u"actionPreviousPane"_s, Words::tr("Pre&vious Pane"), {Qt::SHIFT | Qt::Key_F6});
     actions.reshard
         = make(u"actionReshard"_s, Words::tr("&Reshard…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
+    actions.exportWeights
+        = make(u"actionExport"_s, Words::tr("&Export…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_E}, u"export"_s);
     const std::array names = {
         u"actionOverview"_s, u"actionMap"_s, u"actionParameters"_s, u"actionFiles"_s, u"actionComparePage"_s};
     const std::array texts = {Words::tr("&Overview"), Words::tr("Partition &Map"), Words::tr("&Parameters"),
@@ -91,7 +93,8 @@ Actions makeActions(const Theme& theme, QWidget* parent)
         {Qt::Key_F1, Qt::Key_Question}, u"keyboard"_s);
     actions.about = make(u"actionAbout"_s, Words::tr("&About Shardscope"), {});
     actions.reshard->setIconText(Words::tr("Reshard"));
-    actions.setOpen(false, false, false);
+    actions.exportWeights->setIconText(Words::tr("Export"));
+    actions.setOpen(false, false, false, false);
     actions.setDifferences(false);
     actions.back->setEnabled(false);
     actions.forward->setEnabled(false);
@@ -102,7 +105,7 @@ QList<QAction*> Actions::all() const
 {
     QList<QAction*> list{open, openFile, addFolder, reload, close, back, forward, find, goTo, quickOpen,
         palette, pageWindow, saveMap, compare, nextDifference, previousDifference, nextPane, previousPane,
-        reshard};
+        reshard, exportWeights};
     for (QAction* page : pages)
         list.append(page);
     list << fullScreen << shortcuts << quit;
@@ -119,7 +122,7 @@ QList<QAction*> Actions::offered() const
     return list;
 }
 
-void Actions::setOpen(bool isOpen, bool canReshard, bool isSwap) const
+void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap) const
 {
     const QString text
         = isSwap ? Words::tr("Open with a &Checkpoint of Its Run…") : Words::tr("&Add Folder…");
@@ -133,6 +136,7 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool isSwap) const
     for (QAction* page : pages)
         page->setEnabled(isOpen);
     reshard->setEnabled(canReshard);
+    exportWeights->setEnabled(canExport);
 }
 
 void Actions::setDifferences(bool any) const

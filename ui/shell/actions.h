@@ -36,7 +36,8 @@ struct Actions {
     QAction* nextPane = nullptr;
     QAction* previousPane = nullptr;
     QAction* reshard = nullptr;
-    std::array<QAction*, 5> pages{}; ///< Overview, map, Parameters, Files, Compare
+    QAction* exportWeights = nullptr;
+    std::array<QAction*, 5> pages{}; ///< in the order of the tabs
     std::array<QAction*, 3> themes{}; ///< by ThemeMode
     QActionGroup* themeGroup = nullptr;
     QAction* fullScreen = nullptr;
@@ -50,7 +51,7 @@ struct Actions {
     [[nodiscard]] QList<QAction*> offered() const;
     /// What needs an open checkpoint. `isSwap`: it is a swap folder alone, which wants a checkpoint beside
     /// it.
-    void setOpen(bool open, bool canReshard, bool isSwap) const;
+    void setOpen(bool open, bool canReshard, bool canExport, bool isSwap) const;
     void setDifferences(bool any) const;
 };
 

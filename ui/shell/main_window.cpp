@@ -118,9 +118,9 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_explorer->setCheckpoint(checkpoint);
     m_details->setCheckpoint(checkpoint);
     m_breadcrumb->setCheckpoint(checkpoint);
-    m_actions.setOpen(checkpoint != nullptr,
-        checkpoint && !checkpoint->units.empty() && !checkpoint->modelError,
-        checkpoint && checkpoint->kind == CheckpointKind::Swap);
+    const bool known = checkpoint && !checkpoint->modelError;
+    m_actions.setOpen(checkpoint != nullptr, known && !checkpoint->units.empty(),
+        known && !checkpoint->params.empty(), checkpoint && checkpoint->kind == CheckpointKind::Swap);
     m_stack->setCurrentIndex(checkpoint ? 1 : 0);
     showDocks(checkpoint != nullptr);
     m_filter->setEnabled(checkpoint != nullptr);

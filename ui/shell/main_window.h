@@ -21,6 +21,7 @@ class Breadcrumb;
 class ComparePage;
 class DetailsPanel;
 class ExplorerPanel;
+class ExportDialog;
 class FilesPage;
 class FilterField;
 class FocusRing;
@@ -43,8 +44,8 @@ public:
     ~MainWindow() override;
 
     void openPath(const QString& path, const QString& tag = {});
-    /// By object name without "Page": "overview", "map", "parameters", "files", "compare". False when there
-    /// is none.
+    /// By object name without "Page": "overview", "map", "parameters", "files", "compare". False
+    /// when there is none.
     bool showPage(const QString& name);
     /// Selects what an address, or a parameter's name, means. False when it means nothing here.
     bool goToAddress(const QString& address);
@@ -58,6 +59,8 @@ public:
     void saveMapPicture(const QString& path);
     /// The reshard dialog, or null when the checkpoint cannot be resharded.
     ReshardDialog* showReshardDialog();
+    /// The export dialog, or null when there is nothing to export.
+    ExportDialog* showExportDialog();
     /// Nothing is being read, filtered or drawn in the background; jobs do not count.
     [[nodiscard]] bool isSettled() const;
 

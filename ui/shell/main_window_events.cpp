@@ -3,10 +3,11 @@
 #include "ui/shell/main_window.h"
 
 #include "core/base/build_info.h"
+#include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/go_to_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/shortcut_sheet.h"
-#include "ui/jobs/reshard_job.h"
+#include "ui/jobs/write_job.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/parameter_filter.h"
 #include "ui/models/text.h"
@@ -68,6 +69,7 @@ void MainWindow::connectActions()
     connect(m_actions.nextPane, &QAction::triggered, this, [this] { focusPane(1); });
     connect(m_actions.previousPane, &QAction::triggered, this, [this] { focusPane(-1); });
     connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);
+    connect(m_actions.exportWeights, &QAction::triggered, this, &MainWindow::showExportDialog);
     for (size_t i = 0; i < m_actions.pages.size(); ++i)
         connect(m_actions.pages[i], &QAction::triggered, this, [this, i] {
             // Else the tabs hand the focus on by themselves, and nothing shows that a key brought it there.
@@ -165,6 +167,28 @@ ReshardDialog* MainWindow::showReshardDialog()
             options.force = wish.force;
             m_settings.setLastTarget(QString::fromStdString(wish.destination.parent_path().native()));
             m_jobs.add(makeReshardJob(m_session.files(), plan, options));
+        });
+    dialog->open();
+    return dialog;
+}
+
+ExportDialog* MainWindow::showExportDialog()
+{
+    if (!m_actions.exportWeights->isEnabled())
+        return nullptr;
+    auto* dialog
+        = new ExportDialog(m_session.files(), m_session.checkpoint(), m_settings.lastTarget(), m_theme, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    connect(dialog, &ExportDialog::startRequested, this,
+        [this, run = m_session.checkpoint()->runFolder](
+            const ExportPreview& preview, const ExportWish& wish) {
+            ExecuteOptions options;
+            options.destination = preview.folder;
+            options.sourceRunFolder = run;
+            options.verify = wish.verify;
+            options.force = wish.force;
+            m_settings.setLastTarget(QString::fromStdString(wish.target.parent_path().native()));
+            m_jobs.add(makeExportJob(m_session.files(), preview.plan, options));
         });
     dialog->open();
     return dialog;

@@ -112,8 +112,10 @@ void MainWindow::makeToolBar()
     m_toolBar->addAction(m_actions.goTo);
     m_toolBar->addSeparator();
     m_toolBar->addAction(m_actions.reshard);
-    if (auto* button = qobject_cast<QToolButton*>(m_toolBar->widgetForAction(m_actions.reshard)))
-        button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    m_toolBar->addAction(m_actions.exportWeights);
+    for (QAction* action : {m_actions.reshard, m_actions.exportWeights})
+        if (auto* button = qobject_cast<QToolButton*>(m_toolBar->widgetForAction(action)))
+            button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     for (QAction* action : m_toolBar->actions())
         if (QWidget* button = m_toolBar->widgetForAction(action);
             button != nullptr && !action->objectName().isEmpty())
@@ -143,7 +145,7 @@ void MainWindow::makeMenus()
     go->addSeparator();
     go->addActions({m_actions.nextPane, m_actions.previousPane});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
-    checkpoint->addAction(m_actions.reshard);
+    checkpoint->addActions({m_actions.reshard, m_actions.exportWeights});
     QMenu* view = add(u"viewMenu"_s, tr("&View"));
     for (QDockWidget* dock : {m_explorerDock, m_detailsDock, m_jobsDock})
         view->addAction(dock->toggleViewAction());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/shell/screenshot.h"
 
+#include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/text.h"
@@ -79,10 +80,16 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
             return complain(u"this checkpoint cannot be resharded"_s);
         waitUntil([&] { return dialog->preview().plan || dialog->preview().problem; });
         shown = dialog;
+    } else if (wish.page == "export"_L1) {
+        ExportDialog* dialog = window.showExportDialog();
+        if (dialog == nullptr)
+            return complain(u"there is nothing to export here"_s);
+        waitUntil([&] { return dialog->preview().plan || dialog->preview().problem; });
+        shown = dialog;
     } else if (!wish.page.isEmpty() && !window.showPage(wish.page)) {
         return complain(
-            u"there is no page named “%1”; try overview, map, parameters, files, compare, reshard"_s.arg(
-                wish.page));
+            u"there is no page named “%1”; try overview, map, parameters, files, compare, reshard, export"_s
+                .arg(wish.page));
     }
     (void)shown->grab(); // the first picture asks the map for its tiles
     if (!waitUntil([&] { return window.isSettled() && drawn(*shown); }))

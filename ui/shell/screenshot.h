@@ -10,7 +10,9 @@ class MainWindow;
 
 struct ScreenshotWish {
     QString file; ///< PNG
-    QString page; ///< "overview", "map", "parameters", "files", "compare", "reshard"; empty: what is in front
+    QString page; ///< "overview", "map", "parameters", "files", "compare", "reshard",
+                  ///< "export"; empty: what
+                  ///< is in front
     QString path; ///< to open first; empty: the start page
     QString against; ///< to compare it with
     QString select; ///< an address to go to

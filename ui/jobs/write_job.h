@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/engine/execute.h"
+#include "core/plan/export.h"
 #include "core/plan/reshard.h"
 #include "ui/jobs/job.h"
 
@@ -10,5 +11,8 @@ namespace shardscope::ui {
 /// A job that runs a reshard plan. Not yet started; JobList::add does that.
 Job* makeReshardJob(
     io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan, const ExecuteOptions& options);
+/// The same for an export.
+Job* makeExportJob(
+    io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan, const ExecuteOptions& options);
 
 } // namespace shardscope::ui

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/dialogs/export_form.h"
+
+#include "core/base/text.h"
+#include "ui/models/text.h"
+
+#include <QAction>
+#include <QCheckBox>
+#include <QComboBox>
+#include <QFileDialog>
+#include <QFormLayout>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPushButton>
+#include <QToolButton>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+/// What a format is for; one that is not known here stands by its name alone.
+QString formatText(const std::string& name)
+{
+    const QString text = toText(name);
+    if (name == "safetensors")
+        return ExportForm::tr("%1: for transformers and most tools").arg(text);
+    if (name == "torch")
+        return ExportForm::tr("%1: pytorch_model.bin").arg(text);
+    if (name == "npy")
+        return ExportForm::tr("%1: a NumPy file per tensor").arg(text);
+    if (name == "adapter")
+        return ExportForm::tr("%1: LoRA weights for PEFT").arg(text);
+    return text;
+}
+
+/// Formats that are cut into files of a given size.
+bool isSharded(ExportFormat format)
+{
+    return format == ExportFormat::Safetensors || format == ExportFormat::Torch;
+}
+
+QLineEdit* makeField(const QString& name, const QString& hint, const QString& tip, QWidget* parent)
+{
+    auto* field = new QLineEdit(parent);
+    field->setObjectName(name);
+    field->setPlaceholderText(hint);
+    field->setToolTip(tip);
+    field->setAccessibleDescription(tip);
+    return field;
+}
+
+} // namespace
+
+ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent)
+    : QWidget(parent)
+    , m_source(source)
+    , m_format(new QComboBox(this))
+    , m_dtype(new QComboBox(this))
+    , m_states(new QToolButton(this))
+    , m_stateMenu(new QMenu(this))
+    , m_shardSize(makeField(u"exportShardSize"_s, tr("5 GB, as transformers cuts"),
+          tr("Bytes of tensors in one file at most, such as 2G; a larger tensor has a file of its own"),
+          this))
+    , m_only(makeField(u"exportOnly"_s, tr("all"),
+          tr("Patterns of names, such as model.layers.0.* – several with spaces between them"), this))
+    , m_strip(makeField(u"exportStrip"_s, tr("none"),
+          tr("Taken from the names that begin with it, such as “module.”"), this))
+    , m_renames(makeField(u"exportRename"_s, tr("model.norm=norm"),
+          tr("OLD=NEW: NEW stands for OLD where a name is OLD or goes on with a dot; several with spaces"),
+          this))
+    , m_patternsRow(new QWidget(this))
+    , m_patterns(makeField(u"exportPatterns"_s, tr("as the checkpoint records"),
+          tr("A file of patterns that says how tensor slices join"), m_patternsRow))
+    , m_target(makeField(u"exportTarget"_s, {}, tr("A folder that is absent or empty"), this))
+    , m_browse(new QPushButton(tr("Browse…"), this))
+    , m_verify(new QCheckBox(tr("Re-read and compare what was written"), this))
+    , m_force(new QCheckBox(tr("Replace an existing target"), this))
+{
+    setObjectName(u"exportForm"_s);
+    m_parentFolder = lastTarget.isEmpty() ? QString::fromStdString(source->runFolder.parent_path().native())
+                                          : lastTarget;
+    m_format->setObjectName(u"exportFormat"_s);
+    m_dtype->setObjectName(u"exportDtype"_s);
+    m_states->setObjectName(u"exportStates"_s);
+    m_states->setPopupMode(QToolButton::InstantPopup);
+    m_states->setMenu(m_stateMenu);
+    m_browse->setObjectName(u"exportBrowse"_s);
+    m_verify->setObjectName(u"exportVerify"_s);
+    m_verify->setChecked(true);
+    m_force->setObjectName(u"exportForce"_s);
+    fillChoices();
+    addRows();
+    onFormatChosen();
+    connectFields();
+    setFocusProxy(m_format);
+    m_format->setFocus();
+}
+
+void ExportForm::fillChoices()
+{
+    for (const std::string& name : exportFormatNames())
+        m_format->addItem(formatText(name), static_cast<int>(*exportFormatFromName(name)));
+    m_dtype->addItem(tr("keep: the model's own"), QByteArray());
+    for (const std::string& name : castNames())
+        m_dtype->addItem(toText(name), QByteArray::fromStdString(name));
+    for (const std::string& state : m_source->stateNames()) {
+        if (state == "weight")
+            continue; // that is what is exported in any case
+        QAction* action = m_stateMenu->addAction(toText(state));
+        action->setData(QByteArray::fromStdString(state));
+        action->setCheckable(true);
+        connect(action, &QAction::toggled, this, [this] {
+            showStates();
+            Q_EMIT changed();
+        });
+    }
+    m_states->setEnabled(!m_stateMenu->isEmpty());
+    m_states->setToolTip(tr("Written beside the weights as they are, each in files of its own"));
+    showStates();
+}
+
+void ExportForm::addRows()
+{
+    m_rows = new QFormLayout(this);
+    m_rows->setContentsMargins(0, 0, 0, 0);
+    m_rows->setVerticalSpacing(9);
+    m_rows->setHorizontalSpacing(12);
+    m_rows->setFieldGrowthPolicy(QFormLayout::AllNonFixedFieldsGrow);
+    const auto withButton = [this](QWidget* row, QLineEdit* field, QPushButton* button) {
+        auto* line = new QHBoxLayout(row);
+        line->setContentsMargins(0, 0, 0, 0);
+        line->setSpacing(6);
+        line->addWidget(field, 1);
+        line->addWidget(button);
+        row->setFocusProxy(field);
+        return row;
+    };
+    auto* browse = new QPushButton(tr("Browse…"), m_patternsRow);
+    connect(browse, &QPushButton::clicked, this, &ExportForm::browsePatterns);
+    m_rows->addRow(tr("&Format"), m_format);
+    m_rows->addRow(tr("&Dtype"), m_dtype);
+    m_rows->addRow(tr("&States"), m_states);
+    m_rows->addRow(tr("Si&ze of a file"), m_shardSize);
+    m_rows->addRow(tr("&Only"), m_only);
+    m_rows->addRow(tr("Strip &prefix"), m_strip);
+    m_rows->addRow(tr("&Rename"), m_renames);
+    m_rows->addRow(tr("Patter&ns"), withButton(m_patternsRow, m_patterns, browse));
+    m_rows->addRow(tr("&Target"), withButton(new QWidget(this), m_target, m_browse));
+    m_rows->addRow(QString(), m_verify);
+    m_rows->addRow(QString(), m_force);
+    m_rows->setRowVisible(m_patternsRow, m_source->parallel.tp > 1);
+}
+
+void ExportForm::connectFields()
+{
+    connect(m_format, &QComboBox::currentIndexChanged, this, [this] {
+        onFormatChosen();
+        Q_EMIT changed();
+    });
+    connect(m_dtype, &QComboBox::currentIndexChanged, this, &ExportForm::changed);
+    connect(m_target, &QLineEdit::textEdited, this, [this] { m_targetIsOurs = false; });
+    for (QLineEdit* field : {m_shardSize, m_only, m_strip, m_renames, m_patterns, m_target})
+        connect(field, &QLineEdit::textChanged, this, &ExportForm::changed);
+    for (QCheckBox* box : {m_verify, m_force})
+        connect(box, &QCheckBox::toggled, this, &ExportForm::changed);
+    connect(m_browse, &QPushButton::clicked, this, &ExportForm::browseTarget);
+}
+
+ExportFormat ExportForm::format() const
+{
+    return static_cast<ExportFormat>(m_format->currentData().toInt());
+}
+
+/// Only what the chosen format asks for.
+void ExportForm::onFormatChosen()
+{
+    m_rows->setRowVisible(m_shardSize, isSharded(format()));
+    if (m_targetIsOurs)
+        m_target->setText(suggestedTarget());
+}
+
+QString ExportForm::suggestedTarget() const
+{
+    const io::Path& run = m_source->runFolder;
+    const QString name = QString::fromStdString(
+        run.filename().empty() ? std::string("checkpoint") : run.filename().native());
+    return m_parentFolder % u'/' % name % u'-' % toText(exportFormatName(format()));
+}
+
+void ExportForm::setTarget(const QString& folder)
+{
+    m_targetIsOurs = false;
+    m_target->setText(folder);
+}
+
+void ExportForm::browseTarget()
+{
+    auto* dialog = new QFileDialog(this, tr("Target Folder"), m_parentFolder);
+    dialog->setObjectName(u"exportFolderDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    connect(dialog, &QFileDialog::fileSelected, this, &ExportForm::setTarget);
+    dialog->open();
+}
+
+void ExportForm::browsePatterns()
+{
+    auto* dialog = new QFileDialog(this, tr("File of Patterns"));
+    dialog->setObjectName(u"exportPatternsDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::fileSelected, m_patterns, &QLineEdit::setText);
+    dialog->open();
+}
+
+void ExportForm::showStates()
+{
+    QStringList chosen;
+    for (const QAction* action : m_stateMenu->actions()) {
+        if (action->isChecked())
+            chosen.append(action->text());
+    }
+    m_states->setText(
+        chosen.isEmpty() ? tr("weights alone") : tr("weights and %1").arg(chosen.join(u", "_s)));
+}
+
+bool ExportForm::readRenames(ExportOptions& options) const
+{
+    for (const QString& word : m_renames->text().split(u' ', Qt::SkipEmptyParts)) {
+        const qsizetype equals = word.indexOf(u'=');
+        if (equals <= 0 || equals + 1 == word.size())
+            return false;
+        options.renames.emplace_back(word.left(equals).toStdString(), word.mid(equals + 1).toStdString());
+    }
+    return true;
+}
+
+QString ExportForm::problem() const
+{
+    ExportOptions options;
+    if (!readRenames(options))
+        return tr("A renaming is OLD=NEW, such as model.norm=norm.");
+    const QString size = m_shardSize->text().trimmed();
+    if (!size.isEmpty() && isSharded(format()) && parseBytes(size.toStdString()).value_or(0) == 0)
+        return tr("The size of a file must be such as 2G or 500M.");
+    return {};
+}
+
+std::optional<ExportWish> ExportForm::wish() const
+{
+    ExportWish wish;
+    ExportOptions& options = wish.options;
+    if (!problem().isEmpty() || !readRenames(options))
+        return {};
+    options.format = format();
+    options.dtype = castFromName(m_dtype->currentData().toByteArray().toStdString());
+    const QString size = m_shardSize->text().trimmed();
+    if (!size.isEmpty() && isSharded(format()))
+        options.shardBytes = *parseBytes(size.toStdString());
+    for (const QString& pattern : m_only->text().split(u' ', Qt::SkipEmptyParts))
+        options.only.push_back(pattern.toStdString());
+    options.stripPrefix = m_strip->text().trimmed().toStdString();
+    for (const QAction* action : m_stateMenu->actions()) {
+        if (action->isChecked())
+            options.states.push_back(action->data().toByteArray().toStdString());
+    }
+    if (m_source->parallel.tp > 1)
+        wish.patternsFile = toPath(m_patterns->text().trimmed());
+    wish.target = toPath(m_target->text().trimmed());
+    wish.verify = m_verify->isChecked();
+    wish.force = m_force->isChecked();
+    return wish;
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/models/export_preview.h"
+
+#include <QWidget>
+
+class QCheckBox;
+class QComboBox;
+class QFormLayout;
+class QLineEdit;
+class QMenu;
+class QPushButton;
+class QToolButton;
+
+namespace shardscope::ui {
+
+/// The choices of an export: format, dtype, states beside the weights, size of files, which parameters and
+/// under what names, target folder, and a few switches.
+class ExportForm : public QWidget
+{
+    Q_OBJECT
+public:
+    ExportForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent = nullptr);
+
+    /// What is asked for; nothing while a field cannot be understood (problem() says which).
+    [[nodiscard]] std::optional<ExportWish> wish() const;
+    [[nodiscard]] QString problem() const;
+    void setTarget(const QString& folder);
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    void fillChoices();
+    void addRows();
+    void connectFields();
+    void onFormatChosen();
+    void browseTarget();
+    void browsePatterns();
+    void showStates();
+    [[nodiscard]] QString suggestedTarget() const;
+    [[nodiscard]] ExportFormat format() const;
+    [[nodiscard]] bool readRenames(ExportOptions& options) const;
+
+    CheckpointPtr m_source;
+    QString m_parentFolder; ///< where suggested targets lie
+    QFormLayout* m_rows = nullptr;
+    QComboBox* m_format;
+    QComboBox* m_dtype;
+    QToolButton* m_states;
+    QMenu* m_stateMenu;
+    QLineEdit* m_shardSize;
+    QLineEdit* m_only;
+    QLineEdit* m_strip;
+    QLineEdit* m_renames;
+    QWidget* m_patternsRow;
+    QLineEdit* m_patterns;
+    QLineEdit* m_target;
+    QPushButton* m_browse;
+    QCheckBox* m_verify;
+    QCheckBox* m_force;
+    bool m_targetIsOurs = true; ///< the user has not typed one yet
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/jobs/write_job.h"
+
+#include "core/checkpoint/open.h"
+#include "ui/models/text.h"
+
+#include <QCoreApplication>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::WriteJob)
+};
+
+QString summaryOf(const ExecuteReport& report)
+{
+    QString text = report.verified ? Words::tr("Written and verified: %1 in %2")
+                                   : Words::tr("Written, not verified: %1 in %2");
+    text = text.arg(bytesText(report.bytesWritten + report.bytesReused), durationText(report.seconds));
+    if (report.bytesReused > 0)
+        text += u" · "_s % Words::tr("%1 kept from an interrupted run").arg(bytesText(report.bytesReused));
+    return text % u" · "_s % pathText(report.output);
+}
+
+Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<const WritePlan>& plan,
+    const ExecuteOptions& options)
+{
+    const QString target = pathText(options.destination / plan->targetName());
+    return new Job(title, target, [&files, plan, options](JobContext& context) -> Result<JobOutcome> {
+        SHARDSCOPE_TRY(const ExecuteReport report, execute(files, *plan, options, context));
+        // Not every form of an export is one that can be opened here.
+        OpenOptions look;
+        look.depth = OpenDepth::Structure;
+        const bool opens = openCheckpoint(files, report.output, look, context).has_value();
+        return JobOutcome{summaryOf(report), opens ? report.output : io::Path()};
+    });
+}
+
+} // namespace
+
+Job* makeReshardJob(
+    io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan, const ExecuteOptions& options)
+{
+    return makeJob(plan->worldSize() == 1 ? Words::tr("Reshard to 1 GPU")
+                                          : Words::tr("Reshard to %1 GPUs").arg(plan->worldSize()),
+        files, plan, options);
+}
+
+Job* makeExportJob(
+    io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan, const ExecuteOptions& options)
+{
+    return makeJob(Words::tr("Export as %1").arg(toText(exportFormatName(plan->options().format))), files,
+        plan, options);
+}
+
+} // namespace shardscope::ui

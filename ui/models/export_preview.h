@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/export.h"
+
+#include <QString>
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+namespace shardscope::ui {
+
+/// What the export dialog asks for.
+struct ExportWish {
+    ExportOptions options; ///< but for the patterns, which the planner reads, and the folder's name
+    io::Path patternsFile; ///< empty: as the checkpoint records
+    io::Path target; ///< the folder that is written
+    bool verify = true;
+    bool force = false;
+};
+
+/// What would happen, before anything does.
+struct ExportPreview {
+    std::shared_ptr<const ExportPlan> plan; ///< null: see `problem`
+    io::Path folder; ///< that the target lies in
+    std::optional<uint64_t> freeBytes; ///< there
+    std::optional<Error> problem; ///< why it cannot be started
+};
+
+/// Plans, and looks at the target. For a worker thread.
+ExportPreview previewExport(
+    io::FileSystem& files, const CheckpointPtr& source, const ExportWish& wish, const std::stop_token& token);
+
+/// The same as a command line of `shardscope`, quoted for a shell.
+QString exportCommand(const Checkpoint& source, const ExportWish& wish);
+
+} // namespace shardscope::ui
