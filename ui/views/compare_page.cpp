@@ -23,6 +23,14 @@ using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
 
+namespace {
+
+/// Of the height that maps and table have together.
+constexpr int kMapShare = 2000;
+constexpr int kTableShare = 3000;
+
+} // namespace
+
 ComparePage::ComparePage(
     CompareRun& run, const Settings& settings, Theme& theme, Selection& selection, QWidget* parent)
     : QWidget(parent)
@@ -262,8 +270,11 @@ void ComparePage::updateEmpty()
     m_empty->setVisible(!outcome);
     const bool rows = hasDifferences() || !m_order.filter.isEmpty();
     m_table->setVisible(rows);
+    const bool appears = rows && m_table->isHidden();
     m_tablePart->setMaximumHeight(rows ? QWIDGETSIZE_MAX : m_tablePart->sizeHint().height());
     if (!m_checkpoint)
+    if (appears)
+        m_splitter->setSizes({kMapShare, kTableShare});
         m_empty->setText(tr("Open a checkpoint to compare it with another one."));
     else if (m_run.isRunning() || m_run.error())
         m_empty->clear();
