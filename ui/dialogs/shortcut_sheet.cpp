@@ -86,6 +86,18 @@ ShortcutSheet::ShortcutSheet(const QList<QAction*>& actions, QWidget* parent)
     };
     for (const auto& [keys, meaning] : mapKeys)
         addLine(map, keys, meaning);
+    QGridLayout* tensor = addColumn(columns, tr("Tensor"));
+    const std::pair<QString, QString> tensorKeys[] = {
+        {tr("Arrows,  PgUp  PgDown"), tr("Neighbours, a page of rows")},
+        {tr("Home  End"), tr("First, last column (Ctrl: element)")},
+        {tr("Drag,  Shift+Arrows"), tr("Select a block of values")},
+        {u"Ctrl+C"_s, tr("Copy them with all digits")},
+        {tr("Histogram: Left  Right"), tr("Lower end of the range")},
+        {tr("Histogram: Shift+Left  Right"), tr("Upper end of the range")},
+        {tr("Histogram: Drag,  Esc"), tr("Choose a range, all values")},
+    };
+    for (const auto& [keys, meaning] : tensorKeys)
+        addLine(tensor, keys, meaning);
     auto* buttons = new QDialogButtonBox(QDialogButtonBox::Close, this);
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     auto* rows = new QVBoxLayout(this);

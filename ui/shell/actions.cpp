@@ -69,11 +69,11 @@ Actions makeActions(const Theme& theme, QWidget* parent)
         = make(u"actionReshard"_s, Words::tr("&Reshard…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
     actions.exportWeights
         = make(u"actionExport"_s, Words::tr("&Export…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_E}, u"export"_s);
-    const std::array names = {
-        u"actionOverview"_s, u"actionMap"_s, u"actionParameters"_s, u"actionFiles"_s, u"actionComparePage"_s};
+    const std::array names = {u"actionOverview"_s, u"actionMap"_s, u"actionParameters"_s, u"actionTensor"_s,
+        u"actionFiles"_s, u"actionComparePage"_s};
     const std::array texts = {Words::tr("&Overview"), Words::tr("Partition &Map"), Words::tr("&Parameters"),
-        Words::tr("&Files"), Words::tr("&Compare")};
-    const std::array icons = {u"overview"_s, u"map"_s, u"table"_s, u"file"_s, u"compare"_s};
+        Words::tr("&Tensor"), Words::tr("&Files"), Words::tr("&Compare")};
+    const std::array icons = {u"overview"_s, u"map"_s, u"table"_s, u"tensor"_s, u"file"_s, u"compare"_s};
     for (size_t i = 0; i < actions.pages.size(); ++i)
         actions.pages[i] = make(names[i], texts[i],
             {QKeySequence(QKeyCombination(Qt::CTRL, static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(i))))},

@@ -37,7 +37,7 @@ struct Actions {
     QAction* previousPane = nullptr;
     QAction* reshard = nullptr;
     QAction* exportWeights = nullptr;
-    std::array<QAction*, 5> pages{}; ///< in the order of the tabs
+    std::array<QAction*, 6> pages{}; ///< in the order of the tabs
     std::array<QAction*, 3> themes{}; ///< by ThemeMode
     QActionGroup* themeGroup = nullptr;
     QAction* fullScreen = nullptr;

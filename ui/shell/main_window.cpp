@@ -11,6 +11,7 @@
 #include "ui/views/overview_page.h"
 #include "ui/views/parameters_page.h"
 #include "ui/views/start_page.h"
+#include "ui/views/tensor_page.h"
 #include "ui/widgets/breadcrumb.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/focus_ring.h"
@@ -112,6 +113,7 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_overview->setCheckpoint(checkpoint);
     m_map->setCheckpoint(checkpoint);
     m_parameters->setCheckpoint(checkpoint);
+    m_tensor->setCheckpoint(checkpoint);
     m_filesPage->setCheckpoint(checkpoint);
     m_compareRun.clear(); // ids of the former checkpoint
     m_compare->setCheckpoint(checkpoint);
@@ -166,7 +168,7 @@ void MainWindow::showOpenError(const Error& error)
 bool MainWindow::isSettled() const
 {
     return !m_session.isOpening() && !m_parameters->isBusy() && !m_filesPage->isBusy() && !m_compare->isBusy()
-        && !m_explorer->isBusy() && !m_details->isBusy()
+        && !m_tensor->isBusy() && !m_explorer->isBusy() && !m_details->isBusy()
         && (!m_map->isVisible() || m_map->mapView()->canvas()->tilesUnderWay() == 0);
 }
 

@@ -33,6 +33,7 @@ class PageWindow;
 class ParametersPage;
 class ReshardDialog;
 class StartPage;
+class TensorPage;
 
 /// The window: puts pages, docks and actions together and wires them to session, selection and jobs. What a
 /// page shows is the page's business.
@@ -44,7 +45,7 @@ public:
     ~MainWindow() override;
 
     void openPath(const QString& path, const QString& tag = {});
-    /// By object name without "Page": "overview", "map", "parameters", "files", "compare". False
+    /// By object name without "Page": "overview", "map", "parameters", "tensor", "files", "compare". False
     /// when there is none.
     bool showPage(const QString& name);
     /// Selects what an address, or a parameter's name, means. False when it means nothing here.
@@ -130,6 +131,7 @@ private:
     OverviewPage* m_overview = nullptr;
     MapPage* m_map = nullptr;
     ParametersPage* m_parameters = nullptr;
+    TensorPage* m_tensor = nullptr;
     FilesPage* m_filesPage = nullptr;
     ComparePage* m_compare = nullptr;
     ExplorerPanel* m_explorer = nullptr;

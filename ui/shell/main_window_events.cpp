@@ -109,10 +109,11 @@ void MainWindow::connectPages()
     connect(m_parameters, &ParametersPage::filtered, this, &MainWindow::onFiltered);
     connect(m_parameters, &ParametersPage::filterWanted, m_filter, &QLineEdit::setText);
     connect(m_parameters, &ParametersPage::matchesChanged, m_map->mapView(), &LayoutMapView::setLit);
-    connect(m_parameters, &ParametersPage::parameterActivated, this, [this] { showPage(u"map"_s); });
+    connect(m_parameters, &ParametersPage::parameterActivated, this, [this] { showPage(u"tensor"_s); });
     connect(m_map, &MapPage::parameterActivated, this, [this](ParamId param) {
-        m_session.selection().selectParam(param);
-        showPage(u"parameters"_s);
+        if (m_session.selection().current().param != param)
+            m_session.selection().selectParam(param);
+        showPage(u"tensor"_s);
     });
     const auto openTag = [this](const QString& tag) {
         m_messages->hide();

@@ -46,7 +46,7 @@ void MainWindow::showQuickOpen()
             return;
         m_session.selection().selectParam(ParamId{id});
         const QString page = m_tabs->currentWidget()->objectName();
-        if (page != "mapPage"_L1 && page != "parametersPage"_L1)
+        if (page != "mapPage"_L1 && page != "tensorPage"_L1 && page != "parametersPage"_L1)
             showPage(u"parameters"_s);
         m_tabs->currentWidget()->setFocus(Qt::ShortcutFocusReason);
     });

@@ -13,6 +13,7 @@
 #include "ui/views/map_page.h"
 #include "ui/views/overview_page.h"
 #include "ui/views/parameters_page.h"
+#include "ui/views/tensor_page.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
 
@@ -51,6 +52,9 @@ PageWindow* MainWindow::openPageWindow()
         window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
     } else if (current == m_filesPage) {
         auto* page = new FilesPage(m_session.files(), m_theme, window->selection(), window);
+        window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
+    } else if (current == m_tensor) {
+        auto* page = new TensorPage(m_session.files(), m_theme, window->selection(), window);
         window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
     } else if (current == m_compare) {
         auto* page = new ComparePage(m_compareRun, m_settings, m_theme, window->selection(), window);

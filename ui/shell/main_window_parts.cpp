@@ -12,6 +12,7 @@
 #include "ui/views/overview_page.h"
 #include "ui/views/parameters_page.h"
 #include "ui/views/start_page.h"
+#include "ui/views/tensor_page.h"
 #include "ui/widgets/breadcrumb.h"
 #include "ui/widgets/filter_field.h"
 #include "ui/widgets/message_bar.h"
@@ -49,11 +50,13 @@ void MainWindow::makePages()
     m_overview = new OverviewPage(m_theme, m_tabs);
     m_map = new MapPage(m_theme, shared, m_tabs);
     m_parameters = new ParametersPage(m_theme, shared, m_tabs);
+    m_tensor = new TensorPage(m_session.files(), m_theme, shared, m_tabs);
     m_filesPage = new FilesPage(m_session.files(), m_theme, shared, m_tabs);
     m_compare = new ComparePage(m_compareRun, m_settings, m_theme, shared, m_tabs);
     m_tabs->addTab(m_overview, themedIcon(m_theme, u"overview"_s, ThemeRole::MutedText), tr("Overview"));
     m_tabs->addTab(m_map, themedIcon(m_theme, u"map"_s, ThemeRole::MutedText), tr("Partition map"));
     m_tabs->addTab(m_parameters, themedIcon(m_theme, u"table"_s, ThemeRole::MutedText), tr("Parameters"));
+    m_tabs->addTab(m_tensor, themedIcon(m_theme, u"tensor"_s, ThemeRole::MutedText), tr("Tensor"));
     m_tabs->addTab(m_filesPage, themedIcon(m_theme, u"file"_s, ThemeRole::MutedText), tr("Files"));
     m_tabs->addTab(m_compare, themedIcon(m_theme, u"compare"_s, ThemeRole::MutedText), tr("Compare"));
     auto* rows = new QVBoxLayout(centre);

@@ -10,7 +10,7 @@ class MainWindow;
 
 struct ScreenshotWish {
     QString file; ///< PNG
-    QString page; ///< "overview", "map", "parameters", "files", "compare", "reshard",
+    QString page; ///< "overview", "map", "parameters", "tensor", "files", "compare", "reshard",
                   ///< "export"; empty: what
                   ///< is in front
     QString path; ///< to open first; empty: the start page

@@ -135,6 +135,7 @@ void ComparePage::connectParts()
         });
     };
     addWay(tr("Show on the Partition Map"), u"mapPage"_s);
+    addWay(tr("Show Its Values"), u"tensorPage"_s);
     connect(m_save, &QToolButton::clicked, this, &ComparePage::askForReport);
 }
 
@@ -269,12 +270,12 @@ void ComparePage::updateEmpty()
     m_splitter->setVisible(outcome);
     m_empty->setVisible(!outcome);
     const bool rows = hasDifferences() || !m_order.filter.isEmpty();
-    m_table->setVisible(rows);
     const bool appears = rows && m_table->isHidden();
+    m_table->setVisible(rows);
     m_tablePart->setMaximumHeight(rows ? QWIDGETSIZE_MAX : m_tablePart->sizeHint().height());
-    if (!m_checkpoint)
     if (appears)
         m_splitter->setSizes({kMapShare, kTableShare});
+    if (!m_checkpoint)
         m_empty->setText(tr("Open a checkpoint to compare it with another one."));
     else if (m_run.isRunning() || m_run.error())
         m_empty->clear();

@@ -60,6 +60,8 @@ int FlowLayout::arrange(const QRect& rect, bool apply) const
     int y = area.top();
     int line = 0;
     for (QLayoutItem* item : m_items) {
+        if (item->isEmpty()) // hidden
+            continue;
         const QSize size = item->sizeHint();
         if (x > area.left() && x + size.width() > area.left() + area.width()) {
             x = area.left();

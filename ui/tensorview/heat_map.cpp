@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/tensorview/heat_map.h"
+
+#include "ui/tensorview/number_format.h"
+
+#include <QMouseEvent>
+#include <QPainter>
+
+#include <algorithm>
+#include <cmath>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kBarWidth = 12;
+constexpr int kGap = 8;
+
+QRgb kindColour(const MapPalette& palette, HeatKind kind)
+{
+    switch (kind) {
+    case HeatKind::NotANumber:
+        return palette.error;
+    case HeatKind::Infinite:
+        return palette.hues[3];
+    case HeatKind::Missing:
+        return palette.mutedText;
+    case HeatKind::Value:
+        break;
+    }
+    return palette.background;
+}
+
+} // namespace
+
+HeatMap::HeatMap(io::FileSystem& files, Theme& theme, ElementCursor& cursor, QWidget* parent)
+    : QWidget(parent)
+    , m_files(files)
+    , m_theme(theme)
+    , m_cursor(cursor)
+{
+    setObjectName(u"heatMap"_s);
+    setAccessibleName(tr("Heat map"));
+    setMinimumSize(160, 110);
+    connect(&theme, &Theme::changed, this, &HeatMap::rescale);
+    connect(&cursor, &ElementCursor::changed, this, QOverload<>::of(&QWidget::update));
+}
+
+void HeatMap::setSlice(TensorSourcePtr source, const TensorSlice& slice)
+{
+    m_source = std::move(source);
+    m_slice = slice;
+    m_reader.cancel();
+    if (!m_source) {
+        m_samples = {};
+        return rescale();
+    }
+    m_reader.run<HeatSamples>(
+        [&files = m_files, source = m_source, slice](
+            const std::stop_token& token, const std::function<void(HeatSamples)>& deliver) {
+            deliver(readHeat(files, *source, slice, token));
+        },
+        [this](HeatSamples samples) {
+            m_samples = std::move(samples);
+            rescale();
+            Q_EMIT arrived();
+        });
+}
+
+void HeatMap::setSymmetric(bool symmetric)
+{
+    m_symmetric = symmetric;
+    rescale();
+}
+
+void HeatMap::setLogarithmic(bool logarithmic)
+{
+    m_logarithmic = logarithmic;
+    rescale();
+}
+
+void HeatMap::setRange(std::optional<std::pair<double, double>> range)
+{
+    m_range = range;
+    rescale();
+}
+
+void HeatMap::rescale()
+{
+    m_scale = {m_range ? m_range->first : m_samples.low, m_range ? m_range->second : m_samples.high,
+        m_symmetric, m_logarithmic};
+    const MapPalette palette = mapPaletteFrom(m_theme);
+    m_image = QImage(m_samples.width, m_samples.height, QImage::Format_RGB32);
+    for (int y = 0; y < m_samples.height; ++y) {
+        auto* line = reinterpret_cast<QRgb*>(m_image.scanLine(y));
+        for (int x = 0; x < m_samples.width; ++x) {
+            const auto at
+                = static_cast<size_t>(y) * static_cast<size_t>(m_samples.width) + static_cast<size_t>(x);
+            const HeatKind kind = m_samples.kinds[at];
+            line[x] = kind == HeatKind::Value
+                ? m_scale.colourAt(palette, m_scale.place(m_samples.values[at]))
+                // A checkerboard, so that it is no colour of the scale.
+                : blended(kindColour(palette, kind), palette.background, (x + y) % 2 == 0 ? 0 : 110);
+        }
+    }
+    setAccessibleDescription(tr("%1 by %2 values between %3 and %4")
+                                 .arg(m_slice.rows())
+                                 .arg(m_slice.columns())
+                                 .arg(shortNumber(m_samples.low), shortNumber(m_samples.high)));
+    update();
+}
+
+QRect HeatMap::imageArea() const
+{
+    const int labels = fontMetrics().horizontalAdvance(u"-0.00000e-00"_s);
+    const QRect room = rect().adjusted(0, 2, -(kBarWidth + 2 * kGap + labels), -2);
+    return room.isValid() ? room : QRect();
+}
+
+void HeatMap::paintEvent(QPaintEvent* /*event*/)
+{
+    QPainter painter(this);
+    const QRect area = imageArea();
+    if (m_image.isNull()) {
+        painter.setPen(m_theme.colour(ThemeRole::MutedText));
+        painter.drawText(
+            rect(), Qt::AlignCenter, m_reader.isRunning() ? tr("Reading…") : tr("Nothing to draw."));
+        return;
+    }
+    painter.drawImage(area, m_image);
+    painter.setPen(m_theme.colour(ThemeRole::Border));
+    painter.drawRect(area.adjusted(-1, -1, 0, 0));
+    if (const auto cell = m_slice.cellOf(m_cursor.element())) {
+        const auto at = [](uint64_t position, uint64_t of, int pixels) {
+            return static_cast<int>(static_cast<double>(position) / static_cast<double>(of) * pixels);
+        };
+        const int left = at(cell->column, m_slice.columns(), area.width());
+        const int top = at(cell->row, m_slice.rows(), area.height());
+        const int right = at(cell->column + 1, m_slice.columns(), area.width());
+        const int bottom = at(cell->row + 1, m_slice.rows(), area.height());
+        QRect box(area.left() + left, area.top() + top, std::max(right - left, 5), std::max(bottom - top, 5));
+        painter.setPen(QPen(m_theme.colour(ThemeRole::Surface), 3));
+        painter.drawRect(box);
+        painter.setPen(QPen(m_theme.colour(ThemeRole::Text), 1));
+        painter.drawRect(box);
+    }
+    const int bar = area.right() + 2 * kGap;
+    const QRect column(bar, 2, width() - bar, height() - 4);
+    paintBar(painter, column);
+    paintKinds(painter, column);
+}
+
+void HeatMap::paintBar(QPainter& painter, const QRect& area) const
+{
+    if (!m_samples.anyFinite)
+        return;
+    const MapPalette palette = mapPaletteFrom(m_theme);
+    const int line = fontMetrics().height();
+    const auto kinds = static_cast<int>(kindsSeen().size());
+    const int room = area.height() - (kinds == 0 ? line : (kinds + 2) * line);
+    const QRect bar(area.left(), area.top() + line / 2, kBarWidth, std::max(room, 2 * line));
+    for (int y = 0; y < bar.height(); ++y)
+        painter.fillRect(bar.left(), bar.top() + y, bar.width(), 1,
+            QColor(m_scale.colourAt(palette, 1 - static_cast<double>(y) / (bar.height() - 1))));
+    painter.setPen(m_theme.colour(ThemeRole::Border));
+    painter.drawRect(bar.adjusted(-1, -1, 0, 0));
+    painter.setPen(m_theme.colour(ThemeRole::Text));
+    const int ticks = bar.height() > 6 * line ? 4 : 2;
+    for (int tick = 0; tick <= ticks; ++tick) {
+        const double place = 1 - static_cast<double>(tick) / ticks;
+        const int y = bar.top() + tick * (bar.height() - 1) / ticks;
+        painter.drawText(QRect(bar.right() + 6, y - line / 2, area.width(), line),
+            static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter),
+            shortNumber(
+                std::abs(m_scale.valueAt(place)) < m_scale.limit() * 1e-12 ? 0 : m_scale.valueAt(place)));
+    }
+}
+
+std::vector<std::pair<HeatKind, QString>> HeatMap::kindsSeen() const
+{
+    std::vector<std::pair<HeatKind, QString>> kinds{{HeatKind::Missing, tr("missing")},
+        {HeatKind::Infinite, tr("infinite")}, {HeatKind::NotANumber, tr("NaN")}};
+    std::erase_if(kinds, [this](const auto& kind) {
+        return std::find(m_samples.kinds.begin(), m_samples.kinds.end(), kind.first) == m_samples.kinds.end();
+    });
+    return kinds;
+}
+
+void HeatMap::paintKinds(QPainter& painter, const QRect& area) const
+{
+    const MapPalette palette = mapPaletteFrom(m_theme);
+    const int line = fontMetrics().height();
+    int y = area.bottom() - line;
+    for (const auto& [kind, name] : kindsSeen()) {
+        const QRect swatch(area.left(), y + 2, kBarWidth, line - 4);
+        painter.fillRect(swatch, QColor(kindColour(palette, kind)));
+        painter.fillRect(swatch, QBrush(QColor(palette.background), Qt::Dense5Pattern));
+        painter.setPen(m_theme.colour(ThemeRole::Text));
+        painter.drawText(QRect(swatch.right() + 6, y, area.width(), line),
+            static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), name);
+        y -= line;
+    }
+}
+
+void HeatMap::pick(const QPoint& point)
+{
+    const QRect area = imageArea();
+    if (m_slice.isEmpty() || m_image.isNull() || !area.contains(point))
+        return;
+    const auto at = [](int offset, int pixels, uint64_t of) {
+        return std::min(
+            static_cast<uint64_t>(static_cast<double>(offset) / pixels * static_cast<double>(of)), of - 1);
+    };
+    if (const auto element = m_slice.elementAt({at(point.y() - area.top(), area.height(), m_slice.rows()),
+            at(point.x() - area.left(), area.width(), m_slice.columns())}))
+        m_cursor.set(*element);
+}
+
+void HeatMap::mousePressEvent(QMouseEvent* event)
+{
+    pick(event->pos());
+}
+
+void HeatMap::mouseMoveEvent(QMouseEvent* event)
+{
+    if ((event->buttons() & Qt::LeftButton) != 0)
+        pick(event->pos());
+}
+
+} // namespace shardscope::ui

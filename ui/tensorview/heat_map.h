@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/latest_only.h"
+#include "ui/shell/theme.h"
+#include "ui/tensorview/element_cursor.h"
+#include "ui/tensorview/heat_samples.h"
+#include "ui/tensorview/value_scale.h"
+
+#include <QImage>
+#include <QWidget>
+
+#include <optional>
+#include <utility>
+
+namespace shardscope::ui {
+
+/// A slice as a picture with its colour bar. NaN, infinite and missing elements have colours and patterns of
+/// their own. A click shows the element in the other views.
+class HeatMap : public QWidget
+{
+    Q_OBJECT
+public:
+    HeatMap(io::FileSystem& files, Theme& theme, ElementCursor& cursor, QWidget* parent = nullptr);
+
+    /// Reads the slice on a worker; null: nothing to show.
+    void setSlice(TensorSourcePtr source, const TensorSlice& slice);
+    void setSymmetric(bool symmetric);
+    void setLogarithmic(bool logarithmic);
+    /// Values that the colours span; nothing: those that were read.
+    void setRange(std::optional<std::pair<double, double>> range);
+    [[nodiscard]] const ValueScale& scale() const { return m_scale; }
+    [[nodiscard]] const HeatSamples& samples() const { return m_samples; }
+    [[nodiscard]] bool isBusy() const { return m_reader.isRunning(); }
+    [[nodiscard]] QSize sizeHint() const override { return {320, 220}; }
+
+Q_SIGNALS:
+    /// The slice was read.
+    void arrived();
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+
+private:
+    void rescale();
+    [[nodiscard]] QRect imageArea() const;
+    void paintBar(QPainter& painter, const QRect& area) const;
+    void paintKinds(QPainter& painter, const QRect& area) const;
+    /// What of the picture is no value, with its name.
+    [[nodiscard]] std::vector<std::pair<HeatKind, QString>> kindsSeen() const;
+    void pick(const QPoint& point);
+
+    io::FileSystem& m_files;
+    Theme& m_theme;
+    ElementCursor& m_cursor;
+    TensorSourcePtr m_source;
+    TensorSlice m_slice;
+    HeatSamples m_samples;
+    ValueScale m_scale;
+    std::optional<std::pair<double, double>> m_range;
+    bool m_symmetric = true;
+    bool m_logarithmic = false;
+    QImage m_image;
+    LatestOnly m_reader;
+};
+
+} // namespace shardscope::ui

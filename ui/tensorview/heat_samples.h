@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/io/file_system.h"
+#include "ui/tensorview/tensor_slice.h"
+#include "ui/tensorview/tensor_source.h"
+
+#include <stop_token>
+#include <vector>
+
+namespace shardscope::ui {
+
+enum class HeatKind : uint8_t { Value, NotANumber, Infinite, Missing };
+
+/// A slice in few enough values to be a picture. What stands for several elements is the one of largest
+/// magnitude; NaN, then infinities, then what is missing outrank values, so that none of them is lost where
+/// elements were read.
+struct HeatSamples {
+    int width = 0;
+    int height = 0;
+    std::vector<double> values; ///< row by row
+    std::vector<HeatKind> kinds;
+    bool sampled = false; ///< not every element of the slice was read
+    double low = 0; ///< of the finite values
+    double high = 0;
+    bool anyFinite = false;
+};
+
+/// Reads a slice for a picture of at most 384 × 384. Slices above 8 MiB are sampled: lines evenly spread, or
+/// single elements where lines are long or scattered. Empty when stopped. For a worker.
+HeatSamples readHeat(io::FileSystem& files, const TensorSource& source, const TensorSlice& slice,
+    const std::stop_token& token);
+
+} // namespace shardscope::ui

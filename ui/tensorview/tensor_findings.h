@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/compare/tensor_statistics.h"
+#include "ui/tensorview/tensor_source.h"
+
+#include <QString>
+#include <QStringList>
+
+#include <optional>
+#include <stop_token>
+#include <utility>
+#include <vector>
+
+namespace shardscope::ui {
+
+/// Where the first element that is not finite lies.
+struct FirstOdd {
+    std::optional<uint64_t> nan;
+    std::optional<uint64_t> infinite;
+};
+
+/// Everything the tensor page knows of a tensor's values so far.
+struct TensorFindings {
+    TensorStatistics statistics;
+    FirstOdd first;
+    std::optional<Error> error; ///< why there are no statistics
+};
+
+/// Reads from the first element on, a MiB at a time, until what is looked for is found. For a worker.
+FirstOdd findFirstOdd(
+    io::FileSystem& files, const TensorSource& source, bool nan, bool infinite, const std::stop_token& token);
+
+/// Name and value of every statistic, with "≈" before what is of a sample.
+std::vector<std::pair<QString, QString>> statisticFacts(const TensorStatistics& statistics);
+
+/// What stands out, in words: "12 NaN, first at [3, 17]", "all zeros". Empty when nothing does.
+QStringList healthWords(const TensorSource& source, const TensorFindings& findings);
+
+} // namespace shardscope::ui

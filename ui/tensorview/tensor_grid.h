@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/shell/theme.h"
+#include "ui/tensorview/element_cursor.h"
+#include "ui/tensorview/long_scroll.h"
+#include "ui/tensorview/number_format.h"
+#include "ui/tensorview/tensor_pages.h"
+#include "ui/tensorview/tensor_slice.h"
+
+#include <QAbstractScrollArea>
+
+namespace shardscope::ui {
+
+/// The values of a slice as a table with row and column indices, for tensors of any size: only what is seen
+/// is read. A block can be selected and copied; the cursor is shared with the other views.
+class TensorGrid : public QAbstractScrollArea
+{
+    Q_OBJECT
+public:
+    TensorGrid(Theme& theme, TensorPages& pages, ElementCursor& cursor, QWidget* parent = nullptr);
+
+    void setSlice(TensorSlice slice);
+    [[nodiscard]] const TensorSlice& slice() const { return m_slice; }
+    void setFormat(const NumberFormat& format);
+    /// A cell as it is shown: its value, "…" while it is read, "missing", or empty.
+    [[nodiscard]] QString cellText(TensorSlice::Cell cell);
+    /// The selected block as lines of tab-separated values, with all digits.
+    [[nodiscard]] QString selectedText();
+    [[nodiscard]] bool isComplete(); ///< every visible cell has arrived
+
+Q_SIGNALS:
+    /// Elements of a block were selected; the sum of what is selected in words.
+    void selectionChanged(const QString& text);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void mousePressEvent(QMouseEvent* event) override;
+    void mouseMoveEvent(QMouseEvent* event) override;
+    void wheelEvent(QWheelEvent* event) override;
+    void scrollContentsBy(int dx, int dy) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
+
+private:
+    struct Metrics {
+        int row = 1; ///< height
+        int column = 1; ///< width
+        int left = 0; ///< of the row indices
+        int top = 0; ///< of the column indices
+    };
+    void measure();
+    void followCursor(uint64_t element);
+    void moveTo(TensorSlice::Cell cell, bool extend);
+    void moveBy(int64_t rows, int64_t columns, bool extend);
+    [[nodiscard]] std::optional<TensorSlice::Cell> cellAt(const QPoint& point) const;
+    [[nodiscard]] QRect rectOf(TensorSlice::Cell cell) const;
+    [[nodiscard]] bool isSelected(TensorSlice::Cell cell) const;
+    void paintHeaders(QPainter& painter) const;
+    void paintCell(QPainter& painter, TensorSlice::Cell cell);
+    [[nodiscard]] TensorSlice::Cell visibleEnd() const; ///< first cell that is not seen
+    void tellSelection();
+
+    Theme& m_theme;
+    TensorPages& m_pages;
+    ElementCursor& m_cursor;
+    TensorSlice m_slice;
+    NumberFormat m_format;
+    LongScroll m_rows;
+    LongScroll m_columns;
+    Metrics m_metrics;
+    TensorSlice::Cell m_at; ///< the cursor's cell
+    TensorSlice::Cell m_anchor; ///< the other corner of what is selected
+    int m_wheel = 0; ///< of a wheel with fine steps, what is left over
+};
+
+} // namespace shardscope::ui

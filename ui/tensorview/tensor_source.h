@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+
+#include <QString>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace shardscope::ui {
+
+/// One state of one parameter, as the tensor page shows it. Immutable; shared with workers.
+struct TensorSource {
+    CheckpointPtr checkpoint;
+    ParamId param = kNoParam; ///< the owner, where an alias was asked for
+    std::string name; ///< as it was asked for
+    std::string state;
+    DType dtype = DType::Unknown;
+    Shape shape; ///< one dimension where the state's is not the parameter's
+    uint64_t elements = 0;
+
+    /// Null when the parameter has no such state.
+    static std::shared_ptr<const TensorSource> make(
+        const CheckpointPtr& checkpoint, ParamId param, const std::string& state);
+
+    [[nodiscard]] uint32_t itemBytes() const { return itemSize(dtype); }
+    [[nodiscard]] uint64_t bytes() const { return elements * itemBytes(); }
+    /// "[3, 17]"; "[]" for a tensor without dimensions.
+    [[nodiscard]] QString indexText(uint64_t element) const;
+    /// The address of elements [begin, end), as every verb takes it.
+    [[nodiscard]] std::string address(uint64_t begin, uint64_t end) const;
+};
+using TensorSourcePtr = std::shared_ptr<const TensorSource>;
+
+/// Position of an element in every dimension.
+std::vector<uint64_t> indexOf(const Shape& shape, uint64_t element);
+
+} // namespace shardscope::ui

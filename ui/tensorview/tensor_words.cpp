@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/tensorview/tensor_words.h"
+
+#include "core/layout/address.h"
+#include "ui/models/shell_words.h"
+#include "ui/models/text.h"
+#include "ui/tensorview/number_format.h"
+
+#include <QApplication>
+#include <QClipboard>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::TensorWords)
+};
+
+} // namespace
+
+QString tensorFacts(const TensorSource& source)
+{
+    const Checkpoint& checkpoint = *source.checkpoint;
+    const Parameter& param = checkpoint.params[index(source.param)];
+    QStringList facts{toText(dtypeName(source.dtype)), QString::fromStdString(shapeText(source.shape)),
+        source.elements == 1 ? Words::tr("1 element")
+                             : Words::tr("%1 elements").arg(countText(source.elements)),
+        bytesText(source.bytes())};
+    const bool isWhole = source.state == "weight" && checkpoint.wholeOf(source.param) != nullptr;
+    if (isWhole)
+        facts.append(Words::tr("whole in %1")
+                         .arg(checkpoint.wholeOf(source.param)->run.isPresent()
+                                 ? toText(checkpoint.file(checkpoint.wholeOf(source.param)->run.file).name)
+                                 : Words::tr("no file")));
+    else if (const FlatUnit* unit = checkpoint.unitOf(source.param))
+        facts.append(Words::tr("in %1").arg(heldUnitText(checkpoint, *unit)));
+    if (toText(param.name) != toText(source.name))
+        facts.append(Words::tr("shared with %1").arg(toText(param.name)));
+    return facts.join(u" · "_s);
+}
+
+QString elementWords(TensorPages& pages, uint64_t element)
+{
+    const TensorSource& source = *pages.source();
+    if (source.elements == 0)
+        return Words::tr("It has no elements.");
+    const uint8_t* bytes = nullptr;
+    QString value;
+    switch (pages.element(element, &bytes)) {
+    case TensorPages::Known::NotYet:
+        value = u"…"_s;
+        break;
+    case TensorPages::Known::Missing:
+        value = Words::tr("missing");
+        break;
+    case TensorPages::Known::Here:
+        value = valueText(source.dtype, bytes, {NumberForm::Exact, 0}) % u"  (0x"_s
+            % valueText(source.dtype, bytes, {NumberForm::Hex, 0}) % u')';
+        break;
+    }
+    return source.indexText(element) % u" = "_s % value;
+}
+
+QString placeWords(const TensorSource& source, uint64_t element)
+{
+    if (source.elements == 0)
+        return {};
+    QStringList facts;
+    const auto place = locate(*source.checkpoint,
+        ParamAddress{source.checkpoint->params[index(source.param)].name, source.state,
+            std::pair(element, element + 1)});
+    if (place && place->flat)
+        facts.append(QString::fromStdString(rankText(place->flat->rank)));
+    if (place && place->file)
+        facts.append(Words::tr("%1, byte %2").arg(toText(place->file->path), countText(place->fileByte)));
+    return facts.join(u" · "_s);
+}
+
+QString elementAddress(const TensorSource& source, uint64_t element)
+{
+    return QString::fromStdString(source.address(element, element + 1));
+}
+
+QString showCommand(const TensorSource& source, uint64_t element)
+{
+    QStringList words{u"shardscope"_s, u"show"_s, quotedWord(source.checkpoint->runFolder.native()),
+        quotedWord(elementAddress(source, element))};
+    words << tagWords(*source.checkpoint);
+    return words.join(u' ');
+}
+
+void copyText(const QString& text)
+{
+    QApplication::clipboard()->setText(text);
+}
+
+} // namespace shardscope::ui
