@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::string_view kLayers = "ds_autoep_layers";
 constexpr std::array<std::string_view, 3> kTensors{"w1", "w2", "w3"}; ///< of an expert, whatever the model
+constexpr std::string_view kOnRank = ":ep";
 constexpr int64_t kMostExperts = 1'000'000; ///< of all layers: each is three parameters
 
 tl::unexpected<Error> damaged(std::string what)
@@ -53,7 +54,7 @@ bool isEvenPlacement(const PickleGraph& graph, NodeId placement, int64_t ranks, 
 
 } // namespace
 
-Result<FusedExperts> FusedExperts::read(const PickleGraph& graph, NodeId modelRoot)
+Result<FusedExperts> FusedExperts::read(const PickleGraph& graph, NodeId modelRoot, bool zero3)
 {
     FusedExperts out;
     int64_t experts = 0;
@@ -65,8 +66,12 @@ Result<FusedExperts> FusedExperts::read(const PickleGraph& graph, NodeId modelRo
         if (!prefix || !count || !local || !ranks || *count < 1 || *local < 0 || *ranks < 1)
             return damaged("has an entry without names and numbers of experts");
         const auto format = asString(graph, lookup(graph, entry, "checkpoint_format"));
-        if (format && *format != "per_expert_files")
-            return unsupported(*prefix, "are kept as `" + toValidUtf8(*format) + "`, not in a file each");
+        if (format.value_or("per_expert_files") != (zero3 ? "zero3_partitioned" : "per_expert_files"))
+            return unsupported(*prefix,
+                "are kept as `" + toValidUtf8(format.value_or("per_expert_files"))
+                    + (zero3 ? "`, not partitioned by ZeRO-3" : "`, not in a file each"));
+        if (zero3 && asInteger(graph, lookup(graph, entry, "checkpoint_format_version")) != 1)
+            return unsupported(*prefix, "have a form that is younger than this build");
         if (*count > kMostExperts || (experts += *count) > kMostExperts)
             return unsupported(*prefix, "are more than this build places");
         if (*local == 0 || *count / *local != *ranks || *count % *local != 0
@@ -92,11 +97,23 @@ Result<FusedExperts> FusedExperts::read(const PickleGraph& graph, NodeId modelRo
 FusedExperts FusedExperts::of(const Checkpoint& checkpoint)
 {
     const bool mayHave = checkpoint.kind == CheckpointKind::Zero1 || checkpoint.kind == CheckpointKind::Zero2
-        || checkpoint.kind == CheckpointKind::Bf16;
+        || checkpoint.kind == CheckpointKind::Bf16 || checkpoint.kind == CheckpointKind::Zero3;
     if (!mayHave || checkpoint.rank0Model == kNoFile || !checkpoint.file(checkpoint.rank0Model).content)
         return {};
     const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
-    return read(graph, graph.root()).value_or(FusedExperts());
+    return read(graph, graph.root(), checkpoint.kind == CheckpointKind::Zero3).value_or(FusedExperts());
+}
+
+std::string FusedExperts::nameOnRank(std::string_view fused, uint32_t rank)
+{
+    return std::string(fused) + std::string(kOnRank) + std::to_string(rank);
+}
+
+std::string_view FusedExperts::withoutRank(std::string_view name) const
+{
+    const size_t colon = name.rfind(kOnRank);
+    const std::string_view fused = name.substr(0, colon);
+    return colon != std::string_view::npos && layerOf(fused) != nullptr ? fused : name;
 }
 
 const FusedLayer* FusedExperts::layerOf(std::string_view fused) const

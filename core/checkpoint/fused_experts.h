@@ -22,15 +22,18 @@ struct FusedLayer {
 /// those tensors. Expert files hold every expert by itself, PREFIX.w1.X with X counted over all
 /// (runtime/engine.py, _save_moe_checkpoint), and a Checkpoint lists them so: a tensor's experts lie in its
 /// flat data one after another. `ds_autoep_layers` of the model file alone tells which tensors these are.
-/// Immutable; thread-safe.
+///
+/// Under ZeRO-3 (0.19.3 and later) there are no expert files: every expert-parallel rank partitions its
+/// tensor as one, over the ranks that have the same experts. A Checkpoint lists such a tensor per
+/// expert-parallel rank, PREFIX.w1:epK. Immutable; thread-safe.
 class FusedExperts
 {
 public:
     /// Of a model file's root; none where it has no `ds_autoep_layers`. Damaged where an entry lacks what
     /// stock DeepSpeed asks of it, Unsupported for experts that are not in files of their own or not dealt
     /// evenly in their order.
-    static Result<FusedExperts> read(const PickleGraph& graph, NodeId modelRoot);
-    /// Those that the parameters of a ZeRO-1/2 checkpoint were listed by; none for other kinds.
+    static Result<FusedExperts> read(const PickleGraph& graph, NodeId modelRoot, bool zero3 = false);
+    /// Those that the parameters of a ZeRO checkpoint were listed by; none for other kinds.
     static FusedExperts of(const Checkpoint& checkpoint);
 
     [[nodiscard]] bool isEmpty() const { return m_layers.empty(); }
@@ -39,6 +42,12 @@ public:
     [[nodiscard]] const FusedLayer* layerOf(std::string_view fused) const;
     /// For PREFIX.w1.X, PREFIX.w1; empty for all other names.
     [[nodiscard]] std::string_view fusedNameOf(std::string_view name) const;
+    /// Expert-parallel ranks; 1 where there are no experts.
+    [[nodiscard]] uint32_t ranks() const { return isEmpty() ? 1 : m_layers.begin()->second.ranks; }
+    /// ZeRO-3: how a Checkpoint names the fused tensor of an expert-parallel rank.
+    static std::string nameOnRank(std::string_view fused, uint32_t rank);
+    /// ZeRO-3: the same without the rank; other names as they are.
+    [[nodiscard]] std::string_view withoutRank(std::string_view name) const;
     /// The positions in unit.params at which a parameter of the optimizer ends: all but for fused ones.
     [[nodiscard]] std::vector<uint32_t> optimizerEnds(
         const Checkpoint& checkpoint, const FlatUnit& unit) const;

@@ -57,16 +57,23 @@ void refuseByFusedExperts(const Reading& reading)
     const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
     const std::string why = "AutoEP keeps the experts of a layer in one tensor (`ds_autoep_layers`), ";
     const CheckpointKind kind = reading.out.kind;
-    if (kind != CheckpointKind::Zero1 && kind != CheckpointKind::Zero2 && kind != CheckpointKind::Bf16)
-        return reading.refuse(why + "which this build reads for ZeRO-1 and ZeRO-2 only");
+    const bool zero3 = kind == CheckpointKind::Zero3;
+    if (!zero3 && kind != CheckpointKind::Zero1 && kind != CheckpointKind::Zero2
+        && kind != CheckpointKind::Bf16)
+        return reading.refuse(why + "which this build reads for ZeRO-1, 2 and 3 only");
+    const bool swapped = std::any_of(reading.out.files.begin(), reading.out.files.end(),
+        [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
+    if (swapped)
+        return reading.refuse(why + "and which of its swap files are theirs is not known to this build");
     const NodeId folding = lookup(graph, reading.modelRoot, "folding");
     if (reading.modelRanks > 1 || (folding != kNoNode && graph.kind(folding) != NodeKind::None))
         return reading.refuse(why + "and tensor slices of them are not read (`folding`)");
-    if (kind != CheckpointKind::Bf16 && isSet(reading, {"zero_optimization", "round_robin_gradients"}))
+    if (kind != CheckpointKind::Bf16 && !zero3
+        && isSet(reading, {"zero_optimization", "round_robin_gradients"}))
         return reading.refuse(why + "and round_robin_gradients deals them as one");
     if (isSet(reading, {"zero_optimization", "zenflow"}))
         return reading.refuse(why + "and which of them ZenFlow transposes is not known to this build");
-    const auto fused = FusedExperts::read(graph, reading.modelRoot);
+    const auto fused = FusedExperts::read(graph, reading.modelRoot, zero3);
     if (!fused)
         return fused.error().code == ErrorCode::Unsupported ? reading.refuse(fused.error().message)
                                                             : reading.noModel(fused.error());

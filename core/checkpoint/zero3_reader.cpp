@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/elastic_zero3.h"
+#include "core/checkpoint/fused_zero3.h"
 #include "core/checkpoint/old_shapes.h"
 #include "core/checkpoint/swap.h"
 
@@ -20,6 +21,7 @@ public:
     explicit Zero3Reader(Reading& reading)
         : m_reading(reading)
         , m_out(reading.out)
+        , m_fused(FusedExperts::of(reading.out))
     {
     }
 
@@ -64,8 +66,10 @@ private:
     {
         const PickleGraph& graph = m_reading.content(guide)->pickle();
         const NodeId node = wrapper(guide);
-        if (lookup(graph, node, "ds_zero_partition_groups") != kNoNode)
-            m_reading.refuse("AutoEP experts are partitioned over groups of their own");
+        if (lookup(graph, node, "ds_zero_partition_groups") != kNoNode && m_fused.isEmpty())
+            m_reading.refuse(
+                "its sub-groups are partitioned over groups of their own, and no experts of AutoEP "
+                "(`ds_autoep_layers`) are there that tell why");
         m_elastic = isElasticZero3(graph, node);
         if (m_elastic)
             refuseElastic(sequenceItems(graph, lookup(graph, node, "base_optimizer_state")).size());
@@ -79,9 +83,11 @@ private:
             [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
         if (entries == 0)
             return m_reading.refuse(what + "and no list of states in it");
-        if (swapped || m_reading.modelRanks > 1)
-            return m_reading.refuse(
-                what + (swapped ? "with states in swap files" : "with several model-parallel ranks"));
+        if (swapped || m_reading.modelRanks > 1 || !m_fused.isEmpty())
+            return m_reading.refuse(what
+                + (swapped                  ? "with states in swap files"
+                        : m_fused.isEmpty() ? "with several model-parallel ranks"
+                                            : "with experts of AutoEP"));
         m_out.evidence.emplace_back("`base_optimizer_state` of ZeRO-3 is a list, as a pull request to "
                                     "DeepSpeed (#8031) describes and no release writes");
     }
@@ -129,21 +135,34 @@ private:
                     m_out.tagFolder.string(), "the files may come from different runs"});
                 return;
             }
-            addUnit(shapes[i], i, static_cast<uint32_t>(owner - groups.begin()));
+            const auto families = subGroupFamilies(m_reading, m_fused, i, shapes[i]);
+            if (!families)
+                return families.error().code == ErrorCode::Unsupported
+                    ? m_reading.refuse(families.error().message)
+                    : m_reading.noModel(families.error());
+            m_out.parallel.ep = std::max(m_out.parallel.ep, families->count);
+            for (uint32_t family = 0; family < families->count && !m_out.modelError; ++family)
+                addUnit(shapes[i], i, static_cast<uint32_t>(owner - groups.begin()), *families, family);
         }
     }
 
-    void addUnit(const std::vector<NamedShape>& shapes, uint32_t subgroup, uint32_t group)
+    /// One unit per sub-group; of experts one per expert-parallel rank.
+    void addUnit(const std::vector<NamedShape>& shapes, uint32_t subgroup, uint32_t group,
+        const ExpertFamilies& families, uint32_t family)
     {
         FlatUnit unit;
         unit.kind = UnitKind::SubGroup;
         unit.group = static_cast<int32_t>(group);
         unit.subgroup = subgroup;
+        unit.firstRank = families.firstRank(family);
+        unit.rankStride = families.rankStride;
         std::vector<uint64_t> elements;
         const UnitId unitId{static_cast<uint32_t>(m_out.units.size())};
         for (const NamedShape& entry : shapes) {
-            const ParamId id
-                = addParameter(m_reading, std::string(entry.name), entry.shape, ParamRole::Trainable);
+            std::string name = m_fused.layerOf(entry.name) != nullptr
+                ? FusedExperts::nameOnRank(entry.name, family)
+                : std::string(entry.name);
+            const ParamId id = addParameter(m_reading, std::move(name), entry.shape, ParamRole::Trainable);
             Parameter& param = m_out.params[index(id)];
             param.group = unit.group;
             param.unit = unitId;
@@ -151,7 +170,7 @@ private:
             unit.params.push_back(id);
             elements.push_back(param.elements);
         }
-        auto partition = FlatPartition::sliced(std::move(elements), m_reading.worldSize);
+        auto partition = FlatPartition::sliced(std::move(elements), families.ranksPerFamily);
         if (!partition)
             return m_reading.noModel(partition.error());
         unit.partition = std::move(*partition);
@@ -183,12 +202,16 @@ private:
         for (const ParamGroup& group : m_out.groups) {
             std::vector<uint64_t> elements;
             std::vector<uint32_t> ends;
+            uint32_t ranks = m_reading.worldSize;
             for (const UnitId id : group.units) {
+                if (!m_out.units[index(id)].partitionRankOf(0))
+                    continue; // experts of other ranks, which are cut as those of the first
+                ranks = m_out.units[index(id)].partition.ranks();
                 for (const ParamId param : m_out.units[index(id)].params)
                     elements.push_back(m_out.params[index(param)].elements);
                 ends.push_back(static_cast<uint32_t>(elements.size()));
             }
-            const auto ranges = splitIntoSubGroups(elements, m_reading.worldSize, size);
+            const auto ranges = splitIntoSubGroups(elements, ranks, size);
             const bool same = std::equal(ranges.begin(), ranges.end(), ends.begin(), ends.end(),
                 [](const SubGroupRange& range, uint32_t end) { return range.end == end; });
             if (!same)
@@ -202,16 +225,16 @@ private:
         for (FlatUnit& unit : m_out.units) {
             if (unit.kind != UnitKind::SubGroup)
                 continue;
-            std::vector<RankStates> perRank(m_reading.worldSize);
-            for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank) {
-                const FileId file = m_out.optimFiles[rank];
+            std::vector<RankStates> perRank(unit.partition.ranks());
+            for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
+                const FileId file = m_out.optimFiles[unit.dpRankOf(rank)];
                 if (m_reading.content(file) == nullptr || m_out.file(file).status == FileStatus::Foreign)
                     continue;
                 const PickleGraph& graph = m_reading.content(file)->pickle();
                 const NodeId node = wrapper(file);
                 const auto masters = sequenceItems(graph, lookup(graph, node, "fp32_flat_groups"));
                 perRank[rank].file = file;
-                perRank[rank].swapped = m_swapped.find(*unit.subgroup, rank);
+                perRank[rank].swapped = m_swapped.find(*unit.subgroup, unit.dpRankOf(rank));
                 if (*unit.subgroup < masters.size())
                     perRank[rank].master = masters[*unit.subgroup];
                 addState(graph, *unit.subgroup, node, perRank[rank]);
@@ -237,6 +260,7 @@ private:
 
     Reading& m_reading;
     Checkpoint& m_out;
+    FusedExperts m_fused;
     std::vector<GroupEntry> m_groups;
     std::vector<uint32_t> m_counts; ///< parameters per sub-group
     bool m_elastic = false;

@@ -259,7 +259,14 @@ Result<std::vector<CarriedFile>> filesAlong(io::FileSystem& files, const Checkpo
 void addExportWarnings(
     const Checkpoint& source, const std::vector<ExportTensor>& tensors, std::vector<Finding>& out)
 {
-    if (!FusedExperts::of(source).isEmpty())
+    const bool fused = !FusedExperts::of(source).isEmpty();
+    if (fused && source.kind == CheckpointKind::Zero3)
+        out.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "AutoEP replaced the experts of the model: those of every expert-parallel rank are written as "
+            "the one "
+            "tensor that the rank has (…experts.w1:epK), which the model before AutoEP does not have",
+            {}, {}});
+    else if (fused)
         out.push_back({code::kStockLoaderTrap, Severity::Warning,
             "AutoEP replaced the experts of the model: they are written one by one under the names that "
             "DeepSpeed gives them (…experts.w1.X), which the model before AutoEP does not have",

@@ -91,6 +91,8 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
     if (target == CheckpointKind::Zero3) {
         out.emplace_back("zero_optimization.stage", "3");
         out.emplace_back("zero_optimization.sub_group_size", std::to_string(subGroupSize));
+        if (!FusedExperts::of(source).isEmpty())
+            out.emplace_back("expert_parallel.autoep_size", std::to_string(source.parallel.ep));
         return out;
     }
     if (isStage0(target)) {

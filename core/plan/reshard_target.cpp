@@ -89,6 +89,12 @@ Result<std::vector<ParamId>> paramsOf(const Checkpoint& source, const ParamGroup
     return source.roundRobin ? dealt(params, source.parallel.dp, 1) : params;
 }
 
+std::string undivided(uint32_t ranks, uint32_t expertRanks)
+{
+    return std::to_string(ranks) + " data-parallel ranks do not divide by " + std::to_string(expertRanks)
+        + " expert-parallel ranks";
+}
+
 /// One unit per expert-parallel rank, each over its share of the new ranks. `families`: their parameters in
 /// the optimizer's order.
 Status addFamilies(const Checkpoint& source, const FlatUnit& from,
@@ -101,10 +107,7 @@ Status addFamilies(const Checkpoint& source, const FlatUnit& from,
             "experts that are spread over ranks are rewritten for ZeRO-1 and ZeRO-2 only",
             source.tagFolder.string());
     if (out.ranks % count != 0)
-        return fail(ErrorCode::Usage,
-            std::to_string(out.ranks) + " data-parallel ranks do not divide by " + std::to_string(count)
-                + " expert-parallel ranks",
-            source.tagFolder.string(),
+        return fail(ErrorCode::Usage, undivided(out.ranks, count), source.tagFolder.string(),
             "choose " + std::to_string(std::max(1u, out.ranks / count) * count) + " or "
                 + std::to_string((out.ranks / count + 1) * count));
     const uint32_t ranks = out.ranks / count;
@@ -173,23 +176,66 @@ Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget
     return {};
 }
 
+/// The parameters of a ZeRO-3 param group, those of experts by expert-parallel rank.
+Result<std::vector<std::vector<ParamId>>> subGroupFamilies(const Checkpoint& source, const ParamGroup& group)
+{
+    std::vector<std::vector<ParamId>> out;
+    std::vector<uint32_t> firstRanks;
+    const FlatUnit& front = source.units[index(group.units.front())];
+    for (const UnitId id : group.units) {
+        const FlatUnit& unit = source.units[index(id)];
+        SHARDSCOPE_CHECK(checkAlike(front, unit));
+        if (unit.partition.ranks() != front.partition.ranks())
+            return fail(ErrorCode::Unsupported,
+                "param group " + std::to_string(group.index) + " has experts beside other parameters",
+                source.tagFolder.string());
+        const auto known = std::find(firstRanks.begin(), firstRanks.end(), unit.firstRank);
+        const auto family = static_cast<size_t>(known - firstRanks.begin());
+        if (known == firstRanks.end()) {
+            firstRanks.push_back(unit.firstRank);
+            out.emplace_back();
+        }
+        out[family].insert(out[family].end(), unit.params.begin(), unit.params.end());
+    }
+    if (out.size() == 1) {
+        SHARDSCOPE_TRY(out.front(), paramsOf(source, group));
+    }
+    return out;
+}
+
 Status addSubGroups(
     const Checkpoint& source, const ParamGroup& group, uint64_t subGroupSize, ReshardTarget& out)
 {
+    uint32_t next = 0; // numbers go on over the groups, on every rank
+    for (const auto& before : out.subGroupsOfGroup)
+        next += static_cast<uint32_t>(before.size());
     out.subGroupsOfGroup.emplace_back();
     if (group.units.empty())
         return {};
     const FlatUnit& from = source.units[index(group.units.front())];
-    SHARDSCOPE_TRY(const std::vector<ParamId> params, paramsOf(source, group));
-    const std::vector<uint64_t> elements = elementsOf(source, params);
-    for (const SubGroupRange& range : splitIntoSubGroups(elements, out.ranks, subGroupSize)) {
-        FlatUnit unit = targetUnit(
-            from, UnitKind::SubGroup, {params.begin() + range.begin, params.begin() + range.end}, false);
-        SHARDSCOPE_TRY(unit.partition,
-            FlatPartition::sliced({elements.begin() + range.begin, elements.begin() + range.end}, out.ranks));
-        unit.subgroup = static_cast<uint32_t>(out.units.size());
-        out.subGroupsOfGroup.back().push_back(*unit.subgroup);
-        out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
+    SHARDSCOPE_TRY(const auto families, subGroupFamilies(source, group));
+    const auto count = static_cast<uint32_t>(families.size());
+    if (out.ranks % count != 0)
+        return fail(ErrorCode::Usage, undivided(out.ranks, count), source.tagFolder.string(),
+            "choose " + std::to_string(std::max(1u, out.ranks / count) * count) + " or "
+                + std::to_string((out.ranks / count + 1) * count));
+    const uint32_t ranks = out.ranks / count;
+    for (uint32_t family = 0; family < count; ++family) {
+        const std::vector<ParamId>& params = families[family];
+        const std::vector<uint64_t> elements = elementsOf(source, params);
+        uint32_t number = next;
+        for (const SubGroupRange& range : splitIntoSubGroups(elements, ranks, subGroupSize)) {
+            FlatUnit unit = targetUnit(
+                from, UnitKind::SubGroup, {params.begin() + range.begin, params.begin() + range.end}, false);
+            SHARDSCOPE_TRY(unit.partition,
+                FlatPartition::sliced({elements.begin() + range.begin, elements.begin() + range.end}, ranks));
+            unit.firstRank = count > 1 && from.rankStride == 1 ? family * ranks : family;
+            unit.rankStride = from.rankStride == 1 ? 1 : count;
+            unit.subgroup = number++;
+            if (family == 0)
+                out.subGroupsOfGroup.back().push_back(*unit.subgroup);
+            out.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
+        }
     }
     return {};
 }

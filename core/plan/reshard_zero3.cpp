@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_context.h"
 
+#include "core/checkpoint/fused_experts.h"
 #include "core/plan/old_forms.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/torchfile/pickle_values.h"
@@ -21,6 +22,7 @@ public:
         : m_context(std::move(context))
         , m_source(*m_context->source)
         , m_rank(rank)
+        , m_units(m_context->target.unitsOn(rank))
         , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
         , m_graph(m_composer.graph())
         , m_wrapper(lookup(m_graph, m_graph.root(), "optimizer_state_dict"))
@@ -36,6 +38,7 @@ public:
         replaceMasters();
         replaceStates();
         replaceGroupLists();
+        replacePartitionGroups();
         const NodeId scaler = lookup(m_graph, m_wrapper, "loss_scaler");
         if (const NodeId renewed = renewedScaler(m_composer, scaler); renewed != kNoNode)
             m_composer.substitute(scaler, renewed);
@@ -43,22 +46,15 @@ public:
     }
 
 private:
-    [[nodiscard]] uint32_t subGroupCount() const
-    {
-        return static_cast<uint32_t>(
-            std::count_if(m_context->target.units.begin(), m_context->target.units.end(),
-                [](const auto& unit) { return unit->kind == UnitKind::SubGroup; }));
-    }
-
     void replaceMasters()
     {
         const NodeId list = lookup(m_graph, m_wrapper, "fp32_flat_groups");
         const auto old = sequenceItems(m_graph, list);
         const auto tensor = old.empty() ? asTensor(m_graph, list) : asTensor(m_graph, old.front());
         std::vector<NodeId> masters;
-        for (uint32_t i = 0; i < subGroupCount(); ++i)
+        for (const uint32_t unit : m_units)
             masters.push_back(
-                flatTensor(m_composer, m_context, i, 0, m_rank, tensor && tensor->requiresGrad));
+                flatTensor(m_composer, m_context, unit, 0, m_rank, tensor && tensor->requiresGrad));
         m_composer.substitute(list, m_composer.builder().list(masters));
     }
 
@@ -76,7 +72,7 @@ private:
                 continue; // saved before the first step
             for (const uint32_t subgroup : m_context->target.subGroupsOfGroup[g])
                 builder.setItem(states, builder.integer(subgroup),
-                    stateEntry(m_composer, m_context, subgroup, m_rank, first));
+                    stateEntry(m_composer, m_context, m_units[subgroup], m_rank, first));
         }
         m_composer.substitute(old, states);
     }
@@ -93,9 +89,41 @@ private:
         }
     }
 
+    /// AutoEP: who shares each sub-group; stock compares it with what its own run has.
+    void replacePartitionGroups()
+    {
+        const NodeId old = lookup(m_graph, m_wrapper, "ds_zero_partition_groups");
+        const auto entries = sequenceItems(m_graph, old);
+        if (entries.empty())
+            return;
+        PickleBuilder& builder = m_composer.builder();
+        std::vector<NodeId> made;
+        for (uint32_t number = 0; number < m_units.size(); ++number) {
+            const FlatUnit& unit = *m_context->target.units[m_units[number]];
+            const ParamGroup& group = m_source.groups[static_cast<size_t>(unit.group)];
+            const size_t like = m_source.units[index(group.units.front())].subgroup.value_or(0);
+            std::vector<NodeId> ranks;
+            for (uint32_t i = 0; i < unit.partition.ranks(); ++i)
+                ranks.push_back(builder.integer(unit.dpRankOf(i)));
+            made.push_back(builder.dict());
+            const auto set = [&](const char* key, NodeId value) {
+                builder.setItem(made.back(), builder.string(key), value);
+            };
+            set("sub_group", builder.integer(number));
+            set("partition_count", builder.integer(unit.partition.ranks()));
+            set("partition_rank", builder.integer(unit.partitionRankOf(m_rank).value_or(0)));
+            set("partition_ranks", builder.list(ranks));
+            for (const char* key : {"families", "group_names"})
+                set(key,
+                    m_composer.import(lookup(m_graph, entries[std::min(like, entries.size() - 1)], key)));
+        }
+        m_composer.substitute(old, builder.list(made));
+    }
+
     std::shared_ptr<const ReshardContext> m_context;
     const Checkpoint& m_source;
     uint32_t m_rank;
+    std::vector<uint32_t> m_units; ///< that the rank holds a share of, by the numbers of their sub-groups
     ArchiveComposer m_composer;
     const PickleGraph& m_graph;
     NodeId m_wrapper;
@@ -113,6 +141,7 @@ public:
         , m_rank(rank)
         , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_source.rank0Model))
         , m_graph(m_composer.graph())
+        , m_fused(FusedExperts::of(m_source))
     {
     }
 
@@ -123,6 +152,9 @@ public:
             lookup(m_graph, m_graph.root(), "dp_world_size"), builder.integer(m_context->target.ranks));
         replaceShapes();
         replaceFragments();
+        replaceExperts(lookup(m_graph, m_graph.root(), "ds_autoep_layers"));
+        const NodeId info = lookup(m_graph, m_graph.root(), "universal_checkpoint_info");
+        replaceExperts(lookup(m_graph, info, "ds_autoep_layers"));
         // Stock fills shared_params on the first rank only (runtime/engine.py, _get_shared_params).
         const NodeId shared = lookup(m_graph, m_graph.root(), "shared_params");
         if (m_rank > 0 && shared != kNoNode && isMapping(m_graph, shared))
@@ -148,17 +180,46 @@ private:
         }
         const NodeId list = builder.list();
         for (const auto& unit : m_context->target.units) {
-            if (unit->kind != UnitKind::SubGroup)
+            if (unit->kind != UnitKind::SubGroup || !unit->partitionRankOf(m_rank))
                 continue;
             const NodeId shapes = m_composer.orderedDict();
             for (const ParamId param : unit->params) {
-                const auto entry = entries.find(m_source.params[index(param)].name);
+                const auto entry = entries.find(m_fused.withoutRank(m_source.params[index(param)].name));
                 builder.setItem(
                     shapes, m_composer.import(entry->second.first), m_composer.import(entry->second.second));
             }
             builder.append(list, shapes);
         }
         m_composer.substitute(old, list);
+    }
+
+    /// AutoEP: which experts the rank has, in both lists of its layers (runtime/engine.py,
+    /// _save_moe_checkpoint).
+    void replaceExperts(NodeId layers)
+    {
+        PickleBuilder& builder = m_composer.builder();
+        for (const NodeId entry : sequenceItems(m_graph, layers)) {
+            const auto local = asInteger(m_graph, lookup(m_graph, entry, "num_local_experts")).value_or(0);
+            const auto holder = std::find_if(
+                m_context->target.units.begin(), m_context->target.units.end(), [&](const auto& unit) {
+                    return unit->partitionRankOf(m_rank) && unit->kind == UnitKind::SubGroup
+                        && m_fused.withoutRank(m_source.params[index(unit->params.front())].name)
+                        != m_source.params[index(unit->params.front())].name;
+                });
+            if (holder == m_context->target.units.end())
+                continue;
+            const FlatUnit& unit = **holder;
+            const int64_t family
+                = unit.rankStride == 1 ? unit.firstRank / unit.partition.ranks() : unit.firstRank;
+            const std::pair<const char*, int64_t> facts[] = {{"ep_rank", family},
+                {"expert_data_parallel_rank", unit.partitionRankOf(m_rank).value_or(0)},
+                {"expert_data_parallel_world_size", unit.partition.ranks()},
+                {"global_expert_start", family * local}, {"global_expert_end", (family + 1) * local}};
+            for (const auto& [key, value] : facts) {
+                if (const NodeId old = lookup(m_graph, entry, key); old != kNoNode)
+                    m_composer.substitute(old, builder.integer(value));
+            }
+        }
     }
 
     /// Parameter name → unit of the target.
@@ -194,6 +255,7 @@ private:
     uint32_t m_rank;
     ArchiveComposer m_composer;
     const PickleGraph& m_graph;
+    FusedExperts m_fused;
 };
 
 } // namespace

@@ -2,6 +2,7 @@
 #include "core/plan/target_files.h"
 
 #include "core/checkpoint/file_names.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/plan/stage0_form.h"
 #include "core/plan/stage0_optimizer.h"
 #include "core/plan/universal_names.h"
@@ -127,7 +128,8 @@ Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context,
 
 bool areAlike(const ReshardContext& context, TargetFile::Kind kind)
 {
-    return context.target.kind == CheckpointKind::Zero3 && (kind == Kind::Model || kind == Kind::Optim);
+    return context.target.kind == CheckpointKind::Zero3 && (kind == Kind::Model || kind == Kind::Optim)
+        && FusedExperts::of(*context.source).isEmpty(); // whose files say which rank has which
 }
 
 } // namespace shardscope

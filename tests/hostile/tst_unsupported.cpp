@@ -113,7 +113,7 @@ TEST_CASE("samples changed into forms of later issues")
                             / (std::string("zero_pp_rank_") + rank + "_mp_rank_00_model_states.pt"),
                         {"ds_autoep_layers"}, &oneLayer);
             },
-            "AutoEP"},
+            "not partitioned by ZeRO-3"},
         {"AutoEP without ZeRO", "stage0-fp16",
             [](const fs::path& run) {
                 replaceAt(run / "global_step7" / kModel, {"ds_autoep_layers"}, &oneLayer);
@@ -190,6 +190,19 @@ TEST_CASE("samples changed into forms of later issues")
                     "\x80\x02}q\x00."s);
             },
             "protocol 1002"},
+        {"sub-groups over groups of ranks that nothing explains", "zero3-elastic-w3",
+            [](const fs::path& run) {
+                for (const char rank : {'0', '1', '2'})
+                    replaceAt(elasticShard(run, rank), {"optimizer_state_dict", "ds_zero_partition_groups"},
+                        [](PickleBuilder& b) { return b.list(std::vector<NodeId>{}); });
+            },
+            "groups of their own"},
+        {"experts of AutoEP that other ranks share", "autoep-zero3-w4",
+            [](const fs::path& run) {
+                replaceAt(elasticShard(run, '1'), {"optimizer_state_dict", "ds_zero_partition_groups"},
+                    [](PickleBuilder& b) { return b.list(std::vector<NodeId>{}); });
+            },
+            "rank 1 shares sub-group 0 with other ranks"},
         {"elastic ZeRO-3 without a list of states", "zero3-elastic-w3",
             [](const fs::path& run) {
                 for (const char rank : {'0', '1', '2'})

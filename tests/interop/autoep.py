@@ -64,7 +64,7 @@ def rename(name, parameter):
         return name
     from deepspeed.utils import groups
     rank = groups._get_expert_parallel_rank(parameter.group_name)
-    return f"{name}|{rank}|{parameter.shape[0]}"
+    return f"{name}|{rank}|{getattr(parameter, 'ds_shape', parameter.shape)[0]}"
 
 
 def _experts(name):

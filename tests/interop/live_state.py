@@ -76,6 +76,8 @@ def _flat_groups(engine, rank, rename):
         rank = comm.get_rank(group=optimizer.dp_process_group)
         for index, parameters in enumerate(optimizer.fp16_groups):
             fragments, offset = [], 0
+            if hasattr(optimizer, "_get_sub_group_partition_rank"):  # experts are not shared by all
+                rank = optimizer._get_sub_group_partition_rank(index)
             for parameter in parameters:
                 share = parameter.partition_numel()
                 start = min(rank * share, parameter.ds_numel)

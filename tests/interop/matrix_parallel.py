@@ -20,6 +20,7 @@ def short_run():
         ParallelReshard(EXPERTS, 4, 2),
         DealExperts(EXPERTS, 4, 4, 1),
         ParallelReshard(AUTOEP, 4, 2),
+        ParallelReshard(replace(AUTOEP, stage=3), 4, 2),
         ParallelReshard(PIPELINE, 4, 2),
         ParallelReshard(SLICES, 4, 2),
         JoinSlices(SLICES, 4, 3, 2),
@@ -46,6 +47,21 @@ def autoep_run():
     ]
 
 
+def autoep_zero3_run():
+    """Since 0.19.3; stock loads it with the placement it was saved with alone."""
+    three = replace(AUTOEP, stage=3)
+    cases = [ParallelReshard(setup, before, after)
+             for setup in (three, replace(three, precision="fp32")) for before, after in ((4, 2), (2, 4), (4, 6))]
+    return cases + [
+        ParallelReshard(replace(three, experts=(4, 8)), 4, 6),
+        ParallelReshard(replace(three, degree=4), 4, 8),
+        ParallelReshard(replace(three, degree=1), 2, 3),
+        ParallelReshard(replace(three, data_first=True), 4, 6),
+        ParallelReshard(replace(three, data_first=True, precision="fp32"), 4, 2),
+        ParallelRoundTrip(three, 4, 2),
+    ]
+
+
 def full_run():
     cases = [ParallelReshard(setup, before, after)
              for setup in (EXPERTS, ParallelSetup("experts", 1, "fp32"), ParallelSetup("experts", 2, "fp16"))
@@ -56,7 +72,7 @@ def full_run():
         ParallelReshard(ParallelSetup("experts", 1, "bf16", data_first=True), 4, 2),
         ParallelReshard(ParallelSetup("experts", 2, "bf16", data_first=True), 4, 6),
     ]
-    cases += [*autoep_run(), ParallelRoundTrip(AUTOEP, 4, 2)]
+    cases += [*autoep_run(), ParallelRoundTrip(AUTOEP, 4, 2), *autoep_zero3_run()]
     wide = ParallelSetup("experts", 2, "bf16", experts=(4, 8))
     cases += [
         DealExperts(EXPERTS, 4, 4, 1),

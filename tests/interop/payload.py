@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares two checkpoints of one world size through torch.load: everything but undefined padding."""
 
+import math
+
 import torch
 
 
@@ -12,13 +14,22 @@ def _load(path):
     return torch.load(path, weights_only=False, map_location="cpu")
 
 
-def _masks(model, world, rank):
+def _share(model, name, world, rank):
+    """How many ranks share a parameter, and which of them this is: of experts those that have the same ones do."""
+    for layer in model.get("ds_autoep_layers") or ():
+        if name.startswith(layer["expert_key_prefix"] + "."):
+            return layer["expert_data_parallel_world_size"], layer["expert_data_parallel_rank"]
+    return world, rank
+
+
+def _masks(model, all_ranks, own_rank):
     """ZeRO-3: per sub-group, which elements of this rank's flat partition belong to a parameter."""
     masks = []
     for shapes in model["param_shapes"]:
         mask = []
-        for shape in shapes.values():
-            numel = shape.numel()
+        for name, shape in shapes.items():
+            world, rank = _share(model, name, all_ranks, own_rank)
+            numel = math.prod(shape)
             share = -(-numel // world)
             real = max(0, min(numel - rank * share, share))
             mask += [True] * real + [False] * (share - real)

@@ -97,6 +97,40 @@ TEST_CASE("every parameter and state of every sample is what the live engine hel
     }
 }
 
+TEST_CASE("under ZeRO-3 every expert-parallel rank has its experts of AutoEP in one tensor")
+{
+    const auto facts = factsOf("autoep-zero3-w4");
+    const CheckpointPtr checkpoint = openSample("autoep-zero3-w4", "global_step3");
+    REQUIRE_MESSAGE(!checkpoint->modelError, describe(*checkpoint->modelError));
+    CHECK(checkpoint->complete);
+    CHECK(checkpoint->findings.empty());
+    CHECK(checkpoint->parallel.ep == 2);
+    size_t experts = 0;
+    for (const auto& [name, noted] : facts["tags"]["global_step3"]["parameters"].items()) {
+        CAPTURE(name);
+        const size_t dot = name.rfind('.');
+        const bool isExpert = name.find(".experts.") != std::string::npos;
+        experts += isExpert ? 1 : 0;
+        const auto number = isExpert ? std::stoul(name.substr(dot + 1)) : 0;
+        const auto id = checkpoint->findParam(
+            isExpert ? name.substr(0, dot) + ":ep" + std::to_string(number / 2) : name);
+        REQUIRE(id);
+        const auto elements = noted["elements"].get<uint64_t>();
+        const uint64_t begin = number % 2 * elements;
+        CHECK(checkpoint->params[index(*id)].elements == (isExpert ? 2 : 1) * elements);
+        for (const auto& [state, tensor] : noted["states"].items()) {
+            CAPTURE(state);
+            std::vector<uint8_t> bytes(elements * sizeof(float));
+            REQUIRE(
+                readElements(io::realFileSystem(), *checkpoint, *id, state, begin, begin + elements, bytes));
+            io::Sha256 sha;
+            sha.update(bytes);
+            CHECK(sha.finishHex() == tensor["sha256"].get<std::string>());
+        }
+    }
+    CHECK(experts == 24); // two layers of four, three matrices each
+}
+
 TEST_CASE("samples of releases before 0.14 are what their engines held")
 {
     struct Row {

@@ -132,3 +132,54 @@ TEST_CASE("what is not done with AutoEP's experts is refused by name")
     for (const int stage : {0, 1, 3})
         CHECK(refusal({.worldSize = 4, .stage = stage}).code == ErrorCode::Unsupported);
 }
+
+namespace {
+
+/// "families" and "partition_ranks" of every sub-group, as a rank's optimizer file says.
+std::vector<std::string> partitionGroupsOn(const Checkpoint& checkpoint, uint32_t rank)
+{
+    const PickleGraph& graph = checkpoint.file(checkpoint.optimFiles[rank]).content->pickle();
+    const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+    std::vector<std::string> out;
+    for (const NodeId entry : sequenceItems(graph, lookup(graph, wrapper, "ds_zero_partition_groups")))
+        out.push_back(nodeText(graph, entry));
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("under ZeRO-3 experts of AutoEP are cut over the ranks that have the same ones")
+{
+    const test::TemporaryFolder folder;
+    const CheckpointPtr source = openForPlan(planSample("autoep-zero3-w4"));
+    const CheckpointPtr again = test::rewrite(source, {.worldSize = 4}, folder / "again");
+    test::checkSameState(again, source);
+    for (uint32_t rank = 0; rank < 4; ++rank)
+        CHECK(partitionGroupsOn(*again, rank) == partitionGroupsOn(*source, rank));
+    const CheckpointPtr six = test::rewrite(source, {.worldSize = 6}, folder / "six");
+    test::checkSameState(six, source);
+    const FlatUnit& experts = *six->unitOf(*six->findParam("layers.0.mlp.experts.w1:ep1"));
+    CHECK(experts.partition.ranks() == 3);
+    CHECK(experts.firstRank == 1);
+    CHECK(experts.rankStride == 2);
+    CHECK(partitionGroupsOn(*six, 3)[1].find("[1, 3, 5]") != std::string::npos);
+    CHECK(replicasIn(*six) == std::vector<int64_t>{3, 3, 3, 3});
+    test::checkSameState(test::rewrite(six, {.worldSize = 4}, folder / "back"), source);
+}
+
+TEST_CASE("what AutoEP under ZeRO-3 does not leave to a rewrite is refused")
+{
+    const CheckpointPtr source = openForPlan(planSample("autoep-zero3-w4"));
+    const auto refusal = [&](const ReshardOptions& options) {
+        JobContext job;
+        const auto plan = planReshard(io::realFileSystem(), source, options, job);
+        REQUIRE(!plan.has_value());
+        return plan.error();
+    };
+    const Error odd = refusal({.worldSize = 3});
+    CHECK(odd.code == ErrorCode::Usage);
+    CHECK(odd.hint == "choose 2 or 4");
+    CHECK(refusal({.worldSize = 4, .ep = 4}).code == ErrorCode::Unsupported);
+    CHECK(refusal({.worldSize = 4, .stage = 2}).code == ErrorCode::Unsupported);
+    CHECK(refusal({.form = TargetForm::Universal}).code == ErrorCode::Unsupported);
+}
