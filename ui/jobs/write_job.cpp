@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/jobs/write_job.h"
 
+#include "core/base/parallel.h"
 #include "core/checkpoint/open.h"
 #include "ui/models/text.h"
 
@@ -16,6 +17,29 @@ struct Words {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::WriteJob)
 };
 
+QString stageWords(const char* stage)
+{
+    const std::string_view name(stage);
+    if (name == "reading")
+        return Words::tr("reading");
+    if (name == "arithmetic")
+        return Words::tr("arithmetic");
+    return name == "checksums" ? Words::tr("checksums") : Words::tr("writing");
+}
+
+/// What did the arithmetic, how fast all went and what took longest.
+QString ratesOf(const ExecuteReport& report)
+{
+    QString text = u"%1 (%2)"_s.arg(toText(report.compute.device), toText(report.compute.by));
+    if (report.bytesPerSecond > 0)
+        text = Words::tr("%1/s on %2").arg(bytesText(static_cast<uint64_t>(report.bytesPerSecond)), text);
+    if (const char* stage = report.limitedBy())
+        text += u", "_s % Words::tr("mostly %1").arg(stageWords(stage));
+    for (const std::string& note : report.compute.notes)
+        text += u"; "_s % toText(note);
+    return text;
+}
+
 QString summaryOf(const ExecuteReport& report)
 {
     QString text = report.verified ? Words::tr("Written and verified: %1 in %2")
@@ -23,7 +47,18 @@ QString summaryOf(const ExecuteReport& report)
     text = text.arg(bytesText(report.bytesWritten + report.bytesReused), durationText(report.seconds));
     if (report.bytesReused > 0)
         text += u" · "_s % Words::tr("%1 kept from an interrupted run").arg(bytesText(report.bytesReused));
-    return text % u" · "_s % pathText(report.output);
+    return text % u" · "_s % ratesOf(report) % u" · "_s % pathText(report.output);
+}
+
+/// The backend for a plan, as the command line chooses it by default.
+Result<ExecuteOptions> withCompute(
+    io::FileSystem& files, const WritePlan& plan, ExecuteOptions options, JobContext& context)
+{
+    const unsigned jobs = options.jobs == 0 ? defaultJobs() : options.jobs;
+    const ComputeNeed need{ComputeTask::Transform, plan.writesBytes(), jobs};
+    SHARDSCOPE_TRY(options.compute, chooseCompute({}, need, files, userRateMemory()));
+    context.log("arithmetic: " + options.compute.backend->name() + " (" + options.compute.reason + ")");
+    return options;
 }
 
 Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<const WritePlan>& plan,
@@ -31,7 +66,8 @@ Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<
 {
     const QString target = pathText(options.destination / plan->targetName());
     return new Job(title, target, [&files, plan, options](JobContext& context) -> Result<JobOutcome> {
-        SHARDSCOPE_TRY(const ExecuteReport report, execute(files, *plan, options, context));
+        SHARDSCOPE_TRY(const ExecuteOptions how, withCompute(files, *plan, options, context));
+        SHARDSCOPE_TRY(const ExecuteReport report, execute(files, *plan, how, context));
         // Not every form of an export is one that can be opened here.
         OpenOptions look;
         look.depth = OpenDepth::Structure;
