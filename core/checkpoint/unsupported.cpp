@@ -102,9 +102,12 @@ void refuseByModelFile(const Reading& reading)
                   "that "
                   "they had there, and nothing tells which that was"
                 : "ZenFlow's order of matrices is known of ZeRO-1 and ZeRO-2 only");
+    // engine.py, _get_param_fragment_func, saves the 8-bit codes of ds_tensor, detached: its scales are an
+    // attribute (partition_parameters.py, ds_quant_scale), which neither detaching nor saving keeps.
     const bool frozen = !mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes")).empty();
     if (frozen && isSet(reading, {"zero_optimization", "zero_quantized_nontrainable_weights"}))
-        return reading.refuse("its frozen weights are quantised without their scales");
+        return reading.refuse(
+            "its frozen weights are quantised, and DeepSpeed saves them without their scales");
     if (isUniversal(reading))
         return;
     if (isListed(reading, "autoep_layers"))
