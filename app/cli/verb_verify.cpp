@@ -14,8 +14,7 @@ namespace {
 /// Files of other tools that this program wrote.
 bool isExported(io::FileSystem& files, const Checkpoint& checkpoint)
 {
-    return checkpoint.kind == CheckpointKind::Weights
-        && files.stat(checkpoint.tagFolder / kManifestName).has_value();
+    return liesInNoRun(checkpoint.kind) && files.stat(checkpoint.tagFolder / kManifestName).has_value();
 }
 
 Result<int> runVerify(Session& session)

@@ -104,9 +104,8 @@ Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob
 {
     ExecuteOptions out;
     out.destination = job.folder;
-    // Weights lie in no run folder.
-    const bool weights = job.source->kind == CheckpointKind::Weights;
-    out.sourceRunFolder = weights ? job.source->tagFolder : job.source->runFolder;
+    const bool alone = liesInNoRun(job.source->kind);
+    out.sourceRunFolder = alone ? job.source->tagFolder : job.source->runFolder;
     SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
     out.memoryLimitBytes = arguments.size("--memory-limit").value_or(out.memoryLimitBytes);
     out.verify = !arguments.has("--no-verify");

@@ -33,6 +33,8 @@ std::string_view kindName(CheckpointKind kind)
         return "swap";
     case CheckpointKind::Weights:
         return "weights";
+    case CheckpointKind::Dcp:
+        return "dcp";
     }
     return "unknown";
 }

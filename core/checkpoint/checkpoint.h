@@ -29,11 +29,17 @@ enum class CheckpointKind {
     Torch,
     Universal,
     Swap,
-    Weights
+    Weights,
+    Dcp
 };
-/// "zero1", "zero2", "bf16", "zero3", "fp16", "fp16-unfused", "torch", "universal", "swap", "weights",
+/// "zero1", "zero2", "bf16", "zero3", "fp16", "fp16-unfused", "torch", "universal", "swap", "weights", "dcp",
 /// "unknown".
 std::string_view kindName(CheckpointKind kind);
+/// Files of other tools, which lie in no run folder: weights, and PyTorch's distributed checkpoints.
+[[nodiscard]] constexpr bool liesInNoRun(CheckpointKind kind)
+{
+    return kind == CheckpointKind::Weights || kind == CheckpointKind::Dcp;
+}
 
 struct ParallelDegrees {
     uint32_t dp = 1; ///< ZeRO partition count (data × sequence ranks)

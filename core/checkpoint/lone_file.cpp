@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/dcp_reader.h"
 #include "core/checkpoint/reading.h"
 #include "core/checkpoint/weights_reader.h"
 #include "core/torchfile/dcp_metadata.h"
@@ -18,6 +19,8 @@ Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& j
     std::string hint;
     if (out.kind == CheckpointKind::Unknown && isWeightsIndex(file.name))
         return readWeightsIndex(files, file.path, job, out);
+    if (out.kind == CheckpointKind::Unknown && file.name == kDcpMetadataName)
+        return readDistributed(files, found.tagFolder, job, out);
     if (out.kind == CheckpointKind::Unknown && file.name == kNpyIndexName)
         return readNpyWeights(files, found.tagFolder, job, out);
     if (out.kind == CheckpointKind::Unknown) {
@@ -29,10 +32,7 @@ Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& j
             out.findings = (*opened)->findings();
             return readWeightsFile(files, file.path, job, out);
         }
-        if (file.name == kDcpMetadataName) {
-            out.kind = CheckpointKind::Weights;
-            out.whyNot = "it is a PyTorch distributed checkpoint, which this build writes and does not read";
-        } else if (opened) {
+        if (opened) {
             file.content = std::move(*opened);
             file.recordCount = file.content->zip().records().size();
             out.findings = file.content->findings();

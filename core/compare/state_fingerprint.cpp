@@ -92,6 +92,11 @@ Status requireEqualReplicas(io::FileSystem& files, const Checkpoint& checkpoint,
 Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers,
     const std::vector<std::string>& allow, bool withSha256, JobContext& job)
 {
+    if (checkpoint->kind == CheckpointKind::Dcp)
+        return fail(ErrorCode::Unsupported,
+            "a distributed checkpoint of PyTorch tells options, scaler and scheduler in no form that is "
+            "digested",
+            checkpoint->tagFolder.string(), "`shardscope diff` compares its tensors and steps");
     if (checkpoint->kind == CheckpointKind::Weights)
         return fail(ErrorCode::Unsupported, "weights alone hold no training state to digest",
             checkpoint->tagFolder.string());

@@ -64,8 +64,10 @@ UpdateKind kindOf(const FlatUnit& unit, const PickleGraph& graph, NodeId options
 std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
 {
     std::vector<StateScalar> out;
-    if (graphOf(checkpoint, checkpoint.rank0Optim) != nullptr) {
+    const bool told = graphOf(checkpoint, checkpoint.rank0Optim) != nullptr;
+    if (told || checkpoint.kind == CheckpointKind::Dcp) // which keeps steps beside the tensors
         addGroups(out, checkpoint);
+    if (told) {
         for (const auto& [name, value] : scalerTexts(checkpoint))
             out.push_back({ScalarKind::Scaler, -1, name, value});
     }

@@ -161,7 +161,7 @@ Result<VerifyReport> verifyWeights(
     io::FileSystem& files, const Checkpoint& checkpoint, bool against, JobContext& job)
 {
     const auto text = files.readSmall(checkpoint.tagFolder / kManifestName, kManifestLimitBytes);
-    if (against || checkpoint.kind != CheckpointKind::Weights || !text)
+    if (against || !liesInNoRun(checkpoint.kind) || !text)
         return fail(ErrorCode::Unsupported,
             "weights alone carry no checksums and no state that could be held against another",
             checkpoint.tagFolder.string());
@@ -184,7 +184,7 @@ Result<VerifyReport> verifyWeights(
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const CheckpointPtr& against, const Workers& workers, JobContext& job, const SliceRules* rules)
 {
-    if (checkpoint->kind == CheckpointKind::Weights || (against && against->kind == CheckpointKind::Weights))
+    if (liesInNoRun(checkpoint->kind) || (against && liesInNoRun(against->kind)))
         return verifyWeights(files, *checkpoint, against != nullptr, job);
     std::pair<CheckpointPtr, CheckpointPtr> compared;
     if (against) {

@@ -95,7 +95,7 @@ Result<std::optional<AdapterConfig>> findAdapterConfig(
     io::FileSystem& files, const Checkpoint& source, const std::string& adapter)
 {
     std::vector<io::Path> folders{source.tagFolder};
-    if (source.kind != CheckpointKind::Weights && !source.runFolder.empty()) {
+    if (!liesInNoRun(source.kind) && !source.runFolder.empty()) {
         folders.insert(folders.begin(), source.runFolder / adapter);
         folders.insert(folders.begin(), source.runFolder);
     }

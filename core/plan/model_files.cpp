@@ -42,9 +42,8 @@ bool isModelFile(std::string_view name)
 Result<std::vector<CarriedFile>> modelFilesBeside(
     io::FileSystem& files, const Checkpoint& source, std::vector<PlanSource>& sources, bool ofText)
 {
-    const io::Path folder = source.kind == CheckpointKind::Weights || source.runFolder.empty()
-        ? source.tagFolder
-        : source.runFolder;
+    const io::Path folder
+        = liesInNoRun(source.kind) || source.runFolder.empty() ? source.tagFolder : source.runFolder;
     SHARDSCOPE_TRY(const auto entries, files.list(folder));
     std::vector<CarriedFile> out;
     for (const io::DirectoryEntry& entry : entries) {

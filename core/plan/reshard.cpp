@@ -276,6 +276,12 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
 {
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
+    if (source->kind == CheckpointKind::Dcp)
+        return fail(ErrorCode::Unsupported,
+            "this build reads distributed checkpoints of PyTorch and writes none of DeepSpeed's from them: "
+            "they "
+            "have no optimizer groups, scaler and counters in DeepSpeed's form",
+            source->tagFolder.string(), "`shardscope export` writes its weights and states");
     if (source->kind == CheckpointKind::Weights)
         return fail(ErrorCode::Unsupported,
             "weights alone hold no masters and no optimizer state, which a run goes on from",

@@ -82,8 +82,10 @@ SavedPlan withoutOptions(
     SavedPlan out;
     out.verb = plan.verb();
     out.source = source.runFolder;
-    if (source.kind == CheckpointKind::Weights) // which lie in no run folder
-        out.source = source.files.size() == 1 ? source.files.front().path : source.tagFolder;
+    if (liesInNoRun(source.kind))
+        out.source = source.kind == CheckpointKind::Weights && source.files.size() == 1
+            ? source.files.front().path
+            : source.tagFolder;
     out.tag = source.tag;
     out.roots = std::move(roots);
     out.destination = std::move(destination);

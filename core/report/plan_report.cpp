@@ -68,7 +68,7 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const ExportP
     json.objectField("plan");
     json.field("id", plan.id());
     const bool dcp = plan.options().format == ExportFormat::Dcp;
-    json.field("kind", dcp ? exportFormatName(ExportFormat::Dcp) : kindName(CheckpointKind::Weights));
+    json.field("kind", kindName(dcp ? CheckpointKind::Dcp : CheckpointKind::Weights));
     json.field("format", exportFormatName(plan.options().format));
     json.field("dtype", castName(plan.options().dtype));
     json.field("tensors", static_cast<uint64_t>(plan.exported().size()));

@@ -4,6 +4,7 @@
 #include "core/base/checked.h"
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/io/file_part.h"
 #include "core/torchfile/extra_pickles.h"
 #include "core/torchfile/legacy_file.h"
 #include "core/torchfile/torch_file_records.h"
@@ -129,24 +130,41 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(io::FileSystem& files, 
 {
     SHARDSCOPE_CHECK(job.poll());
     SHARDSCOPE_TRY(const std::unique_ptr<io::ReadFile> file, files.openRead(path));
-    std::vector<uint8_t> head(std::min(file->size(), kSniffBytes));
-    SHARDSCOPE_CHECK(file->readAt(0, head));
+    return read(*file, path, mode, job, shared, reduce);
+}
+
+Result<std::shared_ptr<const TorchFile>> TorchFile::openPart(io::FileSystem& files, const io::Path& path,
+    uint64_t offset, uint64_t bytes, ReadMode mode, JobContext& job)
+{
+    SHARDSCOPE_CHECK(job.poll());
+    SHARDSCOPE_TRY(const std::unique_ptr<io::ReadFile> file, files.openRead(path));
+    const auto end = checkedAdd(offset, bytes);
+    if (!end || *end > file->size())
+        return fail(ErrorCode::Damaged, "a part of the file lies beyond its end", path.string());
+    return read(io::FilePart(*file, offset, bytes), path, mode, job, nullptr, nullptr);
+}
+
+Result<std::shared_ptr<const TorchFile>> TorchFile::read(const io::ReadFile& file, const io::Path& path,
+    ReadMode mode, JobContext& job, SharedPickles* shared, SharedPickles::Reduce reduce)
+{
+    std::vector<uint8_t> head(std::min(file.size(), kSniffBytes));
+    SHARDSCOPE_CHECK(file.readAt(0, head));
     auto result = std::make_shared<TorchFile>();
     result->m_path = path;
-    result->m_identity = file->identity();
+    result->m_identity = file.identity();
     if (isLegacyFile(head)) {
-        SHARDSCOPE_CHECK(result->readLegacy(*file, mode, job, reduce));
+        SHARDSCOPE_CHECK(result->readLegacy(file, mode, job, reduce));
         return std::shared_ptr<const TorchFile>(std::move(result));
     }
-    SHARDSCOPE_CHECK(refuseOtherKinds(*file, head));
-    SHARDSCOPE_TRY(ZipDirectory zip, ZipDirectory::read(*file, mode, job));
+    SHARDSCOPE_CHECK(refuseOtherKinds(file, head));
+    SHARDSCOPE_TRY(ZipDirectory zip, ZipDirectory::read(file, mode, job));
     result->m_zip = std::make_shared<const ZipDirectory>(std::move(zip));
     SHARDSCOPE_CHECK(refuseTorchScript(*result->m_zip, path));
     if (mode == ReadMode::Strict)
         SHARDSCOPE_CHECK(refuseCompressed(*result->m_zip, path));
     result->m_findings = result->m_zip->findings();
 
-    TorchRecords records(*file, *result->m_zip, mode);
+    TorchRecords records(file, *result->m_zip, mode);
     SHARDSCOPE_TRY(std::string stream, records.readPickle());
     SHARDSCOPE_TRY(FilePickle pickle, pickleOf(std::move(stream), path, job, shared, reduce));
     result->m_pickle = std::move(pickle.graph);
@@ -157,8 +175,8 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::open(io::FileSystem& files, 
     SHARDSCOPE_CHECK(records.checkStorages(result->storagesInOrder()));
     for (Finding& finding : records.takeFindings())
         result->m_findings.push_back(std::move(finding));
-    SHARDSCOPE_CHECK(scanExtraPickles(*file, *result->m_zip, records.unused(), result->m_findings, job));
-    SHARDSCOPE_CHECK(file->checkUnchanged());
+    SHARDSCOPE_CHECK(scanExtraPickles(file, *result->m_zip, records.unused(), result->m_findings, job));
+    SHARDSCOPE_CHECK(file.checkUnchanged());
     return std::shared_ptr<const TorchFile>(std::move(result));
 }
 

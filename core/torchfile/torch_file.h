@@ -30,6 +30,11 @@ public:
         ReadMode mode, JobContext& job, SharedPickles* shared = nullptr,
         SharedPickles::Reduce reduce = nullptr);
 
+    /// A file that lies inside another, as those of distributed checkpoints do: `bytes` from `offset` of it.
+    /// Offsets are from the start of the part. Damaged where that reaches beyond the file.
+    static Result<std::shared_ptr<const TorchFile>> openPart(io::FileSystem& files, const io::Path& path,
+        uint64_t offset, uint64_t bytes, ReadMode mode, JobContext& job);
+
     /// The same file, with its pickle told in other words that name the same storages.
     static std::shared_ptr<const TorchFile> withPickle(const TorchFile& file, PickleGraph pickle);
 
@@ -50,6 +55,8 @@ public:
     [[nodiscard]] std::vector<StorageView> storagesInOrder() const;
 
 private:
+    static Result<std::shared_ptr<const TorchFile>> read(const io::ReadFile& file, const io::Path& path,
+        ReadMode mode, JobContext& job, SharedPickles* shared, SharedPickles::Reduce reduce);
     Status readLegacy(const io::ReadFile& file, ReadMode mode, JobContext& job, SharedPickles::Reduce reduce);
 
     io::Path m_path;

@@ -253,8 +253,17 @@ TEST_CASE("what was exported opens as weights and is verified by its manifest, i
     CHECK(slurp(folder / "again/model.safetensors") == slurp(folder / "safetensors/model.safetensors"));
 
     answerOf({"convert", run, folder / "dcp", "--to", "dcp"});
-    CHECK(answerOf({"inspect", folder / "dcp"}).at("supported") == false);
-    errorOf({"params", folder / "dcp"}, 4, "unsupported");
+    CHECK(answerOf({"inspect", folder / "dcp"}).at("kind") == "dcp");
+    CHECK(answerOf({"params", folder / "dcp"}).at("parameters").size() == 26);
+    CHECK(answerOf({"show", folder / "dcp", "norm.weight#exp_avg"}).at("values")
+        == answerOf({"show", run, "norm.weight#exp_avg"}).at("values"));
+    answerOf({"stats", folder / "dcp"});
+    answerOf({"layout", folder / "dcp"});
+    answerOf({"files", folder / "dcp"});
+    errorOf({"fingerprint", folder / "dcp"}, 4, "unsupported");
+    errorOf({"reshard", folder / "dcp", folder / "x", "--world-size", "2"}, 4, "unsupported");
+    for (const Json& difference : answerOf({"diff", run, folder / "dcp"}, 1).at("differences"))
+        CHECK((difference.at("kind") == "option" || difference.at("kind") == "scalar"));
     for (const std::string& file :
         std::vector<std::string>{"torch/" + shard, "npy/norm.weight.npy", "npy/exp_avg/norm.weight.npy",
             "adapter/adapter_config.json", "dcp/__0_0.distcp", "dcp/__0_7.distcp"}) {

@@ -117,6 +117,11 @@ class Distributed:
         answer = context.tool.call("convert", source.folder, target, "--to", "dcp")
         if not answer["result"]["verified"] or answer["plan"]["kind"] != "dcp":
             raise checks.Failure("the conversion was not verified")
+        # Options, scaler and counters are not read from it; every tensor and step is.
+        told = context.tool.call("diff", source.folder, target, expect=1)["differences"]
+        wrong = [entry for entry in told if entry["kind"] not in ("option", "scalar") or entry.get("name") == "step"]
+        if wrong:
+            raise checks.Failure(f"it differs from its source: {wrong[:3]}")
         loaded = Loaded(target)
         live = cases_export._live(source.state)
         model = dict(loaded.state["model"])
@@ -210,12 +215,82 @@ class Joined:
         return f"{len(live)} tensors bit-equal"
 
 
+def _sharded(rank, world, folder):
+    """Saves what FSDP would: tensors cut by rows over the ranks, some rows of ranks short or none, steps, groups."""
+    from torch.distributed import checkpoint
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Shard, distribute_tensor
+    mesh = init_device_mesh("cpu", (world,))
+    whole = _whole()
+    state = {"model": {}, "optim": {"state": {}, "param_groups": [{"lr": 0.5, "params": list(whole)[:-1]}]}}
+    for name, tensors in whole.items():
+        cut = {kind: tensor if tensor.dim() == 0 else distribute_tensor(tensor, mesh, [Shard(0)])
+               for kind, tensor in tensors.items()}
+        state["model"][name] = cut.pop("weight")
+        if cut:
+            state["optim"]["state"][name] = cut
+    checkpoint.save(state, checkpoint_id=folder)
+
+
+def _whole():
+    """Name → kind → tensor, the same in every process. The last one is frozen."""
+    generator = torch.Generator().manual_seed(11)
+    out = {}
+    for name, shape in {"a.weight": (5, 3), "b": (7,), "wide": (2, 3, 4), "even": (6, 2), "one": (1, 4)}.items():
+        out[name] = {kind: torch.randn(shape, generator=generator) for kind in ("weight", "exp_avg", "exp_avg_sq")}
+        out[name]["step"] = torch.tensor(4.0)
+    out["frozen"] = {"weight": torch.randn((3, 2), generator=generator).to(torch.bfloat16)}
+    return out
+
+
+@dataclass(frozen=True)
+class FromTorch:
+    """What stock dcp.save wrote of sharded tensors is read bit for bit."""
+    world: int
+
+    @property
+    def name(self):
+        return f"dcp from torch {self.world}"
+
+    def run(self, context):
+        import numpy
+        from safetensors.torch import load_file
+
+        import ranks
+        folder, target = context.target(f"{self.name} saved"), context.target(self.name)
+        ranks.run_ranks(self.world, _sharded, str(folder), log_path=context.sources.log)
+        told = context.tool.call("inspect", folder)
+        if told["kind"] != "dcp" or not told["supported"] or told["findings"]:
+            raise checks.Failure(f"it is read as {told['kind']} with {told['findings']}")
+        if told["step"]["optimizer"] != [4]:
+            raise checks.Failure(f"other steps than were saved: {told['step']}")
+        context.tool.call("export", folder, target, "--format", "safetensors", "--states", "exp_avg,exp_avg_sq")
+        whole, count = _whole(), 0
+        files = {"weight": "model", "exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq"}
+        for kind, file in files.items():
+            found = load_file(target / f"{file}.safetensors")
+            expected = {name: tensors[kind] for name, tensors in whole.items() if kind in tensors}
+            if found.keys() != expected.keys():
+                raise checks.Failure(f"other tensors than were saved: {sorted(found)}")
+            for name, tensor in expected.items():
+                if not cases_export._same(found[name], tensor):
+                    raise checks.Failure(f"{name} ({kind}) is read as another")
+                count += 1
+        array = context.work / "one.npy"
+        context.tool.call("show", folder, "a.weight#exp_avg", "--npy", array, "--force")
+        if not numpy.array_equal(numpy.load(array), whole["a.weight"]["exp_avg"].numpy()):
+            raise checks.Failure("show finds other elements")
+        return f"{count} tensors bit-equal"
+
+
 def short_run():
-    return [Distributed(Setup(2, "bf16"), 3), Distributed(Setup(3, "fp16", sub_group_size=200), 2)]
+    return [Distributed(Setup(2, "bf16"), 3), Distributed(Setup(3, "fp16", sub_group_size=200), 2),
+            FromTorch(2)]
 
 
 def full_run():
     return short_run() + [
+        FromTorch(1), FromTorch(3), FromTorch(4),
         Distributed(Setup(1, "bf16"), 2), Distributed(Setup(1, "fp32"), 3), Distributed(Setup(2, "fp16"), 2),
         Distributed(Setup(2, "fp32"), 1), Distributed(Setup(3, "bf16"), 4), Distributed(Setup(3, "fp32"), 2),
         Distributed(Setup(2, "bf16", round_robin=True), 3), Distributed(Setup(2, "bf16", aligned=True), 2),

@@ -115,6 +115,8 @@ QString kindText(CheckpointKind kind)
         return Words::tr("NVMe swap folder");
     case CheckpointKind::Weights:
         return Words::tr("weights only");
+    case CheckpointKind::Dcp:
+        return Words::tr("PyTorch distributed checkpoint");
     case CheckpointKind::Unknown:
         break;
     }

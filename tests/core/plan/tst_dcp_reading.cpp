@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Distributed checkpoints as a source: our own, and such as FSDP saves, cut by rows over ranks.
+#include "tests/core/plan/plan_fixture.h"
+
+#include "core/checkpoint/dcp_keys.h"
+#include "core/layout/fragments.h"
+#include "core/plan/archive_composer.h"
+#include "core/plan/export.h"
+#include "core/plan/literal_archive.h"
+#include "core/torchfile/dcp_metadata.h"
+#include "tests/support/plain_writer.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <map>
+
+using namespace shardscope;
+using namespace shardscope::test;
+
+namespace {
+
+std::string archiveOf(const Shape& shape, const std::string& elements)
+{
+    ArchiveComposer composer;
+    const NodeId root = composer.smallTensor(DType::Float32, shape, elements);
+    auto archive = composer.finish(root, "archive", recordsOfToday());
+    REQUIRE(archive.has_value());
+    return *literalArchiveBytes(*archive);
+}
+
+/// A folder with tensors in pieces, as several ranks save them.
+class Folder
+{
+public:
+    /// `elements` bytes of a float32 tensor of this shape, in runs of so many rows on one rank after another.
+    void add(const std::string& key, const Shape& shape, const std::string& elements, uint64_t rows)
+    {
+        DcpEntry entry;
+        entry.key = key;
+        entry.isTensor = true;
+        entry.dtype = DType::Float32;
+        entry.shape = shape;
+        uint64_t at = 0;
+        const size_t rowBytes = shape.empty() ? elements.size() : elements.size() / shape[0];
+        for (size_t rank = 0; shape.empty() ? rank == 0 : at < shape[0]; ++rank) {
+            DcpChunk chunk{Shape(shape.size(), 0), shape, {}};
+            uint64_t count = 1;
+            if (!shape.empty()) {
+                count = std::min(rows, shape[0] - at);
+                chunk.offsets[0] = at;
+                chunk.sizes[0] = count;
+            }
+            chunk.place = put(rank, archiveOf(chunk.sizes, elements.substr(at * rowBytes, count * rowBytes)));
+            entry.chunks.push_back(std::move(chunk));
+            at += count;
+        }
+        m_entries.push_back(std::move(entry));
+    }
+    std::vector<DcpEntry>& entries() { return m_entries; }
+    io::Path write()
+    {
+        for (const auto& [name, bytes] : m_files)
+            spill(m_folder / name, bytes);
+        spill(m_folder / ".metadata", *dcpMetadataBytes(m_entries));
+        return m_folder.path();
+    }
+
+private:
+    DcpPlace put(size_t rank, const std::string& bytes)
+    {
+        std::string& file = m_files["__" + std::to_string(rank) + "_0.distcp"];
+        DcpPlace out{"__" + std::to_string(rank) + "_0.distcp", file.size(), bytes.size()};
+        file += bytes;
+        return out;
+    }
+
+    TemporaryFolder m_folder;
+    std::map<std::string, std::string> m_files;
+    std::vector<DcpEntry> m_entries;
+};
+
+std::string bytesFrom(int first, size_t count)
+{
+    std::string out;
+    for (size_t i = 0; i < count; ++i)
+        out += static_cast<char>(first + static_cast<int>(i) * 7);
+    return out;
+}
+
+std::string textOf(const std::vector<uint8_t>& bytes)
+{
+    return {bytes.begin(), bytes.end()};
+}
+
+bool hasFinding(const Checkpoint& checkpoint, std::string_view code)
+{
+    return std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(),
+        [&](const Finding& finding) { return finding.code == code; });
+}
+
+} // namespace
+
+TEST_CASE("keys of a distributed checkpoint tell parameters, states and groups")
+{
+    CHECK(parseDcpKey("model.a.weight").name == "a.weight");
+    const DcpKey state = parseDcpKey("optim.state.a.weight.exp_avg");
+    CHECK(state.kind == DcpKey::Kind::State);
+    CHECK(state.name == "a.weight");
+    CHECK(state.state == "exp_avg");
+    CHECK(parseDcpKey("optimizer.state.a.step").state == "step");
+    CHECK(parseDcpKey("optim.param_groups.12.params").group == 12);
+    for (const char* other : {"model.", "optim.state.a", "optim.param_groups.x.params",
+             "optim.param_groups.0.lr", "optim.param_groups.99999999999.params", "train_state", ""})
+        CHECK(parseDcpKey(other).kind == DcpKey::Kind::Other);
+}
+
+TEST_CASE("what a conversion wrote is read as the same tensors, steps and groups")
+{
+    for (const char* name : {"zero1-w2", "zero2-w2", "zero3-w4", "zenflow-w2", "stage0-fp32"}) {
+        CAPTURE(std::string(name));
+        const TemporaryFolder folder;
+        const CheckpointPtr source = openForPlan(planSample(name));
+        JobContext job;
+        const auto plan = planExport(
+            io::realFileSystem(), source, {.format = ExportFormat::Dcp, .folderName = "out"}, job);
+        REQUIRE(plan.has_value());
+        plainWrite(**plan, folder.path());
+        const CheckpointPtr found = openForPlan(folder / "out");
+        CHECK(found->kind == CheckpointKind::Dcp);
+        CHECK(found->complete);
+        CHECK(found->groups.size() == source->groups.size());
+        for (uint32_t i = 0; i < source->params.size(); ++i) {
+            const Parameter& param = source->params[i];
+            CAPTURE(param.name);
+            const auto id = found->findParam(param.name);
+            REQUIRE(id.has_value());
+            CHECK((found->params[index(*id)].sharedWith == kNoParam) == (param.sharedWith == kNoParam));
+            CHECK(found->params[index(*id)].shape == param.shape);
+            if (param.role == ParamRole::Trainable)
+                CHECK(found->params[index(*id)].group == param.group);
+            for (const auto& state : statesOf(*source, ParamId{i})) {
+                if (state == "weight" && param.role == ParamRole::Trainable)
+                    continue; // a copy of the master
+                CHECK(bytesOf(*found, param.name, std::string(state))
+                    == bytesOf(*source, param.name, std::string(state)));
+            }
+            const FlatUnit* unit = source->unitOf(ParamId{i});
+            if (unit != nullptr && unit->kind != UnitKind::Frozen)
+                CHECK(found->unitOf(*id)->step == unit->step);
+        }
+    }
+}
+
+TEST_CASE("tensors that are cut by rows over ranks are joined")
+{
+    const std::string weight = bytesFrom(1, 5 * 3 * 4);
+    const std::string moment = bytesFrom(2, 5 * 3 * 4);
+    const std::string frozen = bytesFrom(3, 7 * 4);
+    Folder folder;
+    folder.add("model.a.weight", {5, 3}, weight, 2); // 2, 2 and 1 rows
+    folder.add("optim.state.a.weight.exp_avg", {5, 3}, moment, 2);
+    folder.add("optim.state.a.weight.step", {}, std::string("\0\0\x40\x40", 4), 1); // 3.0
+    folder.add("model.frozen", {7}, frozen, 4);
+    const CheckpointPtr found = openForPlan(folder.write());
+    CHECK(found->complete);
+    CHECK(found->findings.empty());
+    CHECK(found->parallel.dp == 3);
+    CHECK(textOf(bytesOf(*found, "a.weight", "fp32")) == weight);
+    CHECK(textOf(bytesOf(*found, "a.weight", "exp_avg")) == moment);
+    CHECK(textOf(bytesOf(*found, "frozen", "weight")) == frozen);
+    CHECK(found->unitOf(*found->findParam("a.weight"))->step == 3.0);
+    JobContext job;
+    const auto plan
+        = planExport(io::realFileSystem(), found, {.format = ExportFormat::Npy, .folderName = "out"}, job);
+    REQUIRE(plan.has_value());
+    CHECK(plainBytes(**plan, 0).ends_with(weight));
+    const auto reshard = planReshard(io::realFileSystem(), found, {.worldSize = 2}, job);
+    CHECK(reshard.error().code == ErrorCode::Unsupported);
+}
+
+TEST_CASE("what is missing, torn or cut otherwise is told, and the rest is read")
+{
+    const std::string weight = bytesFrom(1, 4 * 2 * 4);
+    {
+        Folder folder;
+        folder.add("model.a", {4, 2}, weight, 2);
+        folder.add("model.b", {4, 2}, weight, 4);
+        const io::Path path = folder.write();
+        std::filesystem::remove(path / "__1_0.distcp");
+        const CheckpointPtr found = openForPlan(path);
+        CHECK(!found->complete);
+        CHECK(hasFinding(*found, code::kRankMissing));
+        CHECK(textOf(bytesOf(*found, "b", "weight")) == weight);
+    }
+    {
+        Folder folder;
+        folder.add("model.a", {4, 2}, weight, 4);
+        folder.add("model.b", {4, 2}, weight, 4);
+        folder.entries()[0].chunks[0].place.bytes -= 40; // the archive's end
+        const CheckpointPtr found = openForPlan(folder.write());
+        CHECK(!found->complete);
+        CHECK(hasFinding(*found, code::kFileUnreadable));
+    }
+    {
+        Folder folder;
+        folder.add("model.a", {4, 2}, weight, 2);
+        for (size_t i = 0; i < 2; ++i) // as columns
+            folder.entries()[0].chunks[i] = {{0, i}, {4, 1}, folder.entries()[0].chunks[i].place};
+        const CheckpointPtr found = openForPlan(folder.write());
+        CHECK(!found->complete);
+        CHECK(hasFinding(*found, code::kNotSupported));
+    }
+    {
+        Folder folder;
+        folder.add("optim.state.a.exp_avg", {4, 2}, weight, 2);
+        JobContext job;
+        const auto opened = openCheckpoint(io::realFileSystem(), folder.write(), {}, job);
+        REQUIRE_FALSE(opened.has_value());
+        CHECK(opened.error().code == ErrorCode::NotACheckpoint);
+    }
+}
