@@ -60,14 +60,16 @@ private Q_SLOTS:
     {
         WindowFixture ui;
         QVERIFY(ui.open(samplePath("zero3-w4")));
-        for (int page = 0; page < 4; ++page) {
+        for (int page = 0; page < 6; ++page) {
             QTest::keyClick(&ui.window(), static_cast<Qt::Key>(Qt::Key_1 + page), Qt::ControlModifier);
             QVERIFY(ui.settle());
             QWidget* shown = ui.find<QTabWidget>("pageTabs")->currentWidget();
             QVERIFY2(
                 QApplication::focusWidget() != nullptr && shown->isAncestorOf(QApplication::focusWidget()),
                 qPrintable(shown->objectName()));
-            QCOMPARE(framed(ui), QApplication::focusWidget());
+            // A field shows its focus by itself.
+            if (qobject_cast<QLineEdit*>(QApplication::focusWidget()) == nullptr)
+                QCOMPARE(framed(ui), QApplication::focusWidget());
         }
     }
 

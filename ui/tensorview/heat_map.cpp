@@ -167,8 +167,9 @@ void HeatMap::paintBar(QPainter& painter, const QRect& area) const
     painter.setPen(m_theme.colour(ThemeRole::Border));
     painter.drawRect(bar.adjusted(-1, -1, 0, 0));
     painter.setPen(m_theme.colour(ThemeRole::Text));
-    const int ticks = bar.height() > 6 * line ? 4 : 2;
-    for (int tick = 0; tick <= ticks; ++tick) {
+    const bool flat = !m_scale.symmetric && m_scale.high <= m_scale.low; // one value, one tick
+    const int ticks = flat ? 1 : bar.height() > 6 * line ? 4 : 2;
+    for (int tick = flat ? 1 : 0; tick <= ticks; ++tick) {
         const double place = 1 - static_cast<double>(tick) / ticks;
         const int y = bar.top() + tick * (bar.height() - 1) / ticks;
         painter.drawText(QRect(bar.right() + 6, y - line / 2, area.width(), line),

@@ -26,7 +26,7 @@ struct HeatSamples {
     bool anyFinite = false;
 };
 
-/// Reads a slice for a picture of at most 384 × 384. Slices above 8 MiB are sampled: lines evenly spread, or
+/// Reads a slice for a picture of at most 320 × 320. Slices above 8 MiB are sampled: lines evenly spread, or
 /// single elements where lines are long or scattered. Empty when stopped. For a worker.
 HeatSamples readHeat(io::FileSystem& files, const TensorSource& source, const TensorSlice& slice,
     const std::stop_token& token);

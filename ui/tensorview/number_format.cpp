@@ -42,7 +42,7 @@ QString widestValue(DType dtype, const NumberFormat& format)
     if (isComplex(dtype))
         return QString(26, u'0');
     if (!isFloatingPoint(dtype))
-        return QString(dtype == DType::Bool || itemSize(dtype) == 1 ? 5 : 10, u'0');
+        return QString(itemSize(dtype) == 1 ? 5 : 10, u'0');
     if (format.form == NumberForm::Exact)
         return QString(itemSize(dtype) >= 8 ? 22 : 14, u'0');
     return QString(format.form == NumberForm::Decimals ? digits + 5 : digits + 7, u'0');

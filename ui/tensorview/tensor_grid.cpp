@@ -17,7 +17,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kPad = 6;
-constexpr uint64_t kMostCopied = 100'000;
+constexpr uint64_t kMostCopied = 10'000; ///< cells; more is a matter for files
 constexpr int kWheelStep = 120;
 
 } // namespace
@@ -63,14 +63,14 @@ void TensorGrid::measure()
 {
     const QFontMetrics metrics(font());
     const DType dtype = m_pages.source() ? m_pages.source()->dtype : DType::Float32;
-    const auto widthOf = [&](const QString& text) { return metrics.horizontalAdvance(text) + 2 * kPad; };
+    const auto widthOf = [&](const QString& text) { return metrics.horizontalAdvance(text) + 2 * kPad + 2; };
     const uint64_t rows = m_slice.rows();
     const uint64_t columns = m_slice.columns();
     m_metrics.row = metrics.height() + 4;
     m_metrics.top = metrics.height() + 6;
     m_metrics.left = widthOf(m_slice.rowLabel(rows == 0 ? 0 : rows - 1)) + 4;
-    m_metrics.column = std::max(
-        widthOf(widestValue(dtype, m_format)), widthOf(m_slice.columnLabel(columns == 0 ? 0 : columns - 1)));
+    m_metrics.column = std::max({widthOf(widestValue(dtype, m_format)), widthOf(tr("missing")),
+        widthOf(m_slice.columnLabel(columns == 0 ? 0 : columns - 1))});
     const auto seen = [](int room, int size) { return static_cast<uint64_t>(std::max(room / size, 1)); };
     m_rows.setLines(rows, seen(viewport()->height() - m_metrics.top, m_metrics.row));
     m_columns.setLines(columns, seen(viewport()->width() - m_metrics.left, m_metrics.column));
@@ -332,8 +332,11 @@ void TensorGrid::tellSelection()
     const uint64_t rows = std::max(m_at.row, m_anchor.row) - std::min(m_at.row, m_anchor.row) + 1;
     const uint64_t columns
         = std::max(m_at.column, m_anchor.column) - std::min(m_at.column, m_anchor.column) + 1;
-    Q_EMIT selectionChanged(
-        rows * columns == 1 ? QString() : tr("%1 × %2 selected").arg(countText(rows), countText(columns)));
+    const QString block = tr("%1 × %2 selected").arg(countText(rows), countText(columns));
+    const bool many = columns > kMostCopied || rows > kMostCopied / columns;
+    Q_EMIT selectionChanged(rows == 1 && columns == 1 ? QString()
+            : many ? tr("%1; %2 can be copied").arg(block, countText(kMostCopied))
+                   : block);
 }
 
 QString TensorGrid::selectedText()

@@ -57,6 +57,7 @@ TensorPage::TensorPage(io::FileSystem& files, Theme& theme, Selection& selection
     m_empty->setAlignment(Qt::AlignCenter);
     m_empty->setWordWrap(true);
     m_empty->setMargin(40);
+    m_empty->setFocusPolicy(Qt::TabFocus);
     m_splitter = new QSplitter(Qt::Horizontal, this);
     m_splitter->setObjectName(u"tensorSplitter"_s);
     m_splitter->setChildrenCollapsible(true);
@@ -72,14 +73,17 @@ TensorPage::TensorPage(io::FileSystem& files, Theme& theme, Selection& selection
     rows->addWidget(makeHead());
     rows->addWidget(m_splitter, 1);
     rows->addWidget(m_empty, 1);
-    setFocusProxy(m_grid);
     connect(&selection, &Selection::changed, this, &TensorPage::follow);
     connect(m_states, &QTabBar::currentChanged, this, &TensorPage::showState);
     connect(m_bar, &SliceBar::sliceChosen, this, &TensorPage::showSlice);
     connect(m_bar, &SliceBar::formatChosen, m_grid, &TensorGrid::setFormat);
     connect(m_grid, &TensorGrid::selectionChanged, m_selected, &QLabel::setText);
     connect(&m_cursor, &ElementCursor::changed, this, &TensorPage::showCursor);
-    connect(&m_pages, &TensorPages::arrived, this, &TensorPage::showCursor);
+    connect(&m_pages, &TensorPages::arrived, this, [this] {
+        showCursor();
+        if (m_copyWaits)
+            copyValues();
+    });
     connect(m_pictures, &TensorPictures::exactRequested, this, [this] { findOut(true); });
     connect(m_pictures, &TensorPictures::cancelRequested, this, [this] {
         m_statistics.cancel();
@@ -254,6 +258,7 @@ void TensorPage::showState(int tab)
     const bool known = m_source && m_source->dtype != DType::Unknown;
     m_splitter->setVisible(known);
     m_empty->setVisible(!known);
+    setFocusProxy(known ? static_cast<QWidget*>(m_grid) : m_empty); // a key that brings the page must land
     m_states->setVisible(m_states->count() > 0);
     m_facts->setVisible(m_source != nullptr);
     m_name->setText(m_source ? toText(m_source->name) : QString());
@@ -265,6 +270,7 @@ void TensorPage::showState(int tab)
     m_statistics.cancel();
     m_findings.reset();
     m_progress.clear();
+    m_copyWaits = false;
     m_pages.setSource(known ? m_source : nullptr);
     m_cursor.set(0);
     showSlice(TensorSlice(known ? m_source->shape : Shape{0}));
@@ -353,10 +359,11 @@ void TensorPage::showCursor()
 
 void TensorPage::copyValues()
 {
-    if (m_tabs->currentWidget() == m_grid)
-        copyText(m_grid->selectedText());
-    else
-        copyText(m_hex->elementText(m_cursor.element()));
+    const QString text
+        = m_tabs->currentWidget() == m_grid ? m_grid->selectedText() : m_hex->elementText(m_cursor.element());
+    m_copyWaits = text.contains(u'…');
+    if (!m_copyWaits)
+        copyText(text);
 }
 
 } // namespace shardscope::ui

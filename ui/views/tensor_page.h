@@ -68,6 +68,7 @@ private:
     std::optional<uint64_t> m_element; ///< to go to
     bool m_stale = false; ///< something else was selected while the page was hidden
     bool m_filling = false;
+    bool m_copyWaits = false; ///< for values that are still being read
     TensorSourcePtr m_source;
     TensorPages m_pages;
     ElementCursor m_cursor;
@@ -89,7 +90,6 @@ private:
     ElidedLabel* m_where = nullptr;
     QLabel* m_selected = nullptr;
     LatestOnly m_statistics;
-    LatestOnly m_copier;
 };
 
 } // namespace shardscope::ui
