@@ -134,6 +134,8 @@ int main(int argc, char** argv)
         others.back()->show();
         others.back()->openPath(path, parser.value(u"tag"_s));
     }
+    if (parser.isSet(u"page"_s) && !paths.isEmpty())
+        window.showPageWhenOpen(parser.value(u"page"_s));
     if (parser.isSet(u"page"_s) && !window.showPage(parser.value(u"page"_s)))
         return usageError(u"there is no page named “%1”"_s.arg(parser.value(u"page"_s)));
     return QApplication::exec();

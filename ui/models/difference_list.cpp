@@ -15,6 +15,8 @@ namespace shardscope::ui {
 
 namespace {
 
+constexpr qsizetype kShortNumber = 8; ///< characters
+
 struct Words {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::DifferenceList)
 };
@@ -43,9 +45,15 @@ QString ownerText(const StateScalar& scalar)
     return Words::tr("client state");
 }
 
-QString valueText(const std::string& value)
+/// As it is spelled, or, for a number with many digits, in a few.
+QString valueText(const std::string& value, bool exact)
 {
-    return value.empty() ? Words::tr("absent") : toText(value);
+    if (value.empty())
+        return Words::tr("absent");
+    const QString text = toText(value);
+    bool isNumber = false;
+    const double number = text.toDouble(&isNumber);
+    return exact || !isNumber || text.size() <= kShortNumber ? text : QString::number(number, 'g', 5);
 }
 
 } // namespace
@@ -176,10 +184,10 @@ QString DifferenceList::kindText(uint32_t i) const
                                       : Words::tr("scalar");
 }
 
-QString DifferenceList::countText(uint32_t i) const
+QString DifferenceList::countText(uint32_t i, bool exact) const
 {
     if (const ScalarDifference* found = scalar(i))
-        return valueText(found->left.value) % u" → "_s % valueText(found->right.value);
+        return valueText(found->left.value, exact) % u" → "_s % valueText(found->right.value, exact);
     if (const StateDifference* found = values(i)) {
         const QString count
             = Words::tr("%1 of %2")
@@ -207,7 +215,7 @@ QString DifferenceList::text(uint32_t i, DifferenceColumn column, bool exact) co
     case DifferenceColumn::State:
         return scalar(i) != nullptr ? ownerText(scalar(i)->left) : toText(state(i));
     case DifferenceColumn::Different:
-        return countText(i);
+        return countText(i, exact);
     default:
         break;
     }

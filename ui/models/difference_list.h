@@ -50,7 +50,7 @@ private:
     void addScalars(bool options);
     void addParam(uint32_t at);
     [[nodiscard]] QString kindText(uint32_t i) const;
-    [[nodiscard]] QString countText(uint32_t i) const;
+    [[nodiscard]] QString countText(uint32_t i, bool exact) const;
 
     std::shared_ptr<const JudgedDiff> m_judged;
     std::vector<DifferenceRow> m_rows;

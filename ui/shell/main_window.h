@@ -48,6 +48,8 @@ public:
     /// By object name without "Page": "overview", "map", "parameters", "tensor", "files", "compare". False
     /// when there is none.
     bool showPage(const QString& name);
+    /// As soon as the checkpoint that is being opened is shown, which begins with the first page else.
+    void showPageWhenOpen(const QString& name);
     /// Selects what an address, or a parameter's name, means. False when it means nothing here.
     bool goToAddress(const QString& address);
     /// The same as soon as the checkpoint that is being opened is shown.

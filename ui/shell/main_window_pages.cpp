@@ -74,11 +74,21 @@ bool MainWindow::goToAddress(const QString& address)
 {
     if (!m_session.checkpoint())
         return false;
-    auto thing = selectionOf(*m_session.checkpoint(), address);
-    if (!thing)
-        return false;
+    const Checkpoint& checkpoint = *m_session.checkpoint();
+    auto thing = selectionOf(checkpoint, address);
+    if (!thing) { // what has no elements has no address
+        const auto param = checkpoint.findParam(address.toStdString());
+        if (param)
+            m_session.selection().selectParam(*param);
+        return param.has_value();
+    }
     m_session.selection().select(std::move(*thing));
     return true;
+}
+
+void MainWindow::showPageWhenOpen(const QString& name)
+{
+    m_pageWanted = name;
 }
 
 void MainWindow::selectWhenOpen(const QString& address)

@@ -86,7 +86,7 @@ QWidget* ComparePage::makeTablePart()
     header->setSortIndicatorShown(true);
     header->setSortIndicatorClearable(true); // a third click: what matters most first
     header->setSortIndicator(-1, Qt::AscendingOrder);
-    const int widths[] = {78, 160, 96, 112, 74, 70, 66, 76};
+    const int widths[] = {78, 160, 92, 150, 72, 68, 66, 74};
     for (int column = 0; column < kDifferenceColumns; ++column)
         m_table->setColumnWidth(column, widths[column]);
     header->setStretchLastSection(false);

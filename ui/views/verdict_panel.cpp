@@ -122,6 +122,8 @@ void VerdictPanel::show(const CompareRun& run)
     } else if (run.outcome()) {
         showOutcome(*run.outcome());
     }
+    setAccessibleName(m_headline->text());
+    setAccessibleDescription(m_causes->text().isEmpty() ? m_facts->text() : m_causes->text());
     applyTheme();
     fit();
 }
