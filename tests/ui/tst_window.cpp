@@ -357,7 +357,7 @@ private Q_SLOTS:
         QVERIFY(ui.open(samplePath("zero3-w4")));
         ui.window().selection().selectParam(ParamId{0});
         QVERIFY(ui.settle());
-        for (int page = 0; page < 4; ++page) {
+        for (int page = 0; page < 6; ++page) {
             ui.find<QTabWidget>("pageTabs")->setCurrentIndex(page);
             QVERIFY(ui.settle());
             for (const QWidget* widget : ui.window().findChildren<QWidget*>()) {

@@ -39,6 +39,7 @@ StatisticsPanel::StatisticsPanel(Theme& theme, QWidget* parent)
         auto* label = new QLabel(name, m_facts);
         label->setForegroundRole(QPalette::PlaceholderText);
         auto* number = new QLabel(m_facts);
+        number->setObjectName(u"statistic%1"_s.arg(m_pairs.size()));
         number->setTextInteractionFlags(Qt::TextSelectableByMouse);
         number->setTextFormat(Qt::PlainText);
         m_pairs.append(std::pair(label, number));
