@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/jobs/compare_run.h"
 
+#include "core/base/parallel.h"
 #include "core/checkpoint/open.h"
 #include "core/report/diff_report.h"
+#include "core/tensor/compute_choice.h"
 #include "ui/models/shell_words.h"
 #include "ui/models/text.h"
 
@@ -15,14 +17,25 @@ namespace shardscope::ui {
 
 namespace {
 
+uint64_t bytesOf(const Checkpoint& checkpoint)
+{
+    uint64_t bytes = 0;
+    for (const CheckpointFile& file : checkpoint.files)
+        bytes += file.identity.bytes;
+    return bytes;
+}
+
 Result<CompareOutcomePtr> compare(
     io::FileSystem& files, const CheckpointPtr& left, const CompareWish& wish, JobContext& job)
 {
     SHARDSCOPE_CHECK(requireModel(*left));
     SHARDSCOPE_TRY(const OpenedCheckpoint other, openCheckpoint(files, wish.other, {}, job));
     SHARDSCOPE_CHECK(requireModel(*other.checkpoint));
+    const ComputeNeed need{ComputeTask::Comparison, bytesOf(*left) + bytesOf(*other.checkpoint),
+        wish.options.jobs == 0 ? defaultJobs() : wish.options.jobs};
+    SHARDSCOPE_TRY(const ComputeChoice compute, chooseCompute({}, need, files, userRateMemory()));
     SHARDSCOPE_TRY(JudgedDiff judged,
-        judgeDiff(files, left, other.checkpoint, nullptr, wish.options, plainBackend(), job));
+        judgeDiff(files, left, other.checkpoint, nullptr, wish.options, *compute.backend, job));
     auto out = std::make_shared<CompareOutcome>();
     out->left = left;
     out->right = other.checkpoint;
