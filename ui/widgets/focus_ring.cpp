@@ -6,6 +6,7 @@
 #include <QAbstractScrollArea>
 #include <QApplication>
 #include <QFocusEvent>
+#include <QLabel>
 #include <QPainter>
 
 namespace shardscope::ui {
@@ -47,9 +48,11 @@ private:
     Theme& m_theme;
 };
 
+/// What shows no focus by itself: areas, and the words in place of an empty page.
 bool wantsFrame(const QWidget* widget)
 {
     return qobject_cast<const QAbstractScrollArea*>(widget) != nullptr
+        || qobject_cast<const QLabel*>(widget) != nullptr
         || qobject_cast<const MapCanvas*>(widget) != nullptr;
 }
 
