@@ -98,6 +98,8 @@ bool canConvert(DType from, DType to)
 
 void convertElements(DType from, std::span<const uint8_t> in, DType to, std::span<uint8_t> out)
 {
+    if (in.empty())
+        return; // perhaps without memory at all
     if (from == to) {
         std::memcpy(out.data(), in.data(), std::min(in.size(), out.size()));
         return;
