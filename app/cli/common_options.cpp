@@ -70,10 +70,11 @@ std::vector<Option> computeOptions()
         {.name = "--device",
             .kind = ValueKind::Text,
             .valueName = "DEVICE",
-            .help = "What does the arithmetic: auto (the default: what a short measurement finds fastest for "
-                    "so many "
-                    "bytes), cpu, cpu:plain, cpu:torch (LibTorch), cuda (all GPUs) or cuda:I. The result is "
-                    "the same."},
+            .help
+            = "What does the arithmetic: auto (the default: what a short measurement finds fastest for so "
+              "many bytes), cpu, cpu:plain, cpu:torch (LibTorch), cuda (all GPUs) or cuda:I. What is written "
+              "is "
+              "the same."},
         {.name = "--device-memory",
             .kind = ValueKind::Size,
             .valueName = "SIZE",

@@ -30,7 +30,8 @@ Result<int> runVerify(Session& session)
     SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(session.arguments()));
     SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
     SHARDSCOPE_TRY(const ComputeChoice compute,
-        computeAsked(session, ComputeTask::Transform, bytesOf(*opened.checkpoint), jobs));
+        computeAsked(session, ComputeTask::Transform,
+            bytesOf(*opened.checkpoint) + (against ? bytesOf(*against) : 0), jobs));
     SHARDSCOPE_TRY(const VerifyReport report,
         verifyCheckpoint(session.files(), opened.checkpoint, against, {jobs, *compute.backend}, session.job(),
             rules ? &*rules : nullptr));

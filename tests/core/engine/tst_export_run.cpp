@@ -86,6 +86,21 @@ std::map<std::string, std::tuple<DType, Shape, std::string>> contentOf(
     return out;
 }
 
+/// Runs the plan until that, and finds nothing under the final name.
+template <class Reached>
+void stopWhere(const Export& bench, Reached reached)
+{
+    std::stop_source stop;
+    JobContext job(stop.get_token(), [&](const Progress& progress) {
+        if (reached(progress))
+            stop.request_stop();
+    });
+    const auto stopped = execute(io::realFileSystem(), *bench.plan, bench.options(), job);
+    REQUIRE_FALSE(stopped);
+    CHECK(stopped.error().code == ErrorCode::Cancelled);
+    CHECK(!fs::exists(bench.target()));
+}
+
 } // namespace
 
 TEST_CASE("an export holds the bytes of the naive writer, however many work on it")
@@ -155,15 +170,7 @@ TEST_CASE("NumPy files are written, read back by their own headers, and gone on 
     for (const char* name : {"zero2-w2", "zero3-w4", "zenflow-w2"}) {
         CAPTURE(std::string(name));
         Export bench(name, {.format = ExportFormat::Npy, .states = {"exp_avg", "fp32"}});
-        std::stop_source stop;
-        JobContext job(stop.get_token(), [&](const Progress& progress) {
-            if (progress.bytesDone > 3000)
-                stop.request_stop();
-        });
-        const auto stopped = execute(io::realFileSystem(), *bench.plan, bench.options(), job);
-        REQUIRE_FALSE(stopped);
-        CHECK(stopped.error().code == ErrorCode::Cancelled);
-        CHECK(!fs::exists(bench.target()));
+        stopWhere(bench, [&](const Progress& progress) { return progress.bytesDone > 3000; });
         const auto report = bench.run();
         REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
         CHECK(report->verified);
@@ -177,15 +184,7 @@ TEST_CASE("a distributed checkpoint is written, read back by its metadata, and g
     for (const char* name : {"zero2-w2", "zero3-w4", "zenflow-w2", "stage0-fp32"}) {
         CAPTURE(std::string(name));
         Export bench(name, {.format = ExportFormat::Dcp});
-        std::stop_source stop;
-        JobContext job(stop.get_token(), [&](const Progress& progress) {
-            if (progress.bytesDone > 30000)
-                stop.request_stop();
-        });
-        const auto stopped = execute(io::realFileSystem(), *bench.plan, bench.options(), job);
-        REQUIRE_FALSE(stopped);
-        CHECK(stopped.error().code == ErrorCode::Cancelled);
-        CHECK(!fs::exists(bench.target()));
+        stopWhere(bench, [&](const Progress& progress) { return progress.bytesDone > 30000; });
         const auto report = bench.run();
         REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
         CHECK(report->verified);
@@ -269,15 +268,7 @@ TEST_CASE("a stop leaves the work folder and nothing else; the same call goes on
     for (const std::string phase : {"writing", "checking the source", "verifying"}) {
         CAPTURE(phase);
         Export bench("zero2-w2", {.shardBytes = 1000});
-        std::stop_source stop;
-        JobContext job(stop.get_token(), [&](const Progress& progress) {
-            if (progress.phase == phase)
-                stop.request_stop();
-        });
-        const auto stopped = execute(io::realFileSystem(), *bench.plan, bench.options(), job);
-        REQUIRE_FALSE(stopped);
-        CHECK(stopped.error().code == ErrorCode::Cancelled);
-        CHECK(!fs::exists(bench.target()));
+        stopWhere(bench, [&](const Progress& progress) { return progress.phase == phase; });
         const auto report = bench.run();
         REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
         CHECK(report->bytesWritten + report->bytesReused == bench.plan->writesBytes());
