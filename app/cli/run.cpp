@@ -6,7 +6,7 @@
 #include "app/cli/log_file.h"
 #include "app/cli/progress.h"
 #include "app/cli/session.h"
-#include "app/cli/shell_quote.h"
+#include "core/base/shell_quote.h"
 #include "app/cli/signals.h"
 #include "app/cli/version.h"
 #include "core/report/finding_report.h"

@@ -15,6 +15,7 @@ Command showCommand();
 Command statsCommand();
 Command diffCommand();
 Command verifyCommand();
+Command checkCommand();
 Command fingerprintCommand();
 Command reshardCommand();
 Command convertCommand();

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace shardscope::cli {
+namespace shardscope {
 
 /// The word as a shell must be given it: itself when it is harmless, else in single quotes.
 inline std::string shellQuoted(std::string_view word)
@@ -19,4 +19,4 @@ inline std::string shellQuoted(std::string_view word)
     return out + "'";
 }
 
-} // namespace shardscope::cli
+} // namespace shardscope

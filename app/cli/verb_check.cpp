@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/common_options.h"
+#include "app/cli/exit.h"
+#include "app/cli/session.h"
+#include "app/cli/verbs.h"
+#include "app/cli/write_job.h"
+#include "core/report/check_report.h"
+#include "core/report/html_report.h"
+#include "core/report/sarif_report.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+/// "a,b" and repetitions alike.
+std::vector<std::string> wordsAsked(const Arguments& arguments, const char* option)
+{
+    std::vector<std::string> out;
+    for (const std::string& text : arguments.all(option)) {
+        for (size_t begin = 0; begin <= text.size();) {
+            const size_t comma = std::min(text.find(',', begin), text.size());
+            if (comma > begin)
+                out.push_back(text.substr(begin, comma - begin));
+            begin = comma + 1;
+        }
+    }
+    return out;
+}
+
+/// Nothing where no finding fails.
+std::optional<Severity> failOn(const Arguments& arguments)
+{
+    const std::string name = arguments.text("--fail-on");
+    if (name == "never")
+        return std::nullopt;
+    return name == "info" ? Severity::Info : name == "warning" ? Severity::Warning : Severity::Error;
+}
+
+Status writeReport(io::FileSystem& files, const std::string& path, const std::string& text, bool force)
+{
+    if (force && files.stat(path))
+        SHARDSCOPE_CHECK(files.removeFile(path));
+    SHARDSCOPE_TRY(const auto file, files.create(path));
+    SHARDSCOPE_CHECK(file->writeAt(0, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
+    return file->close();
+}
+
+Result<CheckOptions> optionsFrom(const Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    CheckOptions out;
+    out.depth = parseCheckDepth(arguments.text("--depth")).value_or(out.depth); // a choice
+    out.open = session.openOptions();
+    SHARDSCOPE_TRY(out.target, parseCheckTarget(arguments.text("--for")));
+    out.only = wordsAsked(arguments, "--only");
+    out.skip = wordsAsked(arguments, "--skip");
+    SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
+    return out;
+}
+
+int listAll(Session& session)
+{
+    Output& output = session.output();
+    if (output.json())
+        writeDiagnosisListJson(output.answer());
+    else
+        writeDiagnosisListText(output.answer(), output.answerStyle());
+    return kExitDone;
+}
+
+Result<int> runCheck(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    if (arguments.has("--list"))
+        return listAll(session);
+    const std::vector<std::string> paths = arguments.allOf("PATH");
+    if (paths.empty())
+        return fail(ErrorCode::Usage, "no checkpoint is named", {}, "shardscope check PATH…");
+    SHARDSCOPE_TRY(const CheckOptions options, optionsFrom(session));
+    std::vector<CheckResult> results;
+    for (const std::string& path : paths) {
+        SHARDSCOPE_TRY(CheckResult result, examine(session.files(), path, options, session.job()));
+        results.push_back(std::move(result));
+    }
+    SHARDSCOPE_CHECK(session.job().poll());
+    const bool force = arguments.has("--force");
+    if (const std::string path = arguments.text("--sarif"); !path.empty())
+        SHARDSCOPE_CHECK(writeReport(session.files(), path, sarifReport(results), force));
+    if (const std::string path = arguments.text("--html"); !path.empty())
+        SHARDSCOPE_CHECK(writeReport(session.files(), path, htmlReport(results, options.depth), force));
+    Output& output = session.output();
+    if (output.json())
+        writeCheckJson(output.answer(), results, options.depth);
+    else
+        writeCheckText(output.answer(), output.answerStyle(), results, options.depth);
+    const std::optional<Severity> limit = failOn(arguments);
+    const bool fails = limit && std::any_of(results.begin(), results.end(), [&](const CheckResult& result) {
+        const auto worst = result.worst();
+        return worst && *worst >= *limit;
+    });
+    return fails ? kExitNo : kExitDone;
+}
+
+std::vector<Option> checkOptions()
+{
+    return {{.name = "--depth",
+                .kind = ValueKind::Choice,
+                .valueName = "DEPTH",
+                .help = "How deep to look: at names and sizes of files, at their first and last bytes, at "
+                        "directories, pickles and a few values (without this option), or at every byte.",
+                .choices = {"names", "headers", "metadata", "bytes"}},
+        {.name = "--fail-on",
+            .kind = ValueKind::Choice,
+            .valueName = "SEVERITY",
+            .help = "The exit status is 1 when a finding is at least this severe; without it error.",
+            .choices = {"info", "warning", "error", "never"}},
+        {.name = "--only",
+            .kind = ValueKind::Text,
+            .valueName = "CODE",
+            .help = "Look only for these findings, by code or letter, with commas between. Can be repeated.",
+            .repeats = true},
+        {.name = "--skip",
+            .kind = ValueKind::Text,
+            .valueName = "CODE",
+            .help = "Do not look for these. Can be repeated.",
+            .repeats = true},
+        {.name = "--for",
+            .kind = ValueKind::Text,
+            .valueName = "TARGET",
+            .help = "What the checkpoint is wanted for, as world-size=N,stage=S,memory=SIZE,disk=PATH, each "
+                    "where it matters: what stands in the way is a finding, too."},
+        {.name = "--sarif",
+            .kind = ValueKind::File,
+            .valueName = "FILE",
+            .help = "Write the findings as SARIF 2.1.0 to this file, too."},
+        {.name = "--html",
+            .kind = ValueKind::File,
+            .valueName = "FILE",
+            .help = "Write them as a page for browsers, too."},
+        {.name = "--force", .help = "Replace these files where they are there."},
+        {.name = "--list", .help = "Show what can be found, and look at nothing."}, jobsOption()};
+}
+
+} // namespace
+
+Command checkCommand()
+{
+    return {
+        .name = "check",
+        .summary = "find what is wrong with a checkpoint, and what it means",
+        .description
+        = {"Looks for everything that is known to go wrong with checkpoints: files that are missing, stale, "
+           "torn or of another rank or step, parameters in another order, steps and options that disagree, "
+           "NVMe folders of another state, universal folders that a converter scrambled, and more. Each "
+           "finding says what it means for loading, for training on and for export, and what mends it.",
+            "First comes what stock DeepSpeed would load without a word. Nothing is changed; a checkpoint "
+            "with findings at or above --fail-on gives the exit status 1."},
+        .positionals = {{.name = "PATH",
+            .kind = ValueKind::Path,
+            .help = "Run folder, tag folder, universal folder, or one file of a checkpoint.",
+            .required = false,
+            .repeats = true}},
+        .options = joined(checkOptions(), checkpointOptions()),
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope check runs/llama", "Is anything wrong with the tag that `latest` names?"},
+            {"shardscope check runs/* --fail-on warning --sarif findings.sarif", "In CI, for many:"},
+            {"shardscope check runs/llama --depth bytes", "Read every byte, too:"},
+            {"shardscope check runs/llama --for world-size=6,stage=2", "Can it go on there as it is?"}},
+        .run = runCheck,
+    };
+}
+
+} // namespace shardscope::cli

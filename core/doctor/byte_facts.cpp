@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/byte_facts.h"
+
+#include "core/compare/state_diff.h"
+
+namespace shardscope {
+
+Result<std::shared_ptr<const ByteFacts>> readByteFacts(
+    io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job)
+{
+    auto facts = std::make_shared<ByteFacts>();
+    const ComputeBackend& backend = plainBackend();
+    job.beginPhase("reading records", 0);
+    SHARDSCOPE_TRY(
+        facts->scan, scanCheckpoint(files, checkpoint, {jobs, backend}, false, job, /*withSha256=*/false));
+    if (checkpoint->modelError)
+        return facts;
+    job.beginPhase("reading values", 0);
+    StatisticsOptions exact;
+    exact.exact = true;
+    exact.jobs = jobs;
+    SHARDSCOPE_CHECK(computeStatistics(files, *checkpoint, allTensors(*checkpoint), exact, backend, job,
+        [&](TensorStatistics found) -> Status {
+            found.histogram = {};
+            facts->tensors.push_back(std::move(found));
+            return {};
+        }));
+    job.beginPhase("comparing masters with their copies", 0);
+    DiffOptions options;
+    options.states = {"fp32"};
+    options.jobs = jobs;
+    // Against itself: what differs is what the copies of each master say.
+    SHARDSCOPE_TRY(StateDiff diff, diffStates(files, *checkpoint, *checkpoint, options, backend, job));
+    facts->staleCopies = std::move(diff.staleCopiesLeft);
+    return facts;
+}
+
+} // namespace shardscope

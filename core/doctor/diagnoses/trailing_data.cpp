@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/finding_codes.h"
+#include "core/doctor/diagnosis.h"
+
+namespace shardscope::diagnosis {
+
+/// Bytes before, between or behind what belongs to the file.
+extern const Diagnosis kTrailingData;
+const Diagnosis kTrailingData{
+    .code = code::kTrailingData,
+    .name = "Bytes beyond the end",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Warning,
+    .means = {.loading = "torch.load finds the end record within its search range, else it stops."},
+    .noRemedy = "nothing of the state is in them; a rewritten copy leaves them out",
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/diagnosis.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+
+namespace shardscope {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kDepthNames{"names", "headers", "metadata", "bytes"};
+
+bool sameLetters(char a, char b)
+{
+    return std::toupper(static_cast<unsigned char>(a)) == std::toupper(static_cast<unsigned char>(b));
+}
+
+} // namespace
+
+std::string_view checkDepthName(CheckDepth depth)
+{
+    return kDepthNames[static_cast<size_t>(depth)];
+}
+
+std::optional<CheckDepth> parseCheckDepth(std::string_view name)
+{
+    const auto* const found = std::find(kDepthNames.begin(), kDepthNames.end(), name);
+    if (found == kDepthNames.end())
+        return std::nullopt;
+    return static_cast<CheckDepth>(found - kDepthNames.begin());
+}
+
+const Diagnosis* findDiagnosis(std::string_view code)
+{
+    for (const Diagnosis* diagnosis : diagnoses()) {
+        if (diagnosis->code == code)
+            return diagnosis;
+    }
+    return nullptr;
+}
+
+bool isNamedBy(const Diagnosis& diagnosis, std::string_view word)
+{
+    return diagnosis.code == word
+        || (!diagnosis.letter.empty() && diagnosis.letter.size() == word.size()
+            && std::equal(word.begin(), word.end(), diagnosis.letter.begin(), sameLetters));
+}
+
+} // namespace shardscope

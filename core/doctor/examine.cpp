@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/examine.h"
+
+#include "core/base/parallel.h"
+#include "core/base/shell_quote.h"
+#include "core/doctor/byte_facts.h"
+#include "core/doctor/finding_sink.h"
+
+#include <algorithm>
+#include <chrono>
+#include <mutex>
+#include <tuple>
+
+namespace shardscope {
+
+namespace {
+
+constexpr std::string_view kFallback = "not-examined";
+
+class Examination
+{
+public:
+    Examination(io::FileSystem& files, const io::Path& path, const CheckOptions& options, JobContext& job,
+        const FindingWatch& watch)
+        : m_options(options)
+        , m_watch(watch)
+        , m_patient{files, job, options.target, path, CheckDepth::Names, {}, {}, {}, {}, nullptr, nullptr}
+    {
+        m_out.path = path.string();
+    }
+
+    Result<CheckResult> run()
+    {
+        for (const CheckDepth depth :
+            {CheckDepth::Names, CheckDepth::Headers, CheckDepth::Metadata, CheckDepth::Bytes}) {
+            if (depth > m_options.depth)
+                break;
+            const auto begin = std::chrono::steady_clock::now();
+            m_patient.depth = depth;
+            Status done = learn(depth);
+            if (done)
+                done = look(depth);
+            TierFacts& tier = m_out.tiers[static_cast<size_t>(depth)];
+            tier.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+            if (!done && done.error().code == ErrorCode::Cancelled && depth != CheckDepth::Names) {
+                m_out.stopped = true;
+                break;
+            }
+            SHARDSCOPE_CHECK(done);
+            tier.done = true;
+        }
+        order();
+        return std::move(m_out);
+    }
+
+private:
+    /// What diagnoses of a tier look at.
+    Status learn(CheckDepth depth)
+    {
+        switch (depth) {
+        case CheckDepth::Names:
+            return learnNames();
+        case CheckDepth::Headers:
+            return learnHeaders();
+        case CheckDepth::Metadata:
+            return learnMetadata();
+        case CheckDepth::Bytes:
+            break;
+        }
+        return learnBytes();
+    }
+
+    Status learnHeaders()
+    {
+        SHARDSCOPE_TRY(m_patient.headers, readHeaders(m_patient, jobs()));
+        return {};
+    }
+
+    Status learnBytes()
+    {
+        if (!m_patient.checkpoint)
+            return {};
+        SHARDSCOPE_TRY(m_patient.bytes,
+            readByteFacts(m_patient.files, m_patient.checkpoint, m_options.jobs, m_patient.job));
+        return {};
+    }
+
+    Status learnNames()
+    {
+        SHARDSCOPE_TRY(
+            m_patient.found, discover(m_patient.files, m_patient.asked, m_options.open.tag, m_patient.job));
+        const Discovery& found = m_patient.found;
+        m_out.tag = found.tag;
+        m_out.folder = found.tagFolder.empty() ? found.runFolder : found.tagFolder;
+        if (!found.tagFolder.empty())
+            m_patient.tag = folderEntries(m_patient.files, found.tagFolder);
+        if (!found.runFolder.empty())
+            m_patient.run = folderEntries(m_patient.files, found.runFolder);
+        take(found.findings);
+        return {};
+    }
+
+    Status learnMetadata()
+    {
+        OpenOptions open = m_options.open;
+        open.depth = OpenDepth::Full;
+        auto opened = openCheckpoint(m_patient.files, m_patient.asked, open, m_patient.job);
+        if (opened) {
+            m_patient.checkpoint = opened->checkpoint;
+            m_out.checkpoint = opened->checkpoint;
+            take(m_patient.checkpoint->findings);
+            return {};
+        }
+        const bool named = std::any_of(m_patient.tag.begin(), m_patient.tag.end(),
+            [](const FolderEntry& entry) { return entry.parsed.has_value(); });
+        if (opened.error().code == ErrorCode::Cancelled || !named)
+            return forward(std::move(opened).error());
+        const Error& error = opened.error();
+        const io::Path at = io::Path(error.path).lexically_relative(m_patient.found.tagFolder);
+        take({{error.code == ErrorCode::Hostile ? "file-hostile" : "file-unreadable", Severity::Error,
+            error.message, at.empty() || at == "." ? std::string() : at.string(), {}}});
+        return {};
+    }
+
+    Status look(CheckDepth depth)
+    {
+        std::vector<const Diagnosis*> wanted;
+        for (const Diagnosis* diagnosis : diagnoses()) {
+            if (diagnosis->look != nullptr && diagnosis->depth == depth && isWanted(*diagnosis))
+                wanted.push_back(diagnosis);
+        }
+        return parallelFor(wanted.size(), jobs(), m_patient.job, [&](size_t i) -> Status {
+            FindingSink sink(*wanted[i]);
+            const Status looked = wanted[i]->look(m_patient, sink);
+            if (!looked && looked.error().code == ErrorCode::Cancelled)
+                return looked;
+            take(sink.take());
+            if (!looked)
+                take({{kFallback, Severity::Warning,
+                    "whether it has `" + std::string(wanted[i]->code)
+                        + "` could not be told: " + looked.error().message,
+                    looked.error().path, {}}});
+            return {};
+        });
+    }
+
+    [[nodiscard]] bool isWanted(const Diagnosis& diagnosis) const
+    {
+        const auto names = [&](const std::string& word) { return isNamedBy(diagnosis, word); };
+        return (m_options.only.empty() || std::any_of(m_options.only.begin(), m_options.only.end(), names))
+            && std::none_of(m_options.skip.begin(), m_options.skip.end(), names);
+    }
+
+    /// Thread-safe. A reader tells again what its folder's names have told.
+    void take(const std::vector<Finding>& findings)
+    {
+        const std::lock_guard lock(m_mutex);
+        for (const Finding& finding : findings) {
+            const Diagnosis* diagnosis = findDiagnosis(finding.code);
+            if (diagnosis == nullptr)
+                diagnosis = findDiagnosis(kFallback);
+            if (!isWanted(*diagnosis))
+                continue;
+            DoctorFinding made{finding, diagnosis, commandOf(*diagnosis, finding)};
+            const auto known
+                = std::find_if(m_out.findings.begin(), m_out.findings.end(), [&](const DoctorFinding& other) {
+                      return other.finding.code == finding.code && other.finding.where == finding.where
+                          && (other.finding.message == finding.message || isOfHeaders(other));
+                  });
+            if (known != m_out.findings.end()) {
+                *known = std::move(made);
+                continue;
+            }
+            m_out.findings.push_back(std::move(made));
+            if (m_watch)
+                m_watch(m_out.findings.back());
+        }
+    }
+
+    /// What a file's end says is told better by who reads the file.
+    [[nodiscard]] bool isOfHeaders(const DoctorFinding& finding) const
+    {
+        return m_patient.depth == CheckDepth::Metadata && finding.diagnosis->depth == CheckDepth::Headers;
+    }
+
+    [[nodiscard]] std::string commandOf(const Diagnosis& diagnosis, const Finding& finding) const
+    {
+        if (diagnosis.command != nullptr)
+            return diagnosis.command(m_patient, finding);
+        if (!diagnosis.repairs)
+            return {};
+        return "repair " + shellQuoted(m_patient.asked.string()) + " DST --fix "
+            + std::string(diagnosis.code);
+    }
+
+    void order()
+    {
+        const auto key = [](const DoctorFinding& f) {
+            return std::tuple(-static_cast<int>(f.finding.severity), f.diagnosis->silent ? 0 : 1,
+                std::string_view(f.finding.code), std::string_view(f.finding.where));
+        };
+        std::stable_sort(m_out.findings.begin(), m_out.findings.end(),
+            [&](const DoctorFinding& a, const DoctorFinding& b) { return key(a) < key(b); });
+    }
+
+    [[nodiscard]] unsigned jobs() const { return m_options.jobs == 0 ? defaultJobs() : m_options.jobs; }
+
+    const CheckOptions& m_options;
+    const FindingWatch& m_watch;
+    Patient m_patient;
+    CheckResult m_out;
+    std::mutex m_mutex;
+};
+
+} // namespace
+
+std::optional<Severity> CheckResult::worst() const
+{
+    std::optional<Severity> out;
+    for (const DoctorFinding& made : findings)
+        out = std::max(out.value_or(Severity::Info), made.finding.severity);
+    return out;
+}
+
+Status checkCodes(const std::vector<std::string>& words)
+{
+    for (const std::string& word : words) {
+        const auto all = diagnoses();
+        if (std::none_of(all.begin(), all.end(), [&](const auto* each) { return isNamedBy(*each, word); }))
+            return fail(ErrorCode::Usage, "`" + word + "` is no finding that this program knows", {},
+                "`shardscope check --list` shows them");
+    }
+    return {};
+}
+
+Result<CheckResult> examine(io::FileSystem& files, const io::Path& path, const CheckOptions& options,
+    JobContext& job, const FindingWatch& watch)
+{
+    SHARDSCOPE_CHECK(checkCodes(options.only));
+    SHARDSCOPE_CHECK(checkCodes(options.skip));
+    return Examination(files, path, options, job, watch).run();
+}
+
+} // namespace shardscope

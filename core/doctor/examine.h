@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/open.h"
+#include "core/doctor/diagnosis.h"
+#include "core/doctor/patient.h"
+
+#include <array>
+#include <functional>
+
+namespace shardscope {
+
+struct CheckOptions {
+    CheckDepth depth = CheckDepth::Metadata;
+    OpenOptions open; ///< tag and roots
+    CheckTarget target;
+    std::vector<std::string> only; ///< codes or letters; empty: all
+    std::vector<std::string> skip; ///< the same; wins over `only`
+    unsigned jobs = 0; ///< threads; 0: defaultJobs()
+};
+
+/// A finding with what the doctor knows of it.
+struct DoctorFinding {
+    Finding finding;
+    const Diagnosis* diagnosis = nullptr; ///< never null
+    /// What mends it, without the program's name; empty when nothing does, or when it is not known how yet.
+    std::string command;
+};
+
+/// What one tier took.
+struct TierFacts {
+    bool done = false;
+    double seconds = 0;
+};
+
+/// The doctor's answer about one path.
+struct CheckResult {
+    std::string path; ///< as it was asked for
+    CheckpointPtr checkpoint; ///< null below the metadata, and where nothing opens
+    io::Path folder; ///< the tag folder, else the run folder, that relative names start from
+    std::string tag;
+    /// What matters most first: errors that stock DeepSpeed loads without a word, other errors, warnings,
+    /// notes.
+    std::vector<DoctorFinding> findings;
+    std::array<TierFacts, 4> tiers; ///< by CheckDepth
+    bool stopped = false; ///< on request, before all was looked at
+
+    [[nodiscard]] std::optional<Severity> worst() const;
+};
+
+/// Called as findings are made, one at a time, from any thread.
+using FindingWatch = std::function<void(const DoctorFinding&)>;
+
+/// Success when every word names a diagnosis; else Usage with the nearest.
+Status checkCodes(const std::vector<std::string>& words);
+
+/// Examines whatever PATH is, a tier after the other. What cannot be opened at all but has the names of a
+/// checkpoint is a finding, too. A stop leaves what was found so far. Errors as openCheckpoint()'s where
+/// there is nothing to examine: NotFound, Unreadable, NotACheckpoint.
+Result<CheckResult> examine(io::FileSystem& files, const io::Path& path, const CheckOptions& options,
+    JobContext& job, const FindingWatch& watch = {});
+
+} // namespace shardscope

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/doctor/diagnosis.h"
+
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace shardscope {
+
+/// Takes the findings of one diagnosis. Not thread-safe: each diagnosis has its own.
+class FindingSink
+{
+public:
+    /// More of one diagnosis than this are counted, not told: nobody reads them.
+    static constexpr size_t kMost = 200;
+
+    explicit FindingSink(const Diagnosis& diagnosis)
+        : m_diagnosis(diagnosis)
+    {
+    }
+
+    /// `where`: an address or a name relative to the tag folder, as Finding::where has it.
+    void add(Severity severity, std::string message, std::string where = {},
+        std::vector<std::string> evidence = {})
+    {
+        if (++m_count <= kMost)
+            m_findings.push_back(
+                {m_diagnosis.code, severity, std::move(message), std::move(where), std::move(evidence)});
+    }
+
+    /// What was added, with a last one that counts what was not kept.
+    [[nodiscard]] std::vector<Finding> take()
+    {
+        if (m_count > kMost)
+            m_findings.push_back({m_diagnosis.code, m_findings.front().severity,
+                "and " + std::to_string(m_count - kMost) + " more of them", {}, {}});
+        m_count = 0;
+        return std::exchange(m_findings, {});
+    }
+
+private:
+    const Diagnosis& m_diagnosis;
+    std::vector<Finding> m_findings;
+    size_t m_count = 0;
+};
+
+} // namespace shardscope

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/doctor/examine.h"
+#include "core/report/text_table.h"
+
+#include <vector>
+
+namespace shardscope {
+
+/// The answer of `check`: one result per path.
+void writeCheckJson(const TextSink& sink, const std::vector<CheckResult>& results, CheckDepth depth);
+/// For people: what matters most first, each kind of finding with what it means and what mends it told once.
+void writeCheckText(
+    const TextSink& sink, const TextStyle& style, const std::vector<CheckResult>& results, CheckDepth depth);
+
+/// What can be found at all: code, letter, depth and name of every diagnosis.
+void writeDiagnosisListJson(const TextSink& sink);
+void writeDiagnosisListText(const TextSink& sink, const TextStyle& style);
+
+} // namespace shardscope

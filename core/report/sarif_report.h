@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/doctor/examine.h"
+
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// The findings as SARIF 2.1.0 (OASIS), for tools that collect them: a rule per kind of finding, a result per
+/// finding, files as locations relative to the checkpoint folder. Deterministic; no times.
+std::string sarifReport(const std::vector<CheckResult>& results);
+
+} // namespace shardscope

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// `check` as a process: silent on what is healthy, loud on what is not, and in every form of report.
+#include "tests/cli/cli_fixture.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+
+using namespace shardscope::test;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// The findings of the only path, by code.
+std::set<std::string> codesOf(const Json& answer, const std::string& atLeast = "warning")
+{
+    REQUIRE(answer.at("results").size() == 1);
+    std::set<std::string> out;
+    const Json result = answer.at("results").at(0);
+    for (const Json& finding : result.at("findings")) {
+        if (finding.at("severity") != "info" && (atLeast != "error" || finding.at("severity") == "error"))
+            out.insert(finding.at("code").get<std::string>());
+    }
+    return out;
+}
+
+fs::path newestOf(const fs::path& run)
+{
+    return run / slurp(run / "latest");
+}
+
+} // namespace
+
+TEST_CASE("healthy checkpoints have no finding above a note, at any depth")
+{
+    for (const char* depth : {"names", "headers", "metadata", "bytes"}) {
+        CAPTURE(depth);
+        for (const std::string& name : kSampleNames) {
+            CAPTURE(name);
+            const Json answer
+                = answerOf({"check", samplePath(name), "--depth", depth, "--fail-on", "warning"});
+            CHECK(answer.at("depth") == depth);
+            CHECK(codesOf(answer).empty());
+        }
+    }
+}
+
+TEST_CASE("a missing rank is found, explained, and fails")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::remove(newestOf(run) / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    const Json answer = answerOf({"check", run}, 1);
+    CHECK(codesOf(answer) == std::set<std::string>{"rank-missing"});
+    const Json finding = answer.at("results").at(0).at("findings").at(0);
+    CHECK(finding.at("letter") == "L6");
+    CHECK(finding.at("where") == "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    CHECK(finding.at("means").at("loading").is_string());
+
+    answerOf({"check", run, "--fail-on", "never"}, 0);
+    CHECK(codesOf(answerOf({"check", run, "--skip", "l6"})).empty());
+    CHECK(codesOf(answerOf({"check", run, "--only", "latest-missing,S6"})).empty());
+    CHECK(codesOf(answerOf({"check", run, "--only", "L6"}, 1)).size() == 1);
+    errorOf({"check", run, "--only", "L66"}, 2, "usage");
+}
+
+TEST_CASE("several paths have a result each, and one that is none stops")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero3-w4", folder);
+    fs::remove(run / "latest");
+    const Json answer = answerOf({"check", samplePath("zero1-w2"), run}, 1);
+    REQUIRE(answer.at("results").size() == 2);
+    const Json& second = answer.at("results").at(1);
+    CHECK(second.at("tag").is_null());
+    CHECK(second.at("findings").at(0).at("code") == "latest-missing");
+    errorOf({"check", folder / "nowhere"}, 3, "not-found");
+    errorOf({"check"}, 2, "usage");
+}
+
+TEST_CASE("a folder of nothing but damaged files is examined all the same")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    for (const auto& entry : fs::directory_iterator(newestOf(run)))
+        spill(entry.path(), "version https://git-lfs.github.com/spec/v1\n");
+    const Json answer = answerOf({"check", run}, 1);
+    CHECK(!codesOf(answer, "error").empty());
+}
+
+TEST_CASE("reports are written beside the answer, and replaced only when asked to")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path lost = newestOf(run) / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+    fs::remove(lost);
+    const auto before = contentOf(run);
+    answerOf({"check", run, "--sarif", folder / "a.sarif", "--html", folder / "a.html"}, 1);
+    CHECK(contentOf(run) == before);
+
+    const Json sarif = Json::parse(slurp(folder / "a.sarif"));
+    CHECK(sarif.at("version") == "2.1.0");
+    const Json& found = sarif.at("runs").at(0);
+    bool missing = false;
+    for (const Json& result : found.at("results")) {
+        const Json& rule = found.at("tool").at("driver").at("rules").at(result.at("ruleIndex").get<size_t>());
+        CHECK(rule.at("id") == result.at("ruleId"));
+        const std::string uri
+            = result.at("locations").at(0).at("physicalLocation").at("artifactLocation").at("uri");
+        missing
+            = missing || (result.at("ruleId") == "rank-missing" && uri.ends_with(lost.filename().string()));
+    }
+    CHECK(missing);
+
+    const std::string html = slurp(folder / "a.html");
+    CHECK(html.find("rank-missing") != std::string::npos);
+    CHECK(html.find("<script") == std::string::npos);
+    errorOf({"check", run, "--html", folder / "a.html"}, 5, "target-exists");
+    answerOf({"check", run, "--html", folder / "a.html", "--force"}, 1);
+}
+
+TEST_CASE("all that can be found is listed")
+{
+    const Json answer = answerOf({"check", "--list"});
+    CHECK(answer.at("diagnoses").size() > 39);
+}
