@@ -30,10 +30,10 @@ Command makeProgram()
         {"shardscope verify runs/llama-16 --against runs/llama",
             "Is the result complete and the same state?"},
     };
-    out.children
-        = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(), statsCommand(),
-            diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(), reshardCommand(),
-            convertCommand(), exportCommand(), planCommand(), runCommand(), completionCommand()};
+    out.children = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
+        statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(), repairCommand(),
+        reshardCommand(), convertCommand(), exportCommand(), planCommand(), runCommand(),
+        completionCommand()};
     return out;
 }
 

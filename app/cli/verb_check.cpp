@@ -3,6 +3,7 @@
 #include "app/cli/exit.h"
 #include "app/cli/session.h"
 #include "app/cli/verbs.h"
+#include "app/cli/word_list.h"
 #include "app/cli/write_job.h"
 #include "core/report/check_report.h"
 #include "core/report/html_report.h"
@@ -11,21 +12,6 @@
 namespace shardscope::cli {
 
 namespace {
-
-/// "a,b" and repetitions alike.
-std::vector<std::string> wordsAsked(const Arguments& arguments, const char* option)
-{
-    std::vector<std::string> out;
-    for (const std::string& text : arguments.all(option)) {
-        for (size_t begin = 0; begin <= text.size();) {
-            const size_t comma = std::min(text.find(',', begin), text.size());
-            if (comma > begin)
-                out.push_back(text.substr(begin, comma - begin));
-            begin = comma + 1;
-        }
-    }
-    return out;
-}
 
 /// Nothing where no finding fails.
 std::optional<Severity> failOn(const Arguments& arguments)

@@ -48,9 +48,15 @@ Result<int> savePlanOf(Session& session, const WriteJob& job)
     std::vector<io::Path> roots;
     for (const io::Path& root : asked.roots)
         roots.push_back(absolutePath(root));
+    if (std::holds_alternative<std::shared_ptr<const WritePlan>>(job.plan))
+        return fail(
+            ErrorCode::Internal, "a copy has no plan that can be saved"); // no verb of `plan` makes one
     SavedPlan saved = std::visit(
-        [&](const auto& plan) {
-            return savePlan(*plan, *job.source, std::move(roots), absolutePath(job.destination));
+        [&]<class Plan>(const std::shared_ptr<const Plan>& plan) {
+            if constexpr (std::is_same_v<Plan, WritePlan>)
+                return SavedPlan();
+            else
+                return savePlan(*plan, *job.source, std::move(roots), absolutePath(job.destination));
         },
         job.plan);
     saved.salvage = asked.salvage;

@@ -4,6 +4,7 @@
 #include "app/cli/session.h"
 #include "app/cli/verbs.h"
 #include "app/cli/write_job.h"
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/file_names.h"
 #include "core/report/verify_report.h"
 
@@ -15,6 +16,17 @@ namespace {
 bool isExported(io::FileSystem& files, const Checkpoint& checkpoint)
 {
     return liesInNoRun(checkpoint.kind) && files.stat(checkpoint.tagFolder / kManifestName).has_value();
+}
+
+/// What no run saved does not verify unless it is asked for.
+void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report)
+{
+    for (const Finding& finding : checkpoint.findings) {
+        if (finding.code != code::kMarked)
+            continue;
+        report.ok = false;
+        report.problems.push_back(finding);
+    }
 }
 
 Result<int> runVerify(Session& session)
@@ -32,9 +44,11 @@ Result<int> runVerify(Session& session)
     SHARDSCOPE_TRY(const ComputeChoice compute,
         computeAsked(session, ComputeTask::Transform,
             bytesOf(*opened.checkpoint) + (against ? bytesOf(*against) : 0), jobs));
-    SHARDSCOPE_TRY(const VerifyReport report,
+    SHARDSCOPE_TRY(VerifyReport report,
         verifyCheckpoint(session.files(), opened.checkpoint, against, {jobs, *compute.backend}, session.job(),
             rules ? &*rules : nullptr));
+    if (!session.arguments().has("--allow-marked"))
+        refuseMarked(*opened.checkpoint, report);
     const std::string other = against ? checkpointFolder(*against) : std::string();
     Output& output = session.output();
     if (output.json())
@@ -60,16 +74,18 @@ Command verifyCommand()
             "whatever the "
             "number of ranks of the two. The exit status is 1 when something differs or is damaged."},
         .positionals = {pathArgument()},
-        .options
-        = joined({{.name = "--against",
-                      .kind = ValueKind::Path,
-                      .valueName = "SRC",
-                      .help = "The checkpoint that must hold the same training state: a run or tag folder."},
-                     {.name = "--patterns",
-                         .kind = ValueKind::File,
-                         .valueName = "FILE",
-                         .help = "With --against, where the two differ in tensor slices: how slices join, if "
-                                 "the checkpoints do not record it."}},
+        .options = joined(
+            {{.name = "--allow-marked",
+                 .help = "Accept what was reconstructed instead of read, as in a mended copy."},
+                {.name = "--against",
+                    .kind = ValueKind::Path,
+                    .valueName = "SRC",
+                    .help = "The checkpoint that must hold the same training state: a run or tag folder."},
+                {.name = "--patterns",
+                    .kind = ValueKind::File,
+                    .valueName = "FILE",
+                    .help = "With --against, where the two differ in tensor slices: how slices join, if "
+                            "the checkpoints do not record it."}},
             joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope verify runs/llama", "Is every byte what it was when it was written?"},

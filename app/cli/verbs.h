@@ -17,6 +17,7 @@ Command diffCommand();
 Command verifyCommand();
 Command checkCommand();
 Command fingerprintCommand();
+Command repairCommand();
 Command reshardCommand();
 Command convertCommand();
 Command exportCommand();

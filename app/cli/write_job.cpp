@@ -228,7 +228,8 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
         .destination = job.destination,
         .memoryBytes = options.memoryLimitBytes,
         .freeBytes = freeBytesAt(session.files(), options.destination),
-        .savedTo = {}};
+        .savedTo = {},
+        .more = job.more};
     const WritePlan& plan = job.writePlan();
     const auto writeJson = [&](const std::optional<ExecuteReport>& result) {
         std::visit(
@@ -254,11 +255,15 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     const auto report = execute(session.files(), plan, options, session.job());
     if (!report)
         return forward(refusal(report.error()));
+    int code = kExitDone;
+    if (job.afterwards) {
+        SHARDSCOPE_TRY(code, job.afterwards(*report));
+    }
     if (output.json())
         writeJson(*report);
     else
         writeResultText(output.answer(), output.answerStyle(), *report);
-    return kExitDone;
+    return code;
 }
 
 } // namespace shardscope::cli

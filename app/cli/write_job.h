@@ -4,9 +4,12 @@
 #include "app/cli/compute_device.h"
 #include "app/cli/session.h"
 #include "core/checkpoint/slice_rules.h"
+#include "core/engine/execute.h"
 #include "core/plan/export.h"
 #include "core/plan/reshard.h"
+#include "core/report/json_writer.h"
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,10 +21,15 @@ namespace shardscope::cli {
 
 /// A plan and where it comes from and goes to.
 struct WriteJob {
-    std::variant<std::shared_ptr<const ReshardPlan>, std::shared_ptr<const ExportPlan>> plan;
+    std::variant<std::shared_ptr<const ReshardPlan>, std::shared_ptr<const ExportPlan>,
+        std::shared_ptr<const WritePlan>>
+        plan; ///< the last: a copy
     CheckpointPtr source;
     std::string destination; ///< DST as given
     io::Path folder; ///< that the plan's target comes into: DST, or what DST lies in
+    std::function<void(JsonWriter&)> more = {}; ///< PlanContext::more
+    /// Looks at what was written before the answer is given; its exit code is the command's.
+    std::function<Result<int>(const ExecuteReport&)> afterwards = {};
 
     [[nodiscard]] const WritePlan& writePlan() const
     {

@@ -340,6 +340,18 @@ private:
                                              : static_cast<uint32_t>(m_optimCount);
     }
 
+    /// The first rank's optimizer file, or that of the lowest rank that has one of its own.
+    void chooseOptim()
+    {
+        const auto& all = m_out.optimFiles;
+        const auto own = std::find_if(all.begin(), all.end(), [&](FileId file) {
+            return file != kNoFile && loadFile(m_reading, file) && m_out.isReadable(file);
+        });
+        m_out.rank0Optim = all.empty() ? kNoFile : own == all.end() ? all.front() : *own;
+        if (const TorchFile* optim = m_reading.content(m_out.rank0Optim))
+            m_out.optimWrapper = lookup(optim->pickle(), optim->pickle().root(), "optimizer_state_dict");
+    }
+
     Status readRanks(bool zero3)
     {
         if (m_out.rank0Model == kNoFile && m_guideOptim == kNoFile)
@@ -348,14 +360,10 @@ private:
         m_out.parallel.dp = m_reading.worldSize;
         readModelHeader(m_reading);
         markExpectedFiles(m_reading, zero3);
-        m_out.rank0Optim = m_out.optimFiles.empty() ? kNoFile : m_out.optimFiles.front();
         if (m_options.depth == OpenDepth::Full)
             SHARDSCOPE_CHECK(loadFiles(m_reading, m_out.optimFiles));
-        else if (m_out.rank0Optim != kNoFile)
-            loadFile(m_reading, m_out.rank0Optim);
+        chooseOptim();
         markUnread();
-        if (const TorchFile* optim = m_reading.content(m_out.rank0Optim))
-            m_out.optimWrapper = lookup(optim->pickle(), optim->pickle().root(), "optimizer_state_dict");
         takeVersionOf(m_reading, m_out.rank0Optim);
         if (m_out.kind == CheckpointKind::Unknown) {
             m_reading.noModel({ErrorCode::Damaged, "no optimizer file tells what kind of checkpoint this is",
@@ -363,6 +371,7 @@ private:
             return {};
         }
         markForeignRanks(m_reading);
+        chooseOptim();
         if (m_out.rank0Model != kNoFile)
             markRenamed(m_reading, m_out.rank0Model);
         refuseUnsupported(m_reading);

@@ -11,8 +11,15 @@ namespace shardscope {
 Result<ExecuteReport> execute(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job)
 {
-    const bool exports = plan.outcome() == OutcomeKind::Export;
-    return runPlan(files, plan, options, exports ? exportHooks() : checkpointHooks(), job);
+    switch (plan.outcome()) {
+    case OutcomeKind::Export:
+        return runPlan(files, plan, options, exportHooks(), job);
+    case OutcomeKind::Copy:
+        return runPlan(files, plan, options, {}, job);
+    case OutcomeKind::Checkpoint:
+        break;
+    }
+    return runPlan(files, plan, options, checkpointHooks(), job);
 }
 
 const char* ExecuteReport::limitedBy() const

@@ -57,18 +57,19 @@ void reportScan(const Checkpoint& checkpoint, const CheckpointScan& scan, Verify
     }
 }
 
-void compareManifest(
+/// The files of the manifest that the scan has not read: others than state files, and those that are not
+/// there.
+std::vector<std::string> compareManifest(
     const Checkpoint& checkpoint, const CheckpointScan& scan, const Manifest& manifest, VerifyReport& report)
 {
+    std::vector<std::string> others;
     std::map<std::string, const FileScan*> scanned;
     for (const FileScan& file : scan.files)
         scanned[checkpoint.file(file.file).name] = &file;
     for (const auto& [path, promised] : manifest.files) {
-        if (liesBesideTag(path))
-            continue; // verifyBeside() has them
         const auto found = scanned.find(path);
         if (found == scanned.end()) {
-            addProblem(report, code::kRankMissing, "the manifest names a file that is not there", path);
+            others.push_back(path);
         } else if (found->second->bytes != promised.bytes || found->second->sha256 != promised.sha256) {
             addProblem(report, code::kRecordCorrupt, "the file is not the one the manifest names", path,
                 {"sha256 " + found->second->sha256, "manifest " + promised.sha256});
@@ -78,6 +79,7 @@ void compareManifest(
         if (!manifest.files.contains(path))
             addProblem(report, code::kForeignFile, "the manifest does not name this file", path);
     }
+    return others;
 }
 
 struct NamedDigest {
@@ -209,8 +211,8 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
         if (!manifest) {
             addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
         } else {
-            compareManifest(*checkpoint, scan, *manifest, report);
-            SHARDSCOPE_CHECK(verifyBeside(files, *checkpoint, *manifest, report, job));
+            const std::vector<std::string> others = compareManifest(*checkpoint, scan, *manifest, report);
+            SHARDSCOPE_CHECK(verifyOthers(files, *checkpoint, *manifest, others, report, job));
             if (!manifest->fingerprint.empty() && manifest->fingerprint != report.fingerprint)
                 addProblem(report, code::kRecordCorrupt,
                     "the training state is not the one the manifest names", kManifestName,

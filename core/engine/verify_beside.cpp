@@ -77,13 +77,18 @@ bool isInside(const std::string& path)
 
 } // namespace
 
-Status verifyBeside(io::FileSystem& files, const Checkpoint& checkpoint, const Manifest& manifest,
-    VerifyReport& report, JobContext& job)
+Status verifyOthers(io::FileSystem& files, const Checkpoint& checkpoint, const Manifest& manifest,
+    const std::vector<std::string>& names, VerifyReport& report, JobContext& job)
 {
-    for (const auto& [path, promised] : manifest.files) {
-        const std::string name = liesBesideTag(path) ? path.substr(kBesideTag.size()) : std::string();
-        if (isPlain(name))
-            SHARDSCOPE_CHECK(checkPromise(files, checkpoint.runFolder / name, path, promised, report, job));
+    for (const std::string& path : names) {
+        const bool beside = liesBesideTag(path);
+        const std::string name = beside ? path.substr(kBesideTag.size()) : path;
+        if (beside ? !isPlain(name) : !isInside(name)) {
+            add(report, code::kForeignFile, "the manifest leads out of its folder", path, {});
+            continue;
+        }
+        const io::Path folder = beside ? checkpoint.runFolder : checkpoint.tagFolder;
+        SHARDSCOPE_CHECK(checkPromise(files, folder / name, path, manifest.files.at(path), report, job));
     }
     return {};
 }

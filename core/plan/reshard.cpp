@@ -274,6 +274,12 @@ private:
 Result<std::shared_ptr<const ReshardPlan>> planReshard(
     io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options, JobContext& job)
 {
+    return planReshard(files, std::move(source), options, nullptr, job);
+}
+
+Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, CheckpointPtr source,
+    const ReshardOptions& options, const std::shared_ptr<Refills>& refills, JobContext& job)
+{
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
     if (source->kind == CheckpointKind::Dcp)
@@ -342,7 +348,8 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(
         }
         const Checkpoint* carriesFrom = contexts.empty() ? whole.get() : nullptr;
         SHARDSCOPE_TRY(auto context,
-            makeReshardContext(files, part, std::move(target), subGroupSize, fresh, carriesFrom, job));
+            makeReshardContext(
+                files, part, std::move(target), subGroupSize, fresh, carriesFrom, job, refills));
         contexts.push_back(std::move(context));
     }
     ReshardParts parts(source, std::move(contexts));

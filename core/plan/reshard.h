@@ -9,6 +9,8 @@
 
 namespace shardscope {
 
+class Refills;
+
 /// Native: one file per rank, what `engine.load_checkpoint` reads. Universal: one folder per parameter, read
 /// with
 /// `"checkpoint": {"load_universal": true}` by any number of ranks.
@@ -74,5 +76,9 @@ public:
 /// Usage for impossible options. Nothing is written.
 Result<std::shared_ptr<const ReshardPlan>> planReshard(
     io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options, JobContext& job);
+/// The same for a source that was mended in memory (core/plan/repair.h): what it has lost comes from
+/// `refills`.
+Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, CheckpointPtr source,
+    const ReshardOptions& options, const std::shared_ptr<Refills>& refills, JobContext& job);
 
 } // namespace shardscope

@@ -55,6 +55,35 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
     return {};
 }
 
+/// The files that refills are taken from. What they keep is decided once the refills know them.
+Status addDonors(io::FileSystem& files, Refills& refills, ReshardContext& out, JobContext& job)
+{
+    for (const CheckpointPtr& donor : refills.donors()) {
+        SourceList list(files, *donor, job);
+        for (const FlatUnit& unit : storedUnder(*donor).units) {
+            for (const UnitState& state : unit.states) {
+                for (const StoredRun& run : state.perRank)
+                    SHARDSCOPE_CHECK(list.add(run.file));
+                for (const StoredRun& run : state.perParam)
+                    SHARDSCOPE_CHECK(list.add(run.file));
+                for (const UnitState::Slice& slice : state.perSlice)
+                    SHARDSCOPE_CHECK(list.add(slice.run.file));
+            }
+        }
+        for (const WholeTensor& whole : donor->whole)
+            SHARDSCOPE_CHECK(list.add(whole.run.file));
+        auto map = std::make_shared<std::vector<uint32_t>>(*list.takeMap());
+        for (uint32_t& source : *map) {
+            if (source != Segment::kZero)
+                source += static_cast<uint32_t>(out.sources.size());
+        }
+        auto sources = list.takeSources();
+        std::move(sources.begin(), sources.end(), std::back_inserter(out.sources));
+        refills.setSources(donor.get(), std::move(map));
+    }
+    return {};
+}
+
 /// Whether the model's weights lie beside the masters.
 bool keepsCopies(CheckpointKind target)
 {
@@ -167,21 +196,27 @@ FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t ra
                                                 : out.unit->partition.partitionElements();
     out.sourceOfFile = sourceOfFile;
     out.storedOrder = target.zenflow;
+    out.refills = refills;
     return out;
 }
 
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
-    ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job)
+    ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job,
+    const std::shared_ptr<Refills>& refills)
 {
     if (fresh || !isStage0(source->kind)) // else the file is carried with what it lacks
-        SHARDSCOPE_CHECK(requireRuns(*source, [](const auto&, const auto&) { return true; }));
+        SHARDSCOPE_CHECK(requireRuns(*source,
+            [&](const auto&, const UnitState& state) { return !refills || !refills->has(state.name); }));
     auto out = std::make_shared<ReshardContext>();
     out->source = std::move(source);
     out->target = std::move(target);
     out->subGroupSize = subGroupSize;
     out->fresh = fresh;
+    out->refills = refills;
     SHARDSCOPE_CHECK(addCopied(files, *out));
     SHARDSCOPE_CHECK(addSources(files, *out->source, *out, job));
+    if (refills)
+        SHARDSCOPE_CHECK(addDonors(files, *refills, *out, job));
     SHARDSCOPE_CHECK(addTensors(out->source, *out));
     SHARDSCOPE_TRY(out->optimRecords, readSmallRecords(files, out->optimTemplate()));
     SHARDSCOPE_TRY(out->modelRecords, readSmallRecords(files, out->modelTemplate()));

@@ -40,6 +40,8 @@ struct ReshardContext {
     std::vector<Copied> copied;
     std::vector<CarriedFile> carried; ///< the framework's files beside the tag, in the order of their names
 
+    std::shared_ptr<const Refills> refills; ///< of a repair, else null
+
     [[nodiscard]] const TorchFile& optimTemplate() const { return *source->file(source->rank0Optim).content; }
     [[nodiscard]] const TorchFile& modelTemplate() const { return *source->file(source->rank0Model).content; }
     [[nodiscard]] uint32_t sourceIndex(FileId file) const { return (*sourceOfFile)[index(file)]; }
@@ -62,9 +64,10 @@ struct ReshardContext {
 
 /// Fills sources, tensors and templates for a complete checkpoint and a laid-out target. `fresh` as above.
 /// `carriesFrom`: the whole checkpoint, whose files beside the tag go along; null where another part takes
-/// them.
+/// them. `refills`: where what the source has lost comes from; it is told where its files are.
 Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
-    ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job);
+    ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job,
+    const std::shared_ptr<Refills>& refills = nullptr);
 
 /// The four kinds of files that follow the source's own. `rank` is the target rank, `name` the file's.
 Result<OutputFile> composeZero12Optim(

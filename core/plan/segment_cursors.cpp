@@ -131,6 +131,8 @@ private:
             m_pieceDone += left;
             return;
         }
+        if (from.file == kNoFile && m_target->refills)
+            return refill(segment, id, element, std::min(left, from.elements));
         // To the end of the row, or to where another rank's columns begin.
         const uint64_t inRow = order.columns - element % order.columns;
         const uint64_t elements = std::min({left, inRow, 1 + (from.elements - 1) / order.rows});
@@ -140,6 +142,21 @@ private:
         segment = Segment{(*m_target->sourceOfFile)[index(from.file)], record, from.byteOffset,
             elements * itemSize(output), m_target->tensorOf(id), element, from.dtype, output,
             static_cast<uint32_t>(order.rows)};
+        m_pieceDone += elements;
+    }
+
+    /// At most `left` elements that the source has lost.
+    void refill(Segment& segment, ParamId id, uint64_t element, uint64_t left)
+    {
+        const DType output = outputTypeOf(id);
+        const Refills::Run run = m_target->refills->runAt(id, m_target->state, element);
+        const Fragment& from = run.fragment;
+        const uint64_t elements = from.elements == 0 ? left : std::min(left, from.elements);
+        const uint32_t record = from.record == StoredRun::kNoRecord ? 0 : from.record;
+        segment = from.elements == 0
+            ? Segment{Segment::kZero, 0, 0, elements * itemSize(output), m_target->tensorOf(id), element}
+            : Segment{run.source, record, from.byteOffset, elements * itemSize(output),
+                m_target->tensorOf(id), element, from.dtype, output, 1};
         m_pieceDone += elements;
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/checkpoint.h"
+#include "core/plan/refills.h"
 #include "core/plan/write_plan.h"
 
 #include <functional>
@@ -42,6 +43,8 @@ struct FlatTarget {
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
     /// Index into WritePlan::tensors() of a parameter's state.
     std::function<uint32_t(ParamId)> tensorOf;
+    /// Of a repair: where elements come from that the source has lost; null: nothing is lost.
+    std::shared_ptr<const Refills> refills = nullptr;
 };
 std::function<std::unique_ptr<SegmentCursor>()> flatCursor(FlatTarget target);
 /// One parameter's state whole, row by row.

@@ -3,10 +3,10 @@
 
 #include "core/base/finding.h"
 #include "core/base/result.h"
-#include "core/tensor/element_digest.h"
 #include "core/io/file_system.h"
-#include "core/tensor/transposed_order.h"
 #include "core/tensor/dtype.h"
+#include "core/tensor/element_digest.h"
+#include "core/tensor/transposed_order.h"
 #include "core/torchfile/torch_file.h"
 
 #include <cstdint>
@@ -80,9 +80,9 @@ struct OutputFile {
     std::vector<OutputRecord> records;
 };
 
-/// What an outcome is, so that it can be opened again and judged: a checkpoint of DeepSpeed's, or tensors in
-/// files of other tools (core/plan/export.h).
-enum class OutcomeKind { Checkpoint, Export };
+/// What an outcome is, so that it can be opened again and judged: a checkpoint of DeepSpeed's, tensors in
+/// files of other tools (core/plan/export.h), or bytes of which nothing is promised (core/plan/copy_plan.h).
+enum class OutcomeKind { Checkpoint, Export, Copy };
 
 /// A file the plan reads, and what it was when the plan was made.
 struct PlanSource {

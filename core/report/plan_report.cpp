@@ -83,6 +83,22 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const ExportP
     json.endObject();
 }
 
+void writePlanObject(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
+{
+    json.objectField("plan");
+    json.field("id", plan.id());
+    json.field("kind", "copy");
+    json.nullField("world_size");
+    writeSizes(json, context, plan);
+    json.nullField("sub_group_size");
+    json.arrayField("batch");
+    json.endArray();
+    json.objectField("must_stay_equal");
+    json.endObject();
+    writeFindings(json, "warnings", plan.warnings());
+    json.endObject();
+}
+
 void writeResultObject(JsonWriter& json, const ExecuteReport& result)
 {
     json.objectField("result");
@@ -136,6 +152,8 @@ void writeAnswer(const TextSink& sink, const PlanContext& context, const Plan& p
         json.nameField("file", context.savedTo);
     if (result)
         writeResultObject(json, *result);
+    if (context.more)
+        context.more(json);
     json.endObject();
     json.finish();
     sink("\n");
@@ -178,6 +196,22 @@ void writePlanJson(const TextSink& sink, const PlanContext& context, const Expor
     const std::optional<ExecuteReport>& result)
 {
     writeAnswer(sink, context, plan, result);
+}
+
+void writePlanJson(const TextSink& sink, const PlanContext& context, const WritePlan& plan,
+    const std::optional<ExecuteReport>& result)
+{
+    writeAnswer(sink, context, plan, result);
+}
+
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan)
+{
+    sink(style.bold("copy") + " " + printable(context.source) + "\n");
+    TextFields fields;
+    addSizes(fields, (io::Path(context.destination) / plan.targetName()).string(), context, plan);
+    fields.write(sink, style, "  ");
+    writeFilesText(sink, style, plan);
 }
 
 void writePlanText(

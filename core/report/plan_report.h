@@ -7,6 +7,7 @@
 #include "core/report/json_writer.h"
 #include "core/report/text_table.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -21,17 +22,23 @@ struct PlanContext {
     uint64_t memoryBytes = 0; ///< payload buffers the run may use
     std::optional<uint64_t> freeBytes = {}; ///< on the destination's file system
     std::string savedTo = {}; ///< `plan`: the file it was saved to
+    std::function<void(JsonWriter&)> more = {}; ///< further fields, behind the others
 };
 
 void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
     const std::optional<ExecuteReport>& result);
 void writePlanJson(const TextSink& sink, const PlanContext& context, const ExportPlan& plan,
     const std::optional<ExecuteReport>& result);
+/// Of a plan that copies bytes.
+void writePlanJson(const TextSink& sink, const PlanContext& context, const WritePlan& plan,
+    const std::optional<ExecuteReport>& result);
 /// The plan before it runs: files, bytes, space, what must stay equal, warnings.
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan);
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan);
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan);
 /// What a run did.
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
 

@@ -65,7 +65,7 @@ TEST_CASE("bash completes commands, options, their values and files")
     fs::create_directory(folder / "run folder");
     spill(folder / "running.txt", "");
 
-    CHECK(offeredByBash(folder, {"re"}) == Words{"reshard"});
+    CHECK(offeredByBash(folder, {"resh"}) == Words{"reshard"});
     CHECK(offeredByBash(folder, {"in"}) == Words{"inspect"});
     CHECK(has(offeredByBash(folder, {""}), "completion"));
     CHECK(offeredByBash(folder, {"reshard", "--wo"}) == Words{"--world-size"});

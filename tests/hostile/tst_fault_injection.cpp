@@ -6,6 +6,7 @@
 #include "core/engine/execute.h"
 #include "core/io/faulting_file_system.h"
 #include "core/plan/export.h"
+#include "core/plan/repair.h"
 #include "core/plan/reshard.h"
 
 #include <doctest/doctest.h>
@@ -21,10 +22,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What is made of the source: a checkpoint for so many ranks, or files of other tools.
+/// What is made of the source: a checkpoint for so many ranks, files of other tools, or a mended copy.
 struct Form {
     uint32_t ranks = 0;
     std::optional<ExportFormat> exported = {};
+    bool mended = false; ///< the source lacks a rank
 };
 
 struct Job {
@@ -42,6 +44,10 @@ struct Prepared {
 Result<Prepared> prepare(io::FileSystem& files, const Job& wanted)
 {
     JobContext job;
+    if (wanted.form.mended) {
+        SHARDSCOPE_TRY(auto plan, planRepair(files, wanted.source, {}, {.fixes = {"rank-missing"}}, job));
+        return Prepared{plan, plan->source()->runFolder};
+    }
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, wanted.source, {}, job));
     if (wanted.form.exported) {
         SHARDSCOPE_TRY(auto plan,
@@ -87,11 +93,20 @@ bool isWorkFile(const std::string& path)
     return path.starts_with(".") && path.find(".partial-") != std::string::npos;
 }
 
+fs::path copyWithoutRank(const std::string& sample, const TemporaryFolder& folder)
+{
+    const fs::path run = copySample(sample, folder);
+    const fs::path tag = run / slurp(run / "latest");
+    for (const std::string prefix : {"", "bf16_"})
+        fs::remove(tag / (prefix + "zero_pp_rank_1_mp_rank_00_optim_states.pt"));
+    return run;
+}
+
 class Bench
 {
 public:
     Bench(const std::string& sample, Form form)
-        : m_source(copySample(sample, m_folder))
+        : m_source(form.mended ? copyWithoutRank(sample, m_folder) : copySample(sample, m_folder))
         , m_form(form)
         , m_before(traceOf(m_source))
     {
@@ -244,4 +259,9 @@ TEST_CASE("any failing call keeps the promise: an export in several files")
 TEST_CASE("any failing call keeps the promise: a share of a conversion to a distributed checkpoint")
 {
     failEveryCall("zero2-w2", {.exported = ExportFormat::Dcp}, 3, 16);
+}
+
+TEST_CASE("any failing call keeps the promise: a share of a repair")
+{
+    failEveryCall("zero2-w2", {.mended = true}, 1, 4);
 }

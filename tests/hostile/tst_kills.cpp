@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program is killed (-9) at random moments of real reshards, conversions and exports; the same command
-// then gives the same bytes.
+// The program is killed (-9) at random moments of real reshards, conversions, exports and repairs; the same
+// command then gives the same bytes.
 //   SHARDSCOPE_KILLS=1000       so many kills, over all sources
 //   SHARDSCOPE_KILL_SOURCE=DIR  this checkpoint instead of the samples
 #include "tests/hostile/hostile_fixture.h"
@@ -44,6 +44,7 @@ const Work kDistributed{{"convert", "--to", "dcp"}, true};
 const Work kSafetensors{
     {"export", "--format", "safetensors", "--shard-size", "2000", "--states", "exp_avg"}, true};
 const Work kTorch{{"export", "--format", "torch", "--dtype", "fp16", "--shard-size", "2000"}, true};
+const Work kRepair{{"repair", "--fix", "rank-missing"}};
 const Work kNpy{{"export", "--format", "npy", "--states", "fp32,exp_avg"}, true};
 
 struct Source {
@@ -51,12 +52,23 @@ struct Source {
     std::vector<Work> works;
 };
 
+/// A sample without the optimizer file of rank 1.
+fs::path withoutRank(const std::string& name)
+{
+    static const TemporaryFolder kFolder;
+    const fs::path run = copySample(name, kFolder);
+    const fs::path tag = run / slurp(run / "latest");
+    for (const std::string prefix : {"", "bf16_"})
+        fs::remove(tag / (prefix + "zero_pp_rank_1_mp_rank_00_optim_states.pt"));
+    return run;
+}
+
 std::vector<Source> sources()
 {
     if (const char* path = std::getenv("SHARDSCOPE_KILL_SOURCE"))
         return {{path, {reshardTo(3), reshardTo(7), kSafetensors, kDistributed}}};
     return {{samplePath("zero3-w4"), {reshardTo(2), reshardTo(6), kSafetensors, kDistributed}},
-        {samplePath("zero2-w2"), {reshardTo(3), reshardTo(1), kNpy}},
+        {samplePath("zero2-w2"), {reshardTo(3), reshardTo(1), kNpy}}, {withoutRank("zero2-w2"), {kRepair}},
         {samplePath("zero1-w2"), {reshardTo(5)}}, {samplePath("bf16opt-w2"), {reshardTo(3), kUniversal}},
         {samplePath("pipeline-w4"), {reshardTo(2)}},
         {samplePath("slices-w4"), {reshardTo(6), kUniversal, kTorch}},
@@ -77,7 +89,7 @@ std::map<std::string, std::string> finished(const fs::path& folder)
     return out;
 }
 
-/// One reshard, conversion or export, done once undisturbed.
+/// One reshard, conversion, export or repair, done once undisturbed.
 class Victim
 {
 public:

@@ -17,6 +17,7 @@ const Diagnosis kFileTorn{
         .exporting = "Parameters whose records survived can be exported."},
     .remedy = "build the directory again from the headers of the records that survived, and "
               "refill the rest",
+    .repairs = true,
     .threads = "LF#6208, PL#20398, kohya-ss/sd-scripts#1245, bmaltais/kohya_ss#2216, "
                "sml2h3/dddd_trainer#36, DS#1388",
 };

@@ -17,6 +17,7 @@ const Diagnosis kLatestDangling{
         .resuming = "The newest complete tag is what to go on from.",
         .exporting = "Converters that read `latest` stop."},
     .remedy = "point `latest` to the newest complete tag",
+    .repairs = true,
     .threads = "HF#27820, HF#35580, HF#28027, LF#1860, huggingface/open-r1#553, "
                "modelscope/ms-swift#1132, PL#688, vllm-project/speculators#739, NVIDIA-"
                "NeMo/Automodel#3261",

@@ -17,6 +17,7 @@ const Diagnosis kLatestMissing{
         .resuming = "Nothing is lost: naming the tag gives the same state.",
         .exporting = "Converters that read `latest` stop."},
     .remedy = "write `latest` with the name of the newest complete tag",
+    .repairs = true,
     .threads = "HF#22170, lean-dojo/ReProver#71, allenai/open-instruct#1589, BS-MDS#159, BS-"
                "MDS#164",
 };

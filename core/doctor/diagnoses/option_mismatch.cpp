@@ -15,6 +15,7 @@ const Diagnosis kOptionMismatch{
     .means = {.loading = "Stock DeepSpeed takes each rank's own.",
         .resuming = "Ranks train with different learning rates or scales and drift apart."},
     .remedy = "set the options that most ranks have",
+    .repairs = true,
 };
 
 } // namespace shardscope::diagnosis

@@ -19,6 +19,7 @@ const Diagnosis kPrecisionPrefix{
         .exporting = "Scripts take the first family that matches."},
     .remedy = "keep the family that belongs to the model file, and leave the other out of a "
               "copy",
+    .repairs = true,
     .threads = "BS-MDS#280",
 };
 

@@ -18,6 +18,7 @@ const Diagnosis kRankForeign{
                     "never.",
         .exporting = "Merged weights mix two states."},
     .remedy = "bring the right file back, or refill it on a copy as a missing one",
+    .repairs = true,
     .threads = "DS#1793, DS#5405, EleutherAI/gpt-neox#750",
 };
 

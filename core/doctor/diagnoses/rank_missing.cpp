@@ -20,6 +20,7 @@ const Diagnosis kRankMissing{
     .remedy = "bring the files back from where they were saved (`--root` joins folders), or "
               "refill them on a copy: from a neighbouring tag, a universal folder or the "
               "16-bit copies, with what is not the run's own marked",
+    .repairs = true,
     .threads = "DS#1793, LF#1253, LF#8098, HuangLK/transpeeder#37, DS#2319",
 };
 

@@ -16,6 +16,7 @@ const Diagnosis kStaleFile{
         .resuming = "Nothing, as long as nobody loads at the larger world size.",
         .exporting = "Tools that count files expect more ranks than there are and stop."},
     .remedy = "leave them out of a copy",
+    .repairs = true,
     .threads = "DS#1793",
 };
 

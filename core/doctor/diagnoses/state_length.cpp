@@ -16,6 +16,7 @@ const Diagnosis kStateLength{
         .resuming = "The rank's share is incomplete or belongs to another layout.",
         .exporting = "Slices are shifted from there on."},
     .remedy = "bring the right file back, or refill it on a copy as a missing one",
+    .repairs = true,
     .threads = "DS#1317, DS#1372, DS#1165, DS#1412, DS#1009",
 };
 

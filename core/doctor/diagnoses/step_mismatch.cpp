@@ -18,6 +18,7 @@ const Diagnosis kStepMismatch{
                     "different saves.",
         .exporting = "Weights may mix two steps."},
     .remedy = "set the step that the other ranks and the counters have",
+    .repairs = true,
     .threads = "DS#5263, DS#4396, MDS#248, DS#1823, DS#7786, DS#7586",
 };
 

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/amended.h"
+
+#include "core/base/finding_codes.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope {
+
+namespace {
+
+bool isSame(const Finding& a, const Finding& b)
+{
+    return a.code == b.code && a.where == b.where && a.message == b.message;
+}
+
+} // namespace
+
+void Amended::settle(const Finding& finding)
+{
+    std::erase_if(checkpoint->findings, [&](const Finding& other) { return isSame(finding, other); });
+}
+
+void Amended::mend(const Finding& finding, std::string what, std::string before, std::string after)
+{
+    changes.push_back(
+        {finding.code, finding.where, std::move(what), std::move(before), std::move(after), false});
+    settle(finding);
+}
+
+void Amended::mark(std::string_view code, std::string where, std::string what)
+{
+    checkpoint->findings.push_back({code::kMarked, Severity::Warning, what, where, {}});
+    changes.push_back({code, std::move(where), std::move(what), {}, {}, true});
+}
+
+std::span<const RepairFix> repairFixes()
+{
+    // What is left out first, so that it is no rank's; what a file can still give before it is given up.
+    static constexpr std::array kAll{
+        RepairFix{code::kStaleFile, leaveOut},
+        RepairFix{code::kMixedPrefix, leaveOut},
+        RepairFix{code::kFileTorn, takeRecovered},
+        RepairFix{code::kRankMissing, giveUpShards},
+        RepairFix{code::kRankForeign, giveUpShards},
+        RepairFix{code::kStateLength, giveUpShards},
+        RepairFix{code::kStepMismatch, takeMajority},
+        RepairFix{code::kOptionMismatch, takeMajority},
+    };
+    return kAll;
+}
+
+Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings)
+        amended.mend(*finding, "left out of the copy: " + finding->message);
+    return {};
+}
+
+Result<CheckpointPtr> newestComplete(
+    io::FileSystem& files, const io::Path& run, const std::vector<std::string>& tags, JobContext& job)
+{
+    for (auto tag = tags.rbegin(); tag != tags.rend(); ++tag) {
+        OpenOptions options;
+        options.tag = *tag;
+        const auto opened = openCheckpoint(files, run, options, job);
+        SHARDSCOPE_CHECK(job.poll());
+        if (opened && opened->checkpoint->complete)
+            return opened->checkpoint;
+    }
+    return fail(ErrorCode::Refused, "no tag of the run is complete", run.string(),
+        "name one with --tag, and what is to be mended in it with --fix");
+}
+
+} // namespace shardscope

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/copy_plan.h"
+
+#include "core/checkpoint/file_names.h"
+#include "core/io/sha256.h"
+#include "core/plan/segment_cursors.h"
+
+#include <nlohmann/json.hpp>
+
+namespace shardscope {
+
+namespace {
+
+constexpr int kDeepest = 16; ///< folders in folders
+
+class CopyPlan final : public WritePlan
+{
+public:
+    CopyPlan(std::string tag, std::string pointer)
+        : m_tag(std::move(tag))
+        , m_pointer(std::move(pointer))
+    {
+    }
+
+    Status add(
+        io::FileSystem& files, const io::Path& folder, const std::string& prefix, int depth, JobContext& job)
+    {
+        SHARDSCOPE_CHECK(job.poll());
+        if (depth > kDeepest)
+            return fail(ErrorCode::LimitExceeded, "folders lie too deep in folders", folder.string());
+        SHARDSCOPE_TRY(const auto entries, files.list(folder));
+        for (const io::DirectoryEntry& entry : entries) {
+            const io::Path path = folder / entry.name;
+            if (prefix.empty() && entry.name == kManifestName)
+                continue;
+            SHARDSCOPE_TRY(const io::FileInfo info, files.stat(path));
+            if (info.type == io::FileType::Directory) {
+                SHARDSCOPE_CHECK(add(files, path, prefix + entry.name + "/", depth + 1, job));
+                continue;
+            }
+            if (info.type != io::FileType::Regular)
+                continue;
+            ZipRecord whole;
+            whole.name = entry.name;
+            whole.bytes = info.identity.bytes;
+            whole.inflatedBytes = whole.bytes;
+            whole.crcPresent = false;
+            m_sources.push_back({path, prefix + entry.name, info.identity, {std::move(whole)}});
+            m_files.push_back({prefix + entry.name, info.identity.bytes});
+            m_bytes += info.identity.bytes;
+        }
+        return {};
+    }
+
+    [[nodiscard]] std::string verb() const override { return "repair"; }
+    [[nodiscard]] std::string id() const override
+    {
+        std::string text = "copy|" + m_tag + "|" + m_pointer + "\n";
+        for (const PlanSource& source : m_sources)
+            text += source.name + "|" + std::to_string(source.identity.bytes) + "|"
+                + std::to_string(source.identity.modifiedNs) + "\n";
+        io::Sha256 sha;
+        sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+        return sha.finishHex().substr(0, 16);
+    }
+    [[nodiscard]] std::string targetName() const override { return m_tag; }
+    [[nodiscard]] std::string pointerName() const override { return m_pointer; }
+    [[nodiscard]] OutcomeKind outcome() const override { return OutcomeKind::Copy; }
+    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_sources; }
+    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
+    [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
+    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
+    {
+        OutputFile out;
+        out.path = m_files[i].path;
+        out.torchArchive = false;
+        OutputRecord record;
+        record.name = m_sources[i].records.front().name;
+        record.bytes = m_files[i].bytes;
+        record.content = OutputRecord::Content::Segments;
+        record.cursor = wholeRecordCursor(static_cast<uint32_t>(i), 0, 0, m_files[i].bytes);
+        out.records.push_back(std::move(record));
+        return out;
+    }
+    [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return {}; }
+    [[nodiscard]] uint64_t readsBytes() const override { return m_bytes; }
+    [[nodiscard]] uint64_t writesBytes() const override { return m_bytes; }
+    [[nodiscard]] std::string describeJson() const override
+    {
+        return nlohmann::json{{"verb", "copy"}, {"id", id()}, {"tag", m_tag}}.dump();
+    }
+    [[nodiscard]] const std::vector<Finding>& warnings() const override
+    {
+        static const std::vector<Finding> kNone;
+        return kNone;
+    }
+
+private:
+    std::string m_tag;
+    std::string m_pointer;
+    std::vector<PlanSource> m_sources;
+    std::vector<PlannedFile> m_files;
+    std::vector<PlanTensor> m_tensors;
+    uint64_t m_bytes = 0;
+};
+
+} // namespace
+
+Result<std::shared_ptr<const WritePlan>> planCopy(
+    io::FileSystem& files, const Checkpoint& source, bool writePointer, JobContext& job)
+{
+    const bool universal = source.kind == CheckpointKind::Universal;
+    auto plan = std::make_shared<CopyPlan>(source.tag,
+        !writePointer   ? ""
+            : universal ? "latest_universal"
+                        : "latest");
+    SHARDSCOPE_CHECK(plan->add(files, source.tagFolder, {}, 0, job));
+    return std::shared_ptr<const WritePlan>(std::move(plan));
+}
+
+} // namespace shardscope

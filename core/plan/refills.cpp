@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/refills.h"
+
+#include "core/base/text.h"
+#include "core/tensor/convert.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// The donor's parameter, as one that is no alias.
+std::optional<ParamId> paramOf(const Checkpoint& donor, const std::string& name)
+{
+    const auto found = donor.findParam(name);
+    if (!found)
+        return std::nullopt;
+    const ParamId owner = donor.params[index(*found)].sharedWith;
+    return owner == kNoParam ? *found : owner;
+}
+
+bool holdsAll(const Checkpoint& donor, const StateSource& state)
+{
+    bool all = true;
+    forEachStoredFragmentOf(donor, state, 0, state.elements, [&](const Fragment& fragment) {
+        return all = fragment.file != kNoFile && donor.isReadable(fragment.file);
+    });
+    return all;
+}
+
+} // namespace
+
+Status Refills::fill(const std::string& state, CheckpointPtr donor, const std::string& donorState,
+    const std::vector<ParamId>& params)
+{
+    for (const ParamId id : params) {
+        const Parameter& param = m_source->params[index(id)];
+        const auto refuse = [&](const std::string& why) {
+            return fail(ErrorCode::Refused, "`" + toValidUtf8(param.name) + "` cannot be refilled: " + why,
+                donor->tagFolder.string(), "name another checkpoint with --from");
+        };
+        const auto other = paramOf(*donor, param.name);
+        if (!other)
+            return refuse("the other checkpoint does not have it");
+        if (donor->params[index(*other)].shape != param.shape)
+            return refuse("it has another shape there");
+        if (m_source->transposedOrder(id) || donor->transposedOrder(*other))
+            return fail(
+                ErrorCode::Unsupported, "ZenFlow's columns are not refilled", donor->tagFolder.string());
+        const auto from = findState(*donor, *other, donorState);
+        if (!from)
+            return refuse("it has no `" + donorState + "` there");
+        const auto to = findState(*m_source, id, state);
+        if (to && to->dtype != from->dtype && !canConvert(from->dtype, to->dtype))
+            return refuse("its dtype there cannot be converted");
+        if (!holdsAll(*donor, *from))
+            return refuse("some of it is lost there, too");
+    }
+    m_byState[state] = {std::move(donor), donorState};
+    return {};
+}
+
+std::vector<CheckpointPtr> Refills::donors() const
+{
+    std::vector<CheckpointPtr> out;
+    for (const auto& [state, choice] : m_byState) {
+        if (choice.donor && std::find(out.begin(), out.end(), choice.donor) == out.end())
+            out.push_back(choice.donor);
+    }
+    return out;
+}
+
+void Refills::setSources(const Checkpoint* donor, std::shared_ptr<const std::vector<uint32_t>> sourceOfFile)
+{
+    m_sources[donor] = std::move(sourceOfFile);
+}
+
+Refills::Run Refills::runAt(ParamId param, std::string_view state, uint64_t element) const
+{
+    Run out;
+    const auto choice = m_byState.find(state);
+    if (choice == m_byState.end() || !choice->second.donor)
+        return out;
+    const Checkpoint& donor = *choice->second.donor;
+    const auto other = paramOf(donor, m_source->params[index(param)].name);
+    const auto found
+        = other ? findState(donor, *other, choice->second.state) : Result<StateSource>(StateSource{});
+    if (!other || !found)
+        return out; // fill() has looked
+    forEachStoredFragmentOf(donor, *found, element, found->elements, [&](const Fragment& fragment) {
+        out.fragment = fragment;
+        return false;
+    });
+    out.source = (*m_sources.at(&donor))[index(out.fragment.file)];
+    return out;
+}
+
+} // namespace shardscope

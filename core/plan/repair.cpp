@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/repair.h"
+
+#include "core/base/finding_codes.h"
+#include "core/io/sha256.h"
+#include "core/plan/amended.h"
+#include "core/plan/marks.h"
+#include "core/plan/repair_json.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// A reshard of the mended source to its own form, with a file that tells what was mended.
+class RepairPlanImpl final : public RepairPlan
+{
+public:
+    RepairPlanImpl(std::shared_ptr<const ReshardPlan> inner, const Amended& amended,
+        std::vector<std::string> fixed, const std::string& path)
+        : m_inner(std::move(inner))
+        , m_source(amended.source)
+        , m_changes(amended.changes)
+        , m_fixed(std::move(fixed))
+        , m_text(repairText(path, *amended.source, amended.options, m_fixed, m_changes, m_inner->sources()))
+        , m_files(m_inner->files())
+    {
+        m_files.push_back({kRepairName, m_text.size()});
+        io::Sha256 sha;
+        const std::string text = m_inner->id() + m_text;
+        sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+        m_id = sha.finishHex().substr(0, 16);
+    }
+
+    [[nodiscard]] std::string verb() const override { return "repair"; }
+    [[nodiscard]] std::string id() const override { return m_id; }
+    [[nodiscard]] std::string targetName() const override { return m_inner->targetName(); }
+    [[nodiscard]] std::string pointerName() const override { return m_inner->pointerName(); }
+    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_inner->sources(); }
+    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_inner->tensors(); }
+    [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
+    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
+    {
+        if (i + 1 < m_files.size())
+            return m_inner->recipe(i);
+        OutputFile out;
+        out.path = kRepairName;
+        out.torchArchive = false;
+        out.records.push_back({kRepairName, m_text.size(), OutputRecord::Content::Literal, m_text, {}});
+        return out;
+    }
+    [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return m_inner->besideFiles(); }
+    [[nodiscard]] uint64_t readsBytes() const override { return m_inner->readsBytes(); }
+    [[nodiscard]] uint64_t writesBytes() const override { return m_inner->writesBytes() + m_text.size(); }
+    [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override
+    {
+        return m_inner->fingerprint(digests);
+    }
+    [[nodiscard]] std::string describeJson() const override
+    {
+        nlohmann::json out = nlohmann::json::parse(m_inner->describeJson(), nullptr, false);
+        out["verb"] = verb();
+        out["id"] = m_id;
+        out["fixed"] = m_fixed;
+        return out.dump();
+    }
+    [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_inner->warnings(); }
+    [[nodiscard]] const std::vector<Finding>& marks() const override { return m_inner->marks(); }
+    [[nodiscard]] uint32_t worldSize() const override { return m_inner->worldSize(); }
+    [[nodiscard]] CheckpointKind targetKind() const override { return m_inner->targetKind(); }
+    [[nodiscard]] std::optional<uint64_t> subGroupSize() const override { return m_inner->subGroupSize(); }
+    [[nodiscard]] const std::vector<BatchPair>& batch() const override { return m_inner->batch(); }
+    [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& mustStayEqual() const override
+    {
+        return m_inner->mustStayEqual();
+    }
+    [[nodiscard]] CheckpointPtr laidOut() const override { return m_inner->laidOut(); }
+    [[nodiscard]] std::vector<FlatUnit> targetUnits() const override { return m_inner->targetUnits(); }
+    [[nodiscard]] const ReshardOptions& options() const override { return m_inner->options(); }
+    [[nodiscard]] const std::vector<RepairChange>& changes() const override { return m_changes; }
+    [[nodiscard]] const std::vector<std::string>& fixed() const override { return m_fixed; }
+    [[nodiscard]] CheckpointPtr source() const override { return m_source; }
+
+private:
+    std::shared_ptr<const ReshardPlan> m_inner;
+    CheckpointPtr m_source;
+    std::vector<RepairChange> m_changes;
+    std::vector<std::string> m_fixed;
+    std::string m_text;
+    std::vector<PlannedFile> m_files;
+    std::string m_id;
+};
+
+bool isPointerCode(std::string_view code)
+{
+    return code == code::kLatestMissing || code == code::kLatestDangling;
+}
+
+/// What was asked for, against what was found.
+class Repair
+{
+public:
+    Repair(io::FileSystem& files, const io::Path& path, const OpenOptions& open, const RepairOptions& options,
+        JobContext& job)
+        : m_files(files)
+        , m_path(path)
+        , m_open(open)
+        , m_options(options)
+        , m_job(job)
+    {
+    }
+
+    Result<std::shared_ptr<const RepairPlan>> plan()
+    {
+        if (m_options.fixes.empty())
+            return fail(ErrorCode::Usage, "nothing is named that is to be mended", m_path.string(),
+                "name findings with --fix, or --fix all; `shardscope check` shows them");
+        SHARDSCOPE_CHECK(checkCodes(namesWithoutAll()));
+        CheckOptions check;
+        check.open = m_open;
+        SHARDSCOPE_TRY(const CheckResult found, examine(m_files, m_path, check, m_job));
+        SHARDSCOPE_CHECK(m_job.poll());
+        SHARDSCOPE_CHECK(choose(found));
+        SHARDSCOPE_TRY(CheckpointPtr source, sourceOf(found));
+        Amended amended{m_files, m_job, m_options, m_open, source, std::make_shared<Checkpoint>(*source), {},
+            {}, {}, nullptr};
+        if (mends(code::kLatestMissing) || mends(code::kLatestDangling))
+            amended.changes.push_back(
+                {mends(code::kLatestMissing) ? code::kLatestMissing : code::kLatestDangling, "latest",
+                    "names the newest complete tag", source->latest.value_or(std::string()), source->tag,
+                    false});
+        SHARDSCOPE_CHECK(applyFixes(amended));
+        SHARDSCOPE_CHECK(refillLost(amended));
+        std::shared_ptr<Checkpoint>& mended = amended.checkpoint;
+        mended->complete = mended->fullyRead && !mended->modelError
+            && std::none_of(mended->findings.begin(), mended->findings.end(),
+                [](const Finding& finding) { return finding.severity == Severity::Error; });
+        SHARDSCOPE_TRY(
+            auto inner, planReshard(m_files, mended, reshardOptions(*source), amended.refills, m_job));
+        SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
+        return std::shared_ptr<const RepairPlan>(
+            std::make_shared<RepairPlanImpl>(std::move(inner), amended, m_fixed, canonical.string()));
+    }
+
+private:
+    [[nodiscard]] bool asksForAll() const
+    {
+        return std::find(m_options.fixes.begin(), m_options.fixes.end(), "all") != m_options.fixes.end();
+    }
+
+    [[nodiscard]] std::vector<std::string> namesWithoutAll() const
+    {
+        std::vector<std::string> out = m_options.fixes;
+        std::erase(out, "all");
+        return out;
+    }
+
+    [[nodiscard]] bool mends(std::string_view code) const
+    {
+        return std::find(m_fixed.begin(), m_fixed.end(), code) != m_fixed.end();
+    }
+
+    /// The codes that are both named and found, each of which has a fix.
+    Status choose(const CheckResult& found)
+    {
+        for (const DoctorFinding& made : found.findings) {
+            const Diagnosis& diagnosis = *made.diagnosis;
+            const bool named = std::any_of(m_options.fixes.begin(), m_options.fixes.end(),
+                [&](const std::string& word) { return isNamedBy(diagnosis, word); });
+            const bool counts = made.finding.severity != Severity::Info;
+            if ((!named && !(asksForAll() && counts && diagnosis.repairs)) || mends(diagnosis.code))
+                continue;
+            if (!diagnosis.repairs)
+                return fail(ErrorCode::Unsupported,
+                    "this program does not mend `" + std::string(diagnosis.code) + "` by itself"
+                        + (diagnosis.noRemedy.empty() ? std::string()
+                                                      : ": " + std::string(diagnosis.noRemedy)),
+                    made.finding.where,
+                    made.command.empty() ? std::string(diagnosis.remedy) : "shardscope " + made.command);
+            m_fixed.emplace_back(diagnosis.code);
+        }
+        if (m_fixed.empty())
+            return fail(ErrorCode::NotFound, "nothing was found of what is to be mended", m_path.string(),
+                "`shardscope check` shows what there is");
+        return {};
+    }
+
+    Result<CheckpointPtr> sourceOf(const CheckResult& found)
+    {
+        const bool pointer = std::any_of(m_fixed.begin(), m_fixed.end(), isPointerCode);
+        if (pointer && found.tag.empty()) {
+            const io::Path run = found.folder;
+            return newestComplete(
+                m_files, run, found.checkpoint ? found.checkpoint->tags : std::vector<std::string>{}, m_job);
+        }
+        if (!found.checkpoint)
+            return fail(ErrorCode::Unsupported, "nothing of the checkpoint can be opened", m_path.string(),
+                "`shardscope check` shows why");
+        SHARDSCOPE_CHECK(requireModel(*found.checkpoint));
+        return found.checkpoint;
+    }
+
+    Status applyFixes(Amended& amended) const
+    {
+        for (const RepairFix& fix : repairFixes()) {
+            if (!mends(fix.code))
+                continue;
+            std::vector<const Finding*> findings;
+            for (const Finding& finding : amended.source->findings) {
+                if (finding.code == fix.code && finding.severity != Severity::Info)
+                    findings.push_back(&finding);
+            }
+            if (!findings.empty())
+                SHARDSCOPE_CHECK(fix.apply(amended, findings));
+        }
+        return {};
+    }
+
+    [[nodiscard]] ReshardOptions reshardOptions(const Checkpoint& source) const
+    {
+        ReshardOptions out;
+        if (source.kind == CheckpointKind::Universal)
+            out.form = TargetForm::Universal;
+        else
+            out.worldSize = source.parallel.ranks();
+        out.tagOut = m_options.tagOut;
+        out.writePointer = m_options.writePointer;
+        out.allow = m_options.allow;
+        return out;
+    }
+
+    io::FileSystem& m_files;
+    const io::Path& m_path;
+    const OpenOptions& m_open;
+    const RepairOptions& m_options;
+    JobContext& m_job;
+    std::vector<std::string> m_fixed;
+};
+
+} // namespace
+
+Result<std::shared_ptr<const RepairPlan>> planRepair(io::FileSystem& files, const io::Path& path,
+    const OpenOptions& open, const RepairOptions& options, JobContext& job)
+{
+    return Repair(files, path, open, options, job).plan();
+}
+
+} // namespace shardscope

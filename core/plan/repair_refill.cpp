@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/amended.h"
+
+#include "core/base/finding_codes.h"
+
+#include <algorithm>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+using Masters = RepairOptions::Masters;
+using Moments = RepairOptions::Moments;
+
+std::string stepText(const Checkpoint& checkpoint)
+{
+    return checkpoint.steps.globalSteps ? " (step " + std::to_string(*checkpoint.steps.globalSteps) + ")"
+                                        : std::string();
+}
+
+/// A disk that fails must not decide what a shard is refilled from.
+Status checkReadable(const Checkpoint& other)
+{
+    for (const Finding& finding : other.findings) {
+        if (finding.code == code::kFileUnreadable)
+            return fail(ErrorCode::Refused, "a neighbouring tag cannot be read: " + finding.message,
+                (other.tagFolder / finding.where).string(), "name another checkpoint with --from");
+    }
+    return {};
+}
+
+class Refilling
+{
+public:
+    explicit Refilling(Amended& amended)
+        : m_amended(amended)
+        , m_source(*amended.source)
+    {
+        for (const FlatUnit& unit : m_source.units) {
+            if (!unit.isFlat())
+                continue;
+            for (const uint32_t rank : amended.lostRanks) {
+                if (unit.partitionRankOf(rank))
+                    collect(unit, *unit.partitionRankOf(rank));
+            }
+        }
+    }
+
+    Status run()
+    {
+        Checkpoint& out = *m_amended.checkpoint;
+        // The form of all optimizer files: that of a rank that is left.
+        if (out.rank0Optim == kNoFile || !isLeft(out.rank0Optim))
+            return fail(ErrorCode::Unsupported,
+                "the first rank's optimizer file is lost, and it is the form of all others",
+                out.tagFolder.string(),
+                "write its values anew from another checkpoint: reshard that instead");
+        m_amended.refills = std::make_shared<Refills>(m_amended.checkpoint);
+        SHARDSCOPE_CHECK(refillMasters());
+        for (const std::string& state : m_states) {
+            if (state != "fp32")
+                SHARDSCOPE_CHECK(refillMoment(state));
+        }
+        return {};
+    }
+
+private:
+    void collect(const FlatUnit& unit, uint32_t share)
+    {
+        unit.partition.forEachPiece(
+            share, 0, unit.partition.partitionElements(), [&](const FlatPiece& piece) {
+                if (!piece.isPadding())
+                    m_params.insert(unit.params[piece.param]);
+                return true;
+            });
+        for (const UnitState& state : unit.states)
+            m_states.insert(state.name);
+    }
+
+    [[nodiscard]] bool isLeft(FileId file) const
+    {
+        const auto& kept = m_amended.checkpoint->optimFiles;
+        return std::find(kept.begin(), kept.end(), file) != kept.end();
+    }
+
+    [[nodiscard]] std::vector<ParamId> params() const { return {m_params.begin(), m_params.end()}; }
+
+    [[nodiscard]] bool hasCopies() const
+    {
+        return std::all_of(m_params.begin(), m_params.end(), [&](ParamId id) {
+            const WholeTensor* copy = m_source.wholeOf(id);
+            return copy != nullptr && copy->run.isPresent();
+        });
+    }
+
+    /// Opened when it is first needed.
+    Result<CheckpointPtr> donor()
+    {
+        if (m_donor)
+            return m_donor;
+        if (!m_amended.options.donor.empty()) {
+            SHARDSCOPE_TRY(const OpenedCheckpoint opened,
+                openCheckpoint(m_amended.files, m_amended.options.donor, {}, m_amended.job));
+            SHARDSCOPE_CHECK(requireComplete(*opened.checkpoint));
+            m_donor = opened.checkpoint;
+            return m_donor;
+        }
+        if (m_searched)
+            return CheckpointPtr();
+        m_searched = true;
+        SHARDSCOPE_TRY(m_donor, neighbour());
+        return m_donor;
+    }
+
+    /// The complete tag of the run that is next to this one, the older one first.
+    Result<CheckpointPtr> neighbour()
+    {
+        const std::vector<std::string>& tags = m_source.tags;
+        const auto own = std::find(tags.begin(), tags.end(), m_source.tag);
+        if (own == tags.end())
+            return CheckpointPtr();
+        const auto at = own - tags.begin();
+        for (ptrdiff_t away = 1; away < static_cast<ptrdiff_t>(tags.size()); ++away) {
+            for (const ptrdiff_t i : {at - away, at + away}) {
+                if (i < 0 || i >= static_cast<ptrdiff_t>(tags.size()))
+                    continue;
+                OpenOptions options;
+                options.tag = tags[static_cast<size_t>(i)];
+                const auto opened
+                    = openCheckpoint(m_amended.files, m_source.runFolder, options, m_amended.job);
+                SHARDSCOPE_CHECK(m_amended.job.poll());
+                if (!opened && opened.error().code == ErrorCode::Unreadable)
+                    return forward(opened.error());
+                if (opened && opened->checkpoint->complete)
+                    return opened->checkpoint;
+                if (opened)
+                    SHARDSCOPE_CHECK(checkReadable(*opened->checkpoint));
+            }
+        }
+        return CheckpointPtr();
+    }
+
+    Status refillMasters()
+    {
+        const Masters from = m_amended.options.masters;
+        if (from == Masters::Copies || (from == Masters::Default && hasCopies())) {
+            SHARDSCOPE_CHECK(m_amended.refills->fill("fp32", m_amended.checkpoint, "weight", params()));
+            markAll("fp32", "refilled from the 16-bit copies in the model file");
+            return {};
+        }
+        SHARDSCOPE_TRY(const CheckpointPtr other, donor());
+        if (!other)
+            return fail(ErrorCode::Refused,
+                "the masters that are lost cannot be had from anywhere: there are no 16-bit copies of them, "
+                "and no other complete tag",
+                m_source.tagFolder.string(), "name another checkpoint of the run with --from");
+        const std::string state = stateOf(*other, "fp32") ? "fp32" : "weight";
+        SHARDSCOPE_CHECK(m_amended.refills->fill("fp32", other, state, params()));
+        markAll("fp32", "refilled from " + nameOf(*other));
+        return {};
+    }
+
+    Status refillMoment(const std::string& state)
+    {
+        if (m_amended.options.moments != Moments::Zeros) {
+            SHARDSCOPE_TRY(const CheckpointPtr other, donor());
+            if (other && (stateOf(*other, state) || m_amended.options.moments == Moments::Donor)) {
+                SHARDSCOPE_CHECK(m_amended.refills->fill(state, other, state, params()));
+                markAll(state, "refilled from " + nameOf(*other));
+                return {};
+            }
+            if (m_amended.options.moments == Moments::Donor)
+                return fail(ErrorCode::Refused, "there is no other complete tag to take `" + state + "` from",
+                    m_source.tagFolder.string(), "name another checkpoint of the run with --from");
+        }
+        m_amended.refills->fillWithZeros(state);
+        markAll(state, "filled with zeros");
+        return {};
+    }
+
+    /// Whether the other checkpoint has the state of every parameter that is lost.
+    [[nodiscard]] bool stateOf(const Checkpoint& other, const std::string& state) const
+    {
+        return std::all_of(m_params.begin(), m_params.end(), [&](ParamId id) {
+            const auto found = other.findParam(m_source.params[index(id)].name);
+            return found && findState(other, *found, state).has_value();
+        });
+    }
+
+    [[nodiscard]] std::string nameOf(const Checkpoint& other) const
+    {
+        const std::string at = other.runFolder == m_source.runFolder ? other.tag : other.tagFolder.string();
+        return "`" + at + "`" + stepText(other);
+    }
+
+    /// One mark per rank and state: a mark for every parameter would be a list that nobody reads.
+    void markAll(const std::string& state, const std::string& how)
+    {
+        for (const uint32_t rank : m_amended.lostRanks)
+            m_amended.mark(m_amended.lostCode, rankText({rank, 0, 0}) + "@" + state,
+                "`" + state + "` of rank " + std::to_string(rank) + " is " + how);
+    }
+
+    Amended& m_amended;
+    const Checkpoint& m_source;
+    std::set<ParamId> m_params; ///< of which a lost shard held some
+    std::set<std::string> m_states;
+    CheckpointPtr m_donor;
+    bool m_searched = false;
+};
+
+} // namespace
+
+Status refillLost(Amended& amended)
+{
+    if (amended.lostRanks.empty())
+        return {};
+    return Refilling(amended).run();
+}
+
+} // namespace shardscope

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/amended.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/weight_samples.h"
+#include "core/torchfile/pickle_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kSampleElements = 64; ///< of each parameter: one small read of each file
+
+std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where)
+{
+    const std::string name = where.substr(0, where.find_first_of("!+"));
+    for (uint32_t i = 0; i < checkpoint.files.size(); ++i) {
+        if (checkpoint.files[i].name == name)
+            return FileId{i};
+    }
+    return std::nullopt;
+}
+
+tl::unexpected<Error> cannot(const Amended& amended, const Finding& finding, const std::string& why)
+{
+    return fail(ErrorCode::Unsupported,
+        std::string(finding.code) + " of `" + finding.where + "` is not mended: " + why,
+        amended.source->tagFolder.string());
+}
+
+/// The data-parallel rank whose optimizer file a finding names; an error where it is no such file.
+Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding)
+{
+    if (!amended.source->parts.empty())
+        return cannot(amended, finding, "shards of tensor slices and pipeline stages are not refilled");
+    const std::string name = finding.where.substr(0, finding.where.find_first_of("!+"));
+    const auto parsed = parseCheckpointFileName(name);
+    if (!parsed || parsed->role != FileRole::OptimStates || parsed->expert)
+        return cannot(amended, finding, "only optimizer files are refilled");
+    if (parsed->dp >= amended.source->parallel.dp)
+        return cannot(amended, finding, "the rank is beyond the world size");
+    return parsed->dp;
+}
+
+/// Forgets what a rank's optimizer file holds.
+void giveUp(Amended& amended, uint32_t rank)
+{
+    Checkpoint& out = *amended.checkpoint;
+    const FileId file = rank < out.optimFiles.size() ? out.optimFiles[rank] : kNoFile;
+    for (FlatUnit& unit : out.units) {
+        const auto share = unit.isFlat() ? unit.partitionRankOf(rank) : std::nullopt;
+        if (!share)
+            continue;
+        for (UnitState& state : unit.states) {
+            if (*share < state.perRank.size())
+                state.perRank[*share] = {};
+        }
+    }
+    if (file != kNoFile)
+        out.optimFiles[rank] = kNoFile;
+    auto& lost = amended.lostRanks;
+    if (const auto at = std::lower_bound(lost.begin(), lost.end(), rank); at == lost.end() || *at != rank)
+        lost.insert(at, rank);
+}
+
+/// Every finding about a file that is given up.
+void settleAllOf(Amended& amended, const std::string& where)
+{
+    std::erase_if(amended.checkpoint->findings, [&](const Finding& other) {
+        return other.severity != Severity::Info && other.code != code::kMarked
+            && other.where.substr(0, other.where.find_first_of("!+")) == where;
+    });
+}
+
+Status giveUpShard(Amended& amended, const Finding& finding)
+{
+    SHARDSCOPE_TRY(const uint32_t rank, lostRankOf(amended, finding));
+    giveUp(amended, rank);
+    if (amended.lostCode.empty())
+        amended.lostCode = finding.code;
+    amended.mend(finding, "the shard of rank " + std::to_string(rank) + " is made anew");
+    settleAllOf(amended, finding.where.substr(0, finding.where.find_first_of("!+")));
+    return {};
+}
+
+} // namespace
+
+Status giveUpShards(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings)
+        SHARDSCOPE_CHECK(giveUpShard(amended, *finding));
+    return {};
+}
+
+Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings) {
+        const auto id = fileNamed(*amended.source, finding->where);
+        const CheckpointFile* file = id ? &amended.source->file(*id) : nullptr;
+        const TorchFile* content = file != nullptr ? file->content.get() : nullptr;
+        bool whole = content != nullptr && content->zip().isRecovered();
+        if (whole) {
+            for (const StorageView& storage : content->storagesInOrder())
+                whole = whole && content->zip().find("data/" + std::string(storage.key)).has_value();
+            whole = whole
+                && std::none_of(content->zip().records().begin(), content->zip().records().end(),
+                    [](const ZipRecord& record) { return record.damaged; });
+        }
+        if (whole)
+            amended.mend(*finding,
+                "its directory is built again from the headers of its "
+                    + std::to_string(content->zip().records().size()) + " records, which are all there");
+        else
+            SHARDSCOPE_CHECK(giveUpShard(amended, *finding));
+    }
+    return {};
+}
+
+std::optional<bool> mastersFitCopies(const Amended& amended, uint32_t dpRank)
+{
+    const Checkpoint& source = *amended.source;
+    uint64_t compared = 0;
+    uint64_t different = 0;
+    for (uint32_t u = 0; u < source.units.size(); ++u) {
+        const FlatUnit& unit = source.units[u];
+        const auto share = unit.isFlat() ? unit.partitionRankOf(dpRank) : std::nullopt;
+        if (!share || unit.states.empty() || unit.states.front().dtype != DType::Float32)
+            continue;
+        forEachFragmentOnRank(source, UnitId{u}, 0, *share, [&](const Fragment& fragment) {
+            const WholeTensor* copy = source.wholeOf(fragment.param);
+            if (copy == nullptr || fragment.file == kNoFile || fragment.columnMajor)
+                return true;
+            const uint64_t count = std::min(fragment.elements, kSampleElements);
+            std::vector<uint8_t> masters(count * sizeof(float));
+            std::vector<uint8_t> copies(count * itemSize(copy->dtype));
+            const uint64_t end = fragment.paramOffset + count;
+            if (!readElements(
+                    amended.files, source, fragment.param, "fp32", fragment.paramOffset, end, masters)
+                || !readElements(
+                    amended.files, source, fragment.param, "weight", fragment.paramOffset, end, copies))
+                return true;
+            for (uint64_t i = 0; i < count; ++i) {
+                const double master = elementAsDouble(DType::Float32, masters.data() + i * sizeof(float));
+                const double value = elementAsDouble(copy->dtype, copies.data() + i * itemSize(copy->dtype));
+                const auto rounding = roundingOf(copy->dtype, master);
+                if (!rounding)
+                    return true;
+                ++compared;
+                different += std::abs(master - value) > *rounding ? 1 : 0;
+            }
+            return compared < 64 * kSampleElements;
+        });
+    }
+    if (compared < WeightTally::kLeast)
+        return std::nullopt;
+    return 2 * different <= compared;
+}
+
+Status takeMajority(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings) {
+        SHARDSCOPE_TRY(const uint32_t rank, lostRankOf(amended, *finding));
+        const bool given
+            = std::find(amended.lostRanks.begin(), amended.lostRanks.end(), rank) != amended.lostRanks.end();
+        if (given) {
+            amended.settle(*finding);
+            continue;
+        }
+        const bool steps = finding->code == code::kStepMismatch;
+        if (steps && !mastersFitCopies(amended, rank).value_or(false)) {
+            SHARDSCOPE_CHECK(giveUpShard(amended, *finding));
+            continue;
+        }
+        const auto& evidence = finding->evidence;
+        amended.mend(*finding,
+            steps ? "its masters are those of the 16-bit copies, so its step is set to that of the others"
+                  : "set to what the other ranks have",
+            evidence.empty() ? std::string() : evidence.front(),
+            evidence.size() < 2 ? std::string() : evidence[1]);
+        // Files of all ranks follow the first one's.
+        Checkpoint& out = *amended.checkpoint;
+        if (rank < out.optimFiles.size() && out.optimFiles[rank] != kNoFile)
+            out.files[index(out.optimFiles[rank])].status = FileStatus::Ok;
+        if (out.optimFiles[rank] == out.rank0Optim)
+            return fail(ErrorCode::Unsupported,
+                "the first rank's file is the one that differs, and it is the form of all others",
+                out.tagFolder.string());
+    }
+    return {};
+}
+
+} // namespace shardscope

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/copy_plan.h"
+#include "core/plan/repair.h"
+#include "core/plan/repair_json.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kRecordLimitBytes = uint64_t{64} << 20;
+
+bool isUndone(const std::string& code, const std::vector<std::string>& undone)
+{
+    const Diagnosis* diagnosis = findDiagnosis(code);
+    return undone.empty() || std::any_of(undone.begin(), undone.end(), [&](const std::string& word) {
+        return word == "all" || (diagnosis != nullptr && isNamedBy(*diagnosis, word));
+    });
+}
+
+} // namespace
+
+Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const std::string& tag,
+    const std::vector<std::string>& undone, bool writePointer, JobContext& job)
+{
+    OpenOptions options;
+    options.tag = tag;
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, mended, options, job));
+    const io::Path path = opened.checkpoint->tagFolder / kRepairName;
+    const auto text = files.readSmall(path, kRecordLimitBytes);
+    if (!text)
+        return fail(ErrorCode::NotACheckpoint,
+            "this is no mended copy: it has no " + std::string(kRepairName), path.string(),
+            "give the folder that `repair` wrote");
+    SHARDSCOPE_TRY(RepairRecord record, readRepairText(*text, path));
+    const size_t before = record.options.fixes.size();
+    std::erase_if(record.options.fixes, [&](const std::string& code) { return isUndone(code, undone); });
+    if (record.options.fixes.size() == before)
+        return fail(ErrorCode::NotFound, "none of what is to be undone was mended", path.string(),
+            "the file lists under `fixed` what was");
+
+    // As it was planned before, so that its sources can be held against what was read then.
+    RepairOptions again = record.options;
+    SHARDSCOPE_TRY(const RepairRecord whole, readRepairText(*text, path));
+    again.fixes = whole.options.fixes;
+    again.writePointer = writePointer;
+    OpenOptions open;
+    open.tag = record.tag;
+    const auto changed = [&](const std::string& why) {
+        return fail(ErrorCode::SourceChanged, "the source is no longer what was mended" + why, record.source,
+            "undo needs the source as it was");
+    };
+    auto planned = planRepair(files, record.source, open, again, job);
+    if (!planned && planned.error().code == ErrorCode::Cancelled)
+        return forward(planned.error());
+    if (!planned)
+        return changed(": " + planned.error().message);
+    if (identityOf((*planned)->sources()) != record.identity)
+        return changed({});
+
+    UndoPlan out;
+    out.source = (*planned)->source();
+    if (record.options.fixes.empty()) {
+        SHARDSCOPE_TRY(out.copy, planCopy(files, *out.source, writePointer, job));
+        return out;
+    }
+    again.fixes = record.options.fixes;
+    SHARDSCOPE_TRY(out.repair, planRepair(files, record.source, open, again, job));
+    return out;
+}
+
+} // namespace shardscope

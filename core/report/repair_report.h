@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/repair.h"
+#include "core/report/json_writer.h"
+#include "core/report/text_table.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// What a check of the mended copy shows beside one of its source.
+struct RepairCheck {
+    std::vector<std::string> remaining; ///< codes that were to be mended and are still found
+    std::vector<Finding> appeared; ///< above info, of codes that the source did not have
+    [[nodiscard]] bool ok() const { return remaining.empty() && appeared.empty(); }
+};
+/// `marked` is expected where something was reconstructed.
+RepairCheck compareChecks(
+    const std::vector<std::string>& fixed, const Checkpoint& source, const CheckResult& after);
+
+/// Fields of the answer of `repair`: "fixed", "changes" and, once it was run, "check".
+void writeRepairFields(JsonWriter& json, const RepairPlan& plan, const std::optional<RepairCheck>& check);
+/// What changes, value by value.
+void writeChangesText(const TextSink& sink, const TextStyle& style, const RepairPlan& plan);
+void writeRepairCheckText(const TextSink& sink, const TextStyle& style, const RepairCheck& check);
+
+} // namespace shardscope

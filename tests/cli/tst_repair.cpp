@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// `repair` as a process: what changes is shown, the copy is marked, and the source is never touched.
+#include "tests/cli/cli_fixture.h"
+
+#include <doctest/doctest.h>
+
+using namespace shardscope::test;
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kShard = "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+
+fs::path newestOf(const fs::path& run)
+{
+    return run / slurp(run / "latest");
+}
+
+/// zero2-w2 without the optimizer file of rank 1.
+fs::path damaged(const TemporaryFolder& folder)
+{
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::remove(newestOf(run) / kShard);
+    return run;
+}
+
+} // namespace
+
+TEST_CASE("a mended copy is marked, checked again, and verifies only as such")
+{
+    const TemporaryFolder folder;
+    const fs::path run = damaged(folder);
+    const auto before = contentOf(run);
+    const fs::path out = folder / "out";
+    const Json shown = answerOf({"repair", run, out, "--fix", "all", "--dry-run"});
+    CHECK(!shown.contains("result"));
+    CHECK(!fs::exists(out));
+
+    const Json answer = answerOf({"repair", run, out, "--fix", "all"});
+    CHECK(contentOf(run) == before);
+    CHECK(answer.at("changes") == shown.at("changes"));
+    CHECK(answer.at("fixed") == Json{"rank-missing"});
+    CHECK(answer.at("check").at("ok") == true);
+    CHECK(answer.at("result").at("verified") == true);
+
+    const Json record = Json::parse(slurp(newestOf(out) / "repair.json"));
+    CHECK(record.at("fixed") == Json{"rank-missing"});
+    size_t marked = 0;
+    for (const Json& change : record.at("changes"))
+        marked += change.at("marked").get<bool>() ? 1 : 0;
+    CHECK(marked == 3); // masters and two moments
+
+    size_t shownMarks = 0;
+    const Json inspected = answerOf({"inspect", out});
+    for (const Json& finding : inspected.at("findings"))
+        shownMarks += finding.at("code") == "marked" ? 1 : 0;
+    CHECK(shownMarks == marked);
+    CHECK(answerOf({"verify", out}, 1).at("problems").size() == marked);
+    answerOf({"verify", out, "--allow-marked"});
+    spill(newestOf(out) / "repair.json", "{}");
+    answerOf({"verify", out, "--allow-marked"}, 1);
+}
+
+TEST_CASE("the way back gives the source's bytes")
+{
+    const TemporaryFolder folder;
+    const fs::path run = damaged(folder);
+    answerOf({"repair", run, folder / "out", "--fix", "L6"});
+    const Json answer = answerOf({"repair", "--undo", folder / "out", folder / "again"});
+    CHECK(answer.at("plan").at("kind") == "copy");
+    for (const auto& entry : fs::directory_iterator(newestOf(run)))
+        CHECK(slurp(newestOf(folder / "again") / entry.path().filename()) == slurp(entry.path()));
+    errorOf({"repair", "--undo", run, folder / "x"}, 3, "not-a-checkpoint");
+    errorOf({"repair", "--undo", folder / "out", folder / "x", "--fix", "F1"}, 3, "not-found");
+}
+
+TEST_CASE("what cannot be mended is refused, and nothing is written")
+{
+    const TemporaryFolder folder;
+    const fs::path healthy = copySample("zero3-w4", folder);
+    errorOf({"repair", healthy, folder / "out", "--fix", "all"}, 3, "not-found");
+    errorOf({"repair", healthy, folder / "out"}, 2, "usage");
+    errorOf({"repair", healthy, folder / "out", "--fix", "Z1"}, 2, "usage");
+    errorOf({"repair", healthy, folder / "out", "--fix", "pickle-opaque"}, 4, "unsupported");
+    fs::remove(newestOf(healthy) / "bf16_zero_pp_rank_2_mp_rank_00_optim_states.pt");
+    errorOf({"repair", healthy, folder / "out", "--fix", "L6"}, 6, "refused");
+    CHECK(!fs::exists(folder / "out"));
+    answerOf({"repair", healthy, folder / "out", "--fix", "L6", "--from", samplePath("zero3-w4")});
+    errorOf(
+        {"repair", healthy, healthy / "inside", "--fix", "L6", "--from", samplePath("zero3-w4")}, 2, "usage");
+}
