@@ -33,6 +33,25 @@ bool waitForPlan(ExportDialog* dialog)
     return shown.wait(30'000);
 }
 
+/// Renames that make a sample's parameters those of a PeftModel with one LoRA.
+QString adapterNames()
+{
+    return u"layers.0.attention.wq.weight=base_model.model.q_proj.lora_A.default.weight "
+           "layers.0.attention.wk.weight=base_model.model.q_proj.lora_B.default.weight"_s;
+}
+
+void writeText(const QString& path, const QByteArray& text)
+{
+    QFile file(path);
+    QVERIFY(file.open(QIODevice::WriteOnly) && file.write(text) == text.size());
+}
+
+void chooseFormat(const ExportDialog* dialog, ExportFormat format)
+{
+    auto* formats = dialog->findChild<QComboBox*>(u"exportFormat"_s);
+    formats->setCurrentIndex(formats->findData(static_cast<int>(format)));
+}
+
 QString commandOf(const ExportDialog* dialog)
 {
     return dialog->findChild<QLineEdit*>(u"exportCommand"_s)->text();
@@ -155,6 +174,91 @@ private Q_SLOTS:
         dialog->form()->setTarget(QString::fromStdString(ui.checkpoint()->tagFolder.native()) % u"/x"_s);
         QVERIFY(waitForPlan(dialog));
         QVERIFY(!dialog->startButton()->isEnabled()); // inside what it reads
+    }
+
+    void anAdapterAsksForWhatNothingTells()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        ExportDialog* dialog = ui.window().showExportDialog();
+        auto* entries = dialog->findChild<QLineEdit*>(u"exportAdapterOptions"_s);
+        QVERIFY(entries != nullptr);
+        QVERIFY(!entries->isVisible()); // of no use to safetensors
+        auto* messages = dialog->findChild<MessageBar*>();
+        dialog->form()->setTarget(ui.folder(u"out"_s));
+        dialog->findChild<QLineEdit*>(u"exportRename"_s)->setText(adapterNames());
+        chooseFormat(dialog, ExportFormat::Adapter);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(entries->isVisible() && entries->isEnabled());
+        QVERIFY(messages->text().contains(u"lora_alpha"_s));
+        entries->setText(u"16"_s);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(messages->text().contains(u"KEY=VALUE"_s));
+        entries->setText(u"lora_alpha=16 exclude_modules=[\"a\", \"b c=d\"]  task_type=CAUSAL_LM"_s);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY2(!dialog->preview().problem,
+            dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
+        QCOMPARE(dialog->preview().plan->options().adapterOptions,
+            (std::vector<std::string>{
+                "lora_alpha=16", "exclude_modules=[\"a\", \"b c=d\"]", "task_type=CAUSAL_LM"}));
+        QVERIFY2(
+            commandOf(dialog).contains(
+                u"--adapter-option lora_alpha=16 --adapter-option 'exclude_modules=[\"a\", \"b c=d\"]'"_s),
+            qPrintable(commandOf(dialog)));
+        chooseFormat(dialog, ExportFormat::Safetensors); // which takes none
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(!entries->isVisible() && !dialog->preview().problem);
+        QVERIFY(!commandOf(dialog).contains(u"--adapter-option"_s));
+    }
+
+    void anAdaptersOwnConfigurationGoesAlong()
+    {
+        WindowFixture ui;
+        const QString path = copiedSample("zero2-w2", ui.folder(u"run"_s));
+        writeText(path % u"/adapter_config.json"_s,
+            R"({"peft_type": "LORA", "r": 16, "lora_alpha": 4, "target_modules": ["q_proj"]})");
+        QVERIFY(ui.open(path));
+        ExportDialog* dialog = ui.window().showExportDialog();
+        auto* entries = dialog->findChild<QLineEdit*>(u"exportAdapterOptions"_s);
+        QVERIFY(entries != nullptr);
+        dialog->form()->setTarget(ui.folder(u"out"_s));
+        dialog->findChild<QLineEdit*>(u"exportRename"_s)->setText(adapterNames());
+        chooseFormat(dialog, ExportFormat::Adapter);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY2(!dialog->preview().problem,
+            dialog->preview().problem ? dialog->preview().problem->message.c_str() : "");
+        QVERIFY(entries->isVisible() && !entries->isEnabled());
+        for (const QString& reason :
+            {entries->placeholderText(), entries->toolTip(), entries->accessibleDescription()})
+            QVERIFY2(reason.contains(u"adapter_config.json"_s), qPrintable(reason));
+        dialog->findChild<QLineEdit*>(u"exportRename"_s)->clear(); // no adapter's names: who knows now
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->preview().problem && entries->isEnabled());
+    }
+
+    void patternsAreAskedWhereSomethingJoins_data()
+    {
+        QTest::addColumn<QString>("sample");
+        QTest::addColumn<bool>("asked");
+        QTest::newRow("one slice") << u"zero2-w2"_s << false;
+        QTest::newRow("slices") << u"slices-w4"_s << true;
+        QTest::newRow("stages") << u"pipeline-w4"_s << true;
+    }
+
+    void patternsAreAskedWhereSomethingJoins()
+    {
+        QFETCH(QString, sample);
+        QFETCH(bool, asked);
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        ExportDialog* dialog = ui.window().showExportDialog();
+        dialog->form()->setTarget(ui.folder(u"out"_s));
+        auto* patterns = dialog->findChild<QLineEdit*>(u"exportPatterns"_s);
+        QCOMPARE(patterns->isVisible(), asked);
+        patterns->setText(ui.folder(u"none.json"_s));
+        QVERIFY(waitForPlan(dialog));
+        QCOMPARE(commandOf(dialog).contains(u"--patterns"_s), asked);
+        QCOMPARE(dialog->preview().problem.has_value(), asked); // there is no such file
     }
 
     void aTornCheckpointIsRefused()

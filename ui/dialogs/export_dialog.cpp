@@ -115,6 +115,7 @@ void ExportDialog::show(ExportPreview preview)
 {
     m_preview = std::move(preview);
     const ExportPlan* plan = m_preview.plan.get();
+    m_form->setAdapterIsConfigured(plan != nullptr && takesConfigurationAlong(*plan));
     if (m_preview.problem)
         m_messages->showMessage(
             plan != nullptr ? Severity::Warning : Severity::Error, errorText(*m_preview.problem));

@@ -2,6 +2,7 @@
 #include "ui/dialogs/export_form.h"
 
 #include "core/base/text.h"
+#include "ui/models/config_entries.h"
 #include "ui/models/text.h"
 
 #include <QAction>
@@ -72,6 +73,7 @@ ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, Q
     , m_renames(makeField(u"exportRename"_s, tr("model.norm=norm"),
           tr("OLD=NEW: NEW stands for OLD where a name is OLD or goes on with a dot; several with spaces"),
           this))
+    , m_adapterOptions(makeField(u"exportAdapterOptions"_s, {}, {}, this))
     , m_patternsRow(new QWidget(this))
     , m_patterns(makeField(u"exportPatterns"_s, tr("as the checkpoint records"),
           tr("A file of patterns that says how tensor slices join"), m_patternsRow))
@@ -92,6 +94,7 @@ ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, Q
     m_verify->setObjectName(u"exportVerify"_s);
     m_verify->setChecked(true);
     m_force->setObjectName(u"exportForce"_s);
+    setAdapterIsConfigured(false);
     fillChoices();
     addRows();
     onFormatChosen();
@@ -145,6 +148,7 @@ void ExportForm::addRows()
     m_rows->addRow(tr("&Dtype"), m_dtype);
     m_rows->addRow(tr("&States"), m_states);
     m_rows->addRow(tr("Si&ze of a file"), m_shardSize);
+    m_rows->addRow(tr("&Adapter"), m_adapterOptions);
     m_rows->addRow(tr("&Only"), m_only);
     m_rows->addRow(tr("Strip &prefix"), m_strip);
     m_rows->addRow(tr("&Rename"), m_renames);
@@ -152,7 +156,7 @@ void ExportForm::addRows()
     m_rows->addRow(tr("&Target"), withButton(new QWidget(this), m_target, m_browse));
     m_rows->addRow(QString(), m_verify);
     m_rows->addRow(QString(), m_force);
-    m_rows->setRowVisible(m_patternsRow, m_source->parallel.tp > 1);
+    m_rows->setRowVisible(m_patternsRow, joins());
 }
 
 void ExportForm::connectFields()
@@ -163,7 +167,7 @@ void ExportForm::connectFields()
     });
     connect(m_dtype, &QComboBox::currentIndexChanged, this, &ExportForm::changed);
     connect(m_target, &QLineEdit::textEdited, this, [this] { m_targetIsOurs = false; });
-    for (QLineEdit* field : {m_shardSize, m_only, m_strip, m_renames, m_patterns, m_target})
+    for (QLineEdit* field : {m_shardSize, m_adapterOptions, m_only, m_strip, m_renames, m_patterns, m_target})
         connect(field, &QLineEdit::textChanged, this, &ExportForm::changed);
     for (QCheckBox* box : {m_verify, m_force})
         connect(box, &QCheckBox::toggled, this, &ExportForm::changed);
@@ -179,8 +183,27 @@ ExportFormat ExportForm::format() const
 void ExportForm::onFormatChosen()
 {
     m_rows->setRowVisible(m_shardSize, isSharded(format()));
+    m_rows->setRowVisible(m_adapterOptions, format() == ExportFormat::Adapter);
     if (m_targetIsOurs)
         m_target->setText(suggestedTarget());
+}
+
+void ExportForm::setAdapterIsConfigured(bool configured)
+{
+    const QString why = tr("adapter_config.json lies beside the checkpoint and goes along");
+    const QString tip = configured
+        ? why
+        : tr("Entries of adapter_config.json as KEY=VALUE, with spaces between them; lora_alpha is told by "
+             "nothing else");
+    m_adapterOptions->setEnabled(!configured);
+    m_adapterOptions->setPlaceholderText(configured ? why : u"lora_alpha=16"_s);
+    m_adapterOptions->setToolTip(tip);
+    m_adapterOptions->setAccessibleDescription(tip);
+}
+
+bool ExportForm::joins() const
+{
+    return m_source->parallel.tp > 1 || m_source->parallel.pp > 1;
 }
 
 QString ExportForm::suggestedTarget() const
@@ -245,6 +268,9 @@ QString ExportForm::problem() const
     ExportOptions options;
     if (!readRenames(options))
         return tr("A renaming is OLD=NEW, such as model.norm=norm.");
+    if (format() == ExportFormat::Adapter && m_adapterOptions->isEnabled()
+        && !configEntries(m_adapterOptions->text()))
+        return tr("An entry of the adapter's configuration is KEY=VALUE, such as lora_alpha=16.");
     const QString size = m_shardSize->text().trimmed();
     if (!size.isEmpty() && isSharded(format()) && parseBytes(size.toStdString()).value_or(0) == 0)
         return tr("The size of a file must be such as 2G or 500M.");
@@ -269,7 +295,9 @@ std::optional<ExportWish> ExportForm::wish() const
         if (action->isChecked())
             options.states.push_back(action->data().toByteArray().toStdString());
     }
-    if (m_source->parallel.tp > 1)
+    if (format() == ExportFormat::Adapter && m_adapterOptions->isEnabled())
+        options.adapterOptions = *configEntries(m_adapterOptions->text());
+    if (joins())
         wish.patternsFile = toPath(m_patterns->text().trimmed());
     wish.target = toPath(m_target->text().trimmed());
     wish.verify = m_verify->isChecked();

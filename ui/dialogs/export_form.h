@@ -27,6 +27,8 @@ public:
     [[nodiscard]] std::optional<ExportWish> wish() const;
     [[nodiscard]] QString problem() const;
     void setTarget(const QString& folder);
+    /// The last plan takes an adapter's configuration along: its entries cannot be chosen then.
+    void setAdapterIsConfigured(bool configured);
 
 Q_SIGNALS:
     void changed();
@@ -42,6 +44,8 @@ private:
     [[nodiscard]] QString suggestedTarget() const;
     [[nodiscard]] ExportFormat format() const;
     [[nodiscard]] bool readRenames(ExportOptions& options) const;
+    /// Whether slices or stages are joined, and patterns can say how.
+    [[nodiscard]] bool joins() const;
 
     CheckpointPtr m_source;
     QString m_parentFolder; ///< where suggested targets lie
@@ -54,6 +58,7 @@ private:
     QLineEdit* m_only;
     QLineEdit* m_strip;
     QLineEdit* m_renames;
+    QLineEdit* m_adapterOptions;
     QWidget* m_patternsRow;
     QLineEdit* m_patterns;
     QLineEdit* m_target;

@@ -4,10 +4,13 @@
 #include "core/checkpoint/slice_rules.h"
 #include "core/engine/export_place.h"
 #include "core/engine/preflight.h"
+#include "core/plan/adapter_config.h"
 #include "ui/models/shell_words.h"
 #include "ui/models/text.h"
 
 #include <QCoreApplication>
+
+#include <algorithm>
 
 using namespace Qt::StringLiterals;
 
@@ -76,6 +79,14 @@ ExportPreview previewExport(
     return preview;
 }
 
+bool takesConfigurationAlong(const ExportPlan& plan)
+{
+    const std::vector<PlanSource>& sources = plan.sources();
+    return plan.options().format == ExportFormat::Adapter
+        && std::any_of(sources.begin(), sources.end(),
+            [](const PlanSource& source) { return source.path.filename().native() == kAdapterConfigName; });
+}
+
 QString exportCommand(const Checkpoint& source, const ExportWish& wish)
 {
     const ExportOptions& options = wish.options;
@@ -97,6 +108,8 @@ QString exportCommand(const Checkpoint& source, const ExportWish& wish)
             states.append(QString::fromStdString(state));
         words << u"--states"_s << quotedWord(states.join(u','));
     }
+    for (const std::string& option : options.adapterOptions)
+        words << u"--adapter-option"_s << quotedWord(option);
     if (!wish.patternsFile.empty())
         words << u"--patterns"_s << quotedWord(wish.patternsFile.native());
     words << tagWords(source);

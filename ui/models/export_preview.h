@@ -32,6 +32,9 @@ struct ExportPreview {
 ExportPreview previewExport(
     io::FileSystem& files, const CheckpointPtr& source, const ExportWish& wish, const std::stop_token& token);
 
+/// Whether an adapter's configuration lies beside the checkpoint and is copied; else it is made.
+bool takesConfigurationAlong(const ExportPlan& plan);
+
 /// The same as a command line of `shardscope`, quoted for a shell.
 QString exportCommand(const Checkpoint& source, const ExportWish& wish);
 
