@@ -2,6 +2,7 @@
 #include "core/report/diff_report.h"
 
 #include "core/base/text.h"
+#include "core/report/diff_words.h"
 #include "core/report/printable.h"
 
 #include <fmt/format.h>
@@ -11,16 +12,6 @@
 namespace shardscope {
 
 namespace {
-
-std::string scalarText(const StateScalar& scalar)
-{
-    return scalar.kind == ScalarKind::Step || scalar.kind == ScalarKind::Option
-        ? fmt::format("group/{}", scalar.group)
-        : scalar.kind == ScalarKind::Scaler      ? "loss_scaler"
-        : scalar.kind == ScalarKind::Scheduler   ? "lr_scheduler"
-        : scalar.kind == ScalarKind::ClientState ? "client_state"
-                                                 : "engine";
-}
 
 std::string_view sideName(DiffSide side)
 {
@@ -48,8 +39,7 @@ void writeValues(JsonWriter& json, const ParamDifference& param, const StateDiff
 {
     const Comparison& values = state.values;
     json.beginObject();
-    const bool dtype = state.state.leftType != state.state.rightType;
-    writeKind(json, dtype ? "dtype" : "values", param.param.name, state.state.left);
+    writeKind(json, differenceKind(state), param.param.name, state.state.left);
     json.field("is_copy", state.state.isCopy);
     json.field("elements", values.elements);
     json.field("count", values.different);
@@ -83,8 +73,8 @@ void writeParam(JsonWriter& json, const ParamDifference& difference)
 void writeScalar(JsonWriter& json, const ScalarDifference& scalar)
 {
     json.beginObject();
-    writeKind(json, scalar.left.kind == ScalarKind::Option ? "option" : "scalar", "", "");
-    json.field("of", scalarText(scalar.left));
+    writeKind(json, differenceKind(scalar), "", "");
+    json.field("of", scalarOwner(scalar.left));
     json.nameField("name", scalar.left.name);
     json.textOrNull("left", scalar.left.value);
     json.textOrNull("right", scalar.right.value);

@@ -14,7 +14,9 @@
 #include <QAction>
 #include <QComboBox>
 #include <QDropEvent>
+#include <QFile>
 #include <QHeaderView>
+#include <QJsonArray>
 #include <QJsonDocument>
 #include <QJsonObject>
 #include <QLabel>
@@ -94,6 +96,88 @@ private Q_SLOTS:
         auto* maps = ui.find<CompareMaps>("compareMaps");
         QVERIFY(maps->left()->canvas()->source() && maps->right()->canvas()->source());
         QCOMPARE(maps->left()->colourMode(), MapColourMode::Difference);
+    }
+
+    void patternsJoinWhatNothingRecords()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("megatron-w2/global_step2")));
+        auto* facts = ui.find<QLabel>("compareFacts");
+        QVERIFY(compareWith(ui, samplePath("zero2-w2")));
+        QVERIFY2(facts->text().contains(u"does not record how the slices"_s), qPrintable(facts->text()));
+        auto* patterns = ui.find<QLineEdit>("comparePatterns");
+        QVERIFY(patterns != nullptr && patterns->isVisible() && !patterns->accessibleName().isEmpty());
+        patterns->setText(ui.folder(u"none.json"_s));
+        QVERIFY(compareWith(ui, samplePath("zero2-w2")));
+        QVERIFY2(facts->text().contains(u"none.json"_s), qPrintable(facts->text()));
+        const auto writeRules = [&](const QByteArray& text) {
+            QFile file(ui.folder(u"rules.json"_s));
+            QVERIFY(file.open(QIODevice::WriteOnly) && file.write(text) == text.size());
+        };
+        writeRules("[]");
+        patterns->setText(ui.folder(u"rules.json"_s));
+        QVERIFY(compareWith(ui, samplePath("zero2-w2")));
+        QVERIFY2(facts->text().contains(u"no JSON object"_s), qPrintable(facts->text()));
+        writeRules("{}");
+        QVERIFY(compareWith(ui, samplePath("zero2-w2")));
+        const QString verdict = ui.find<VerdictPanel>("verdictPanel")->headline();
+        QVERIFY2(verdict.contains(u"not two states of one model"_s), qPrintable(verdict));
+        const QString command = ui.find<QLineEdit>("compareCommand")->text();
+        QVERIFY2(command.contains(u"--patterns "_s % ui.folder(u"rules.json"_s)), qPrintable(command));
+    }
+
+    void savesTheRowsAsCsv()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(compareWith(ui, samplePath("zero2-w2/global_step3")));
+        auto* save = ui.find<QToolButton>("compareSaveRows");
+        QVERIFY(save != nullptr && save->isVisible() && save->focusPolicy() != Qt::NoFocus);
+        auto* table = ui.find<QTableView>("differenceTable");
+        ui.find<ComparePage>("comparePage")->setFilter(u"exp_avg"_s);
+        table->horizontalHeader()->setSortIndicator(
+            static_cast<int>(DifferenceColumn::MaxAbs), Qt::DescendingOrder);
+        QVERIFY(ui.settle());
+        const int shown = table->model()->rowCount();
+        QVERIFY(shown > 2);
+        const QString path = ui.folder(u"rows.csv"_s);
+        ui.find<ComparePage>("comparePage")->saveRows(path);
+        auto* messages = ui.find<QWidget>("compareMessages");
+        QTRY_VERIFY(messages->isVisible());
+        QFile file(path);
+        QVERIFY(file.open(QIODevice::ReadOnly));
+        const QStringList lines = QString::fromUtf8(file.readAll()).split(u'\n', Qt::SkipEmptyParts);
+        QCOMPARE(lines.size(), shown + 1); // what the filter leaves, under a header
+        const QStringList names = lines.first().split(u',');
+        QCOMPARE(names.first(), u"kind"_s);
+        // The numbers are those of the JSON answer, the order that of the screen.
+        QVERIFY(ui.find<ComparePage>("comparePage") != nullptr);
+        const QString json = ui.folder(u"diff.json"_s);
+        ui.find<ComparePage>("comparePage")->saveReport(json);
+        QTRY_VERIFY(QFile::exists(json));
+        QFile answer(json);
+        QVERIFY(answer.open(QIODevice::ReadOnly));
+        const QJsonArray all = QJsonDocument::fromJson(answer.readAll()).object()[u"differences"_s].toArray();
+        for (int row = 0; row < shown; ++row) {
+            const QStringList cells = lines[row + 1].split(u',');
+            QCOMPARE(cells.size(), names.size());
+            const auto of = [&](const QString& name) { return cells[names.indexOf(name)]; };
+            QCOMPARE(of(u"param"_s), cell(table, row, DifferenceColumn::Name));
+            QCOMPARE(of(u"state"_s), cell(table, row, DifferenceColumn::State));
+            bool found = false;
+            for (const QJsonValue& one : all) {
+                const QJsonObject object = one.toObject();
+                if (object[u"param"_s].toString() != of(u"param"_s)
+                    || object[u"state"_s].toString() != of(u"state"_s))
+                    continue;
+                found = true;
+                QCOMPARE(of(u"kind"_s), object[u"kind"_s].toString());
+                for (const QString& number : {u"elements"_s, u"count"_s, u"beyond_tolerance"_s, u"last_bit"_s,
+                         u"not_finite"_s, u"first"_s, u"max_abs"_s, u"rel_l2"_s, u"cosine"_s})
+                    QCOMPARE(of(number).toDouble(), object[number].toDouble());
+            }
+            QVERIFY(found);
+        }
     }
 
     void saysWhatCannotBeCompared()

@@ -3,6 +3,8 @@
 
 #include "core/base/parallel.h"
 #include "core/checkpoint/open.h"
+#include "core/checkpoint/slice_rules.h"
+#include "core/report/diff_csv.h"
 #include "core/report/diff_report.h"
 #include "core/tensor/compute_choice.h"
 #include "ui/models/shell_words.h"
@@ -31,11 +33,17 @@ Result<CompareOutcomePtr> compare(
     SHARDSCOPE_CHECK(requireModel(*left));
     SHARDSCOPE_TRY(const OpenedCheckpoint other, openCheckpoint(files, wish.other, {}, job));
     SHARDSCOPE_CHECK(requireModel(*other.checkpoint));
+    std::optional<SliceRules> rules;
+    if (!wish.patternsFile.empty()) {
+        SHARDSCOPE_TRY(const std::string text, files.readSmall(wish.patternsFile, kPatternsLimitBytes));
+        SHARDSCOPE_TRY(rules, SliceRules::fromJson(text, wish.patternsFile.native()));
+    }
     const ComputeNeed need{ComputeTask::Comparison, bytesOf(*left) + bytesOf(*other.checkpoint),
         wish.options.jobs == 0 ? defaultJobs() : wish.options.jobs};
     SHARDSCOPE_TRY(const ComputeChoice compute, chooseCompute({}, need, files, userRateMemory()));
     SHARDSCOPE_TRY(JudgedDiff judged,
-        judgeDiff(files, left, other.checkpoint, nullptr, wish.options, *compute.backend, job));
+        judgeDiff(
+            files, left, other.checkpoint, rules ? &*rules : nullptr, wish.options, *compute.backend, job));
     auto out = std::make_shared<CompareOutcome>();
     out->left = left;
     out->right = other.checkpoint;
@@ -121,19 +129,52 @@ QString compareCommand(const Checkpoint& left, const CompareWish& wish)
         words << u"--atol"_s << QString::number(tolerance.absolute, 'g', QLocale::FloatingPointShortest);
     for (const std::string& state : wish.options.states)
         words << u"--state"_s << quotedWord(state);
+    if (!wish.patternsFile.empty())
+        words << u"--patterns"_s << quotedWord(wish.patternsFile.native());
     return words.join(u' ');
 }
 
-QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path)
+namespace {
+
+/// Empty when `write` and the file went well, else why not.
+QString writeFile(const QString& path, const std::function<void(const TextSink&)>& write)
 {
     QSaveFile file(path);
     if (!file.open(QIODevice::WriteOnly))
         return file.errorString();
-    writeDiffJson(
-        [&file](std::string_view text) { file.write(text.data(), static_cast<qint64>(text.size())); },
-        {{*outcome.left, outcome.left->tagFolder.native(), {}}, {*outcome.right, wish.other.native(), {}},
-            outcome.judged->diff, outcome.judged->verdict, outcome.judged->causes, 0});
+    write([&file](std::string_view text) { file.write(text.data(), static_cast<qint64>(text.size())); });
     return file.commit() ? QString() : file.errorString();
+}
+
+} // namespace
+
+QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path)
+{
+    return writeFile(path, [&](const TextSink& sink) {
+        writeDiffJson(sink,
+            {{*outcome.left, outcome.left->tagFolder.native(), {}}, {*outcome.right, wish.other.native(), {}},
+                outcome.judged->diff, outcome.judged->verdict, outcome.judged->causes, 0});
+    });
+}
+
+QString writeDifferenceRows(
+    const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const QString& path)
+{
+    return writeFile(path, [&](const TextSink& sink) {
+        const DifferenceList& list = *outcome.differences;
+        DiffCsv csv(sink);
+        for (const uint32_t row : rows) {
+            if (const ScalarDifference* scalar = list.scalar(row))
+                csv.addScalar(*scalar);
+            else if (const StateDifference* values = list.values(row))
+                csv.addValues(*list.param(row), *values);
+            else if (list.row(row).kind == DifferenceKind::Shape)
+                csv.addShape(*list.param(row));
+            else
+                csv.addAlone(
+                    *list.param(row), list.row(row).kind == DifferenceKind::OnlyRight, list.state(row));
+        }
+    });
 }
 
 } // namespace shardscope::ui

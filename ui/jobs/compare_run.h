@@ -14,6 +14,8 @@ namespace shardscope::ui {
 /// What is compared with the open checkpoint.
 struct CompareWish {
     io::Path other; ///< run, tag or universal folder, or a file
+    /// How the slices of either join where they differ in them; empty: as the checkpoints record.
+    io::Path patternsFile;
     DiffOptions options;
 };
 
@@ -74,5 +76,8 @@ QString compareCommand(const Checkpoint& left, const CompareWish& wish);
 /// The whole answer as JSON, as `shardscope diff --json` prints it, into a file. Empty when that went well,
 /// else why not. For a worker.
 QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path);
+/// These rows of outcome.differences, in this order, as CSV (core/report/diff_csv.h). Result as above.
+QString writeDifferenceRows(
+    const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const QString& path);
 
 } // namespace shardscope::ui

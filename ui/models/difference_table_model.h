@@ -18,6 +18,7 @@ public:
     void setList(DifferenceListPtr list);
     void setRows(std::vector<uint32_t> rows);
     [[nodiscard]] const DifferenceListPtr& list() const { return m_list; }
+    [[nodiscard]] const std::vector<uint32_t>& rows() const { return m_rows; }
     [[nodiscard]] uint32_t differenceAt(int row) const { return m_rows[static_cast<size_t>(row)]; }
 
     [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;

@@ -109,8 +109,44 @@ QWidget* CompareBar::makeOptions()
     m_relative = addField(u"compareRtol"_s, tr("&rtol"),
         tr("Relative tolerance: values are close up to atol + rtol × |right|"));
     m_absolute = addField(u"compareAtol"_s, tr("&atol"), tr("Absolute tolerance"));
-    flow->addStretch(1);
+    flow->addSpacing(10);
+    addPatterns(options);
     return options;
+}
+
+void CompareBar::addPatterns(QWidget* options)
+{
+    m_patterns = new QLineEdit(options);
+    m_patterns->setObjectName(u"comparePatterns"_s);
+    m_patterns->setPlaceholderText(tr("as the checkpoints record"));
+    m_patterns->setAccessibleName(tr("File of patterns that says how tensor slices join"));
+    m_patterns->setToolTip(
+        tr("How tensor slices of either side join where the two differ in them: a JSON object with the keys "
+           "of “universal_checkpoint_info”, which list regular expressions"));
+    m_patterns->setClearButtonEnabled(true);
+    auto* label = new QLabel(tr("Patter&ns"), options);
+    label->setBuddy(m_patterns);
+    auto* choose = new QPushButton(tr("Browse…"), options);
+    choose->setObjectName(u"comparePatternsBrowse"_s);
+    choose->setAccessibleName(tr("Choose the file of patterns"));
+    choose->setAutoDefault(false);
+    for (QWidget* part :
+        {static_cast<QWidget*>(label), static_cast<QWidget*>(m_patterns), static_cast<QWidget*>(choose)})
+        options->layout()->addWidget(part);
+    connect(m_patterns, &QLineEdit::textChanged, this, &CompareBar::showOptions);
+    connect(m_patterns, &QLineEdit::returnPressed, m_start, &QPushButton::click);
+    connect(choose, &QPushButton::clicked, this, &CompareBar::browsePatterns);
+}
+
+void CompareBar::browsePatterns()
+{
+    auto* dialog = new QFileDialog(this, tr("File of Patterns"));
+    dialog->setObjectName(u"comparePatternsDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    dialog->setNameFilters({tr("JSON (*.json)"), tr("All files (*)")});
+    connect(dialog, &QFileDialog::fileSelected, m_patterns, &QLineEdit::setText);
+    dialog->open();
 }
 
 void CompareBar::setCheckpoint(const CheckpointPtr& checkpoint)
@@ -223,6 +259,8 @@ std::optional<CompareWish> CompareBar::wish() const
         return {};
     CompareWish wish;
     wish.other = other().isEmpty() ? io::Path() : toPath(QFileInfo(other()).absoluteFilePath());
+    if (const QString file = m_patterns->text().trimmed(); !file.isEmpty())
+        wish.patternsFile = toPath(QFileInfo(file).absoluteFilePath());
     wish.options.tolerance = {*toleranceOf(*m_relative), *toleranceOf(*m_absolute)};
     bool all = true;
     for (const QAction* action : m_states->actions()) {

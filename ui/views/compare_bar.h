@@ -40,7 +40,9 @@ private:
     QWidget* makeOptions();
     void fillChoices();
     void fillStates();
+    void addPatterns(QWidget* options);
     void browse();
+    void browsePatterns();
     void showOptions();
 
     Theme& m_theme;
@@ -52,6 +54,7 @@ private:
     QToolButton* m_stateButton;
     QLineEdit* m_relative;
     QLineEdit* m_absolute;
+    QLineEdit* m_patterns;
     QPushButton* m_start;
     bool m_running = false;
 };

@@ -93,13 +93,14 @@ QWidget* ComparePage::makeTablePart()
     header->setSectionResizeMode(static_cast<int>(DifferenceColumn::Name), QHeaderView::Stretch);
     m_count = new QLabel(part);
     m_count->setObjectName(u"compareCount"_s);
-    m_save = new QToolButton(part);
-    m_save->setObjectName(u"compareSave"_s);
-    m_save->setText(tr("Save as &JSON…"));
-    m_save->setToolTip(tr("The whole answer, as “shardscope diff --json” prints it"));
+    m_saveRows = addSaveButton(u"compareSaveRows"_s, tr("Save as CS&V…"),
+        tr("The rows as they are shown here, with the columns and numbers of “shardscope diff --json”"));
+    m_save = addSaveButton(u"compareSave"_s, tr("Save as &JSON…"),
+        tr("The whole answer, as “shardscope diff --json” prints it"));
     auto* line = new QHBoxLayout;
     line->setContentsMargins(12, 4, 12, 4);
     line->addWidget(m_count, 1);
+    line->addWidget(m_saveRows);
     line->addWidget(m_save);
     auto* rows = new QVBoxLayout(part);
     rows->setContentsMargins(0, 0, 0, 0);
@@ -107,6 +108,16 @@ QWidget* ComparePage::makeTablePart()
     rows->addWidget(m_table, 1);
     rows->addLayout(line);
     return part;
+}
+
+QToolButton* ComparePage::addSaveButton(const QString& name, const QString& text, const QString& tip)
+{
+    auto* button = new QToolButton(this);
+    button->setObjectName(name);
+    button->setText(text);
+    button->setToolTip(tip);
+    button->setFocusPolicy(Qt::StrongFocus);
+    return button;
 }
 
 void ComparePage::connectParts()
@@ -136,7 +147,10 @@ void ComparePage::connectParts()
     };
     addWay(tr("Show on the Partition Map"), u"mapPage"_s);
     addWay(tr("Show Its Values"), u"tensorPage"_s);
-    connect(m_save, &QToolButton::clicked, this, &ComparePage::askForReport);
+    connect(m_saveRows, &QToolButton::clicked, this,
+        [this] { askWhere(tr("CSV (*.csv)"), u"diff.csv"_s, &ComparePage::saveRows); });
+    connect(m_save, &QToolButton::clicked, this,
+        [this] { askWhere(tr("JSON (*.json)"), u"diff.json"_s, &ComparePage::saveReport); });
 }
 
 void ComparePage::setCheckpoint(const CheckpointPtr& checkpoint)
@@ -287,25 +301,39 @@ void ComparePage::updateEmpty()
                             "parameter, state, step and option is compared."));
 }
 
-void ComparePage::askForReport()
+void ComparePage::askWhere(
+    const QString& kind, const QString& fileName, void (ComparePage::*save)(const QString&))
 {
-    auto* dialog = new QFileDialog(this, tr("Save the Comparison"), {}, tr("JSON (*.json)"));
+    auto* dialog = new QFileDialog(this, tr("Save the Comparison"), {}, kind);
     dialog->setObjectName(u"compareSaveDialog"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setAcceptMode(QFileDialog::AcceptSave);
-    dialog->setDefaultSuffix(u"json"_s);
-    dialog->selectFile(u"diff.json"_s);
-    connect(dialog, &QFileDialog::fileSelected, this, &ComparePage::saveReport);
+    dialog->setDefaultSuffix(fileName.section(u'.', -1));
+    dialog->selectFile(fileName);
+    connect(dialog, &QFileDialog::fileSelected, this, save);
     dialog->open();
 }
 
 void ComparePage::saveReport(const QString& path)
 {
-    if (!m_run.outcome())
-        return;
-    m_writer.run<QString>(
-        [outcome = m_run.outcome(), wish = *m_run.wish(), path](const std::stop_token&,
-            const std::function<void(QString)>& deliver) { deliver(writeComparison(*outcome, wish, path)); },
+    if (m_run.outcome())
+        write(path, [outcome = m_run.outcome(), wish = *m_run.wish(), path] {
+            return writeComparison(*outcome, wish, path);
+        });
+}
+
+void ComparePage::saveRows(const QString& path)
+{
+    if (m_run.outcome())
+        write(path, [outcome = m_run.outcome(), rows = m_model->rows(), path] {
+            return writeDifferenceRows(*outcome, rows, path);
+        });
+}
+
+void ComparePage::write(const QString& path, std::function<QString()> work)
+{
+    m_writer.run<QString>([work = std::move(work)](const std::stop_token&,
+                              const std::function<void(QString)>& deliver) { deliver(work()); },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
                 problem.isEmpty() ? tr("The comparison is in %1.").arg(path) : problem);

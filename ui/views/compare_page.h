@@ -8,6 +8,8 @@
 
 #include <QWidget>
 
+#include <functional>
+
 class QLabel;
 class QSplitter;
 class QTableView;
@@ -40,6 +42,8 @@ public:
     void goToDifference(int step);
     /// Writes the whole answer as JSON; a message tells how that went.
     void saveReport(const QString& path);
+    /// Writes the rows as they are shown, filtered and sorted, as CSV; a message tells how that went.
+    void saveRows(const QString& path);
     [[nodiscard]] bool hasDifferences() const;
     [[nodiscard]] QTableView* table() const { return m_table; }
     [[nodiscard]] CompareMaps* maps() const { return m_maps; }
@@ -58,7 +62,9 @@ private:
     void showCurrent();
     void updateCommand();
     void updateEmpty();
-    void askForReport();
+    QToolButton* addSaveButton(const QString& name, const QString& text, const QString& tip);
+    void askWhere(const QString& kind, const QString& fileName, void (ComparePage::*save)(const QString&));
+    void write(const QString& path, std::function<QString()> work);
 
     CompareRun& m_run;
     Theme& m_theme;
@@ -75,6 +81,7 @@ private:
     QTableView* m_table;
     DifferenceTableModel* m_model;
     QLabel* m_count;
+    QToolButton* m_saveRows;
     QToolButton* m_save;
     CommandLine* m_command;
     DifferenceOrder m_order;
