@@ -43,12 +43,12 @@ public:
     bool settle()
     {
         // Twice, because what arrives may start the next piece of work.
-        for (int calm = 0; calm < 2; ++calm) {
+        for (int calm = 0; calm < 2; calm = m_window->isSettled() ? calm + 1 : 0) {
             if (!QTest::qWaitFor([this] { return m_window->isSettled(); }, 30'000))
                 return false;
             QCoreApplication::processEvents();
         }
-        return m_window->isSettled();
+        return true;
     }
 
     bool open(const QString& path)

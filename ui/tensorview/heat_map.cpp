@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/heat_map.h"
 
+#include "ui/models/text.h"
 #include "ui/tensorview/number_format.h"
 
+#include <QKeyEvent>
 #include <QMouseEvent>
 #include <QPainter>
 
@@ -44,6 +46,7 @@ HeatMap::HeatMap(io::FileSystem& files, Theme& theme, ElementCursor& cursor, QWi
     setObjectName(u"heatMap"_s);
     setAccessibleName(tr("Heat map"));
     setMinimumSize(160, 110);
+    setFocusPolicy(Qt::StrongFocus);
     connect(&theme, &Theme::changed, this, &HeatMap::rescale);
     connect(&cursor, &ElementCursor::changed, this, QOverload<>::of(&QWidget::update));
 }
@@ -105,17 +108,14 @@ void HeatMap::rescale()
                 : blended(kindColour(palette, kind), palette.background, (x + y) % 2 == 0 ? 0 : 110);
         }
     }
-    setAccessibleDescription(tr("%1 by %2 values between %3 and %4")
-                                 .arg(m_slice.rows())
-                                 .arg(m_slice.columns())
-                                 .arg(shortNumber(m_samples.low), shortNumber(m_samples.high)));
+    tell();
     update();
 }
 
 QRect HeatMap::imageArea() const
 {
     const int labels = fontMetrics().horizontalAdvance(u"-0.00000e-00"_s);
-    const QRect room = rect().adjusted(0, 2, -(kBarWidth + 2 * kGap + labels), -2);
+    const QRect room = rect().adjusted(2, 2, -(kBarWidth + 2 * kGap + labels), -2);
     return room.isValid() ? room : QRect();
 }
 
@@ -130,7 +130,8 @@ void HeatMap::paintEvent(QPaintEvent* /*event*/)
         return;
     }
     painter.drawImage(area, m_image);
-    painter.setPen(m_theme.colour(ThemeRole::Border));
+    painter.setPen(
+        hasFocus() ? QPen(m_theme.colour(ThemeRole::Accent), 2) : QPen(m_theme.colour(ThemeRole::Border)));
     painter.drawRect(area.adjusted(-1, -1, 0, 0));
     if (const auto cell = m_slice.cellOf(m_cursor.element())) {
         const auto at = [](uint64_t position, uint64_t of, int pixels) {
@@ -203,6 +204,104 @@ void HeatMap::paintKinds(QPainter& painter, const QRect& area) const
             static_cast<int>(Qt::AlignLeft | Qt::AlignVCenter), name);
         y -= line;
     }
+}
+
+void HeatMap::setCursorText(const QString& text)
+{
+    m_cursorText = text;
+    tell();
+}
+
+void HeatMap::tell()
+{
+    QString text = m_cursorText;
+    const uint64_t elements = m_slice.rows() * m_slice.columns();
+    const uint64_t cells = static_cast<uint64_t>(m_samples.width) * static_cast<uint64_t>(m_samples.height);
+    if (cells > 0 && elements > cells)
+        text = tr("%1, for one cell of about %2 elements").arg(text, countText(elements / cells));
+    const QString whole = tr("%1 by %2 values between %3 and %4")
+                              .arg(m_slice.rows())
+                              .arg(m_slice.columns())
+                              .arg(shortNumber(m_samples.low), shortNumber(m_samples.high));
+    setAccessibleDescription(m_cursorText.isEmpty() ? whole : QString(text % u". "_s % whole));
+    if (hasFocus())
+        Q_EMIT told(text);
+}
+
+std::optional<QPoint> HeatMap::cursorCell() const
+{
+    const auto cell = m_slice.cellOf(m_cursor.element());
+    if (!cell || m_image.isNull())
+        return {};
+    const auto part = [](uint64_t position, uint64_t of, int cells) { // as HeatSamples are dealt out
+        return static_cast<int>(static_cast<double>(position) / static_cast<double>(of) * cells);
+    };
+    return QPoint(part(cell->column, m_slice.columns(), m_samples.width),
+        part(cell->row, m_slice.rows(), m_samples.height));
+}
+
+uint64_t HeatMap::elementOf(int x, int y) const
+{
+    return m_samples
+        .elements[static_cast<size_t>(y) * static_cast<size_t>(m_samples.width) + static_cast<size_t>(x)];
+}
+
+void HeatMap::goTo(int x, int y)
+{
+    const int row = std::clamp(y, 0, m_samples.height - 1);
+    int column = std::clamp(x, 0, m_samples.width - 1);
+    while (column > 0 && elementOf(column, row) == HeatSamples::kNoElement)
+        --column; // the last line of a wrapped tensor ends before the others
+    if (const uint64_t element = elementOf(column, row); element != HeatSamples::kNoElement)
+        m_cursor.set(element);
+}
+
+void HeatMap::keyPressEvent(QKeyEvent* event)
+{
+    const auto at = cursorCell();
+    if (!at)
+        return QWidget::keyPressEvent(event);
+    const bool far = (event->modifiers() & Qt::ControlModifier) != 0;
+    const int page = std::max(m_samples.height / 10, 1);
+    const int right = m_samples.width - 1;
+    switch (event->key()) {
+    case Qt::Key_Left:
+        return goTo(at->x() - 1, at->y());
+    case Qt::Key_Right:
+        return goTo(at->x() + 1, at->y());
+    case Qt::Key_Up:
+        return goTo(at->x(), at->y() - 1);
+    case Qt::Key_Down:
+        return goTo(at->x(), at->y() + 1);
+    case Qt::Key_PageUp:
+        return goTo(at->x(), at->y() - page);
+    case Qt::Key_PageDown:
+        return goTo(at->x(), at->y() + page);
+    case Qt::Key_Home:
+        return goTo(0, far ? 0 : at->y());
+    case Qt::Key_End:
+        return goTo(right, far ? m_samples.height - 1 : at->y());
+    case Qt::Key_Return:
+    case Qt::Key_Enter:
+        Q_EMIT centreRequested();
+        return;
+    default:
+        QWidget::keyPressEvent(event);
+    }
+}
+
+void HeatMap::focusInEvent(QFocusEvent* event)
+{
+    QWidget::focusInEvent(event);
+    tell();
+    update();
+}
+
+void HeatMap::focusOutEvent(QFocusEvent* event)
+{
+    QWidget::focusOutEvent(event);
+    Q_EMIT told({});
+    update();
 }
 
 void HeatMap::pick(const QPoint& point)

@@ -16,7 +16,8 @@
 namespace shardscope::ui {
 
 /// A slice as a picture with its colour bar. NaN, infinite and missing elements have colours and patterns of
-/// their own. A click shows the element in the other views.
+/// their own. A click shows the element in the other views; keys go from cell to cell of the picture, each to
+/// the element whose value the cell shows.
 class HeatMap : public QWidget
 {
     Q_OBJECT
@@ -29,6 +30,8 @@ public:
     void setLogarithmic(bool logarithmic);
     /// Values that the colours span; nothing: those that were read.
     void setRange(std::optional<std::pair<double, double>> range);
+    /// The cursor's element in words, for screen readers and for told().
+    void setCursorText(const QString& text);
     [[nodiscard]] const ValueScale& scale() const { return m_scale; }
     [[nodiscard]] const HeatSamples& samples() const { return m_samples; }
     [[nodiscard]] bool isBusy() const { return m_reader.isRunning(); }
@@ -37,9 +40,16 @@ public:
 Q_SIGNALS:
     /// The slice was read.
     void arrived();
+    /// What the keyboard is on, in a line; empty when it leaves.
+    void told(const QString& text);
+    /// Enter: the grid is to show the cursor in its middle.
+    void centreRequested();
 
 protected:
     void paintEvent(QPaintEvent* event) override;
+    void keyPressEvent(QKeyEvent* event) override;
+    void focusInEvent(QFocusEvent* event) override;
+    void focusOutEvent(QFocusEvent* event) override;
     void mousePressEvent(QMouseEvent* event) override;
     void mouseMoveEvent(QMouseEvent* event) override;
 
@@ -51,6 +61,11 @@ private:
     /// What of the picture is no value, with its name.
     [[nodiscard]] std::vector<std::pair<HeatKind, QString>> kindsSeen() const;
     void pick(const QPoint& point);
+    /// The cell of the picture that the cursor is in; nothing when there is none.
+    [[nodiscard]] std::optional<QPoint> cursorCell() const;
+    [[nodiscard]] uint64_t elementOf(int x, int y) const;
+    void goTo(int x, int y);
+    void tell();
 
     io::FileSystem& m_files;
     Theme& m_theme;
@@ -63,6 +78,7 @@ private:
     bool m_symmetric = true;
     bool m_logarithmic = false;
     QImage m_image;
+    QString m_cursorText;
     LatestOnly m_reader;
 };
 

@@ -94,7 +94,7 @@ private:
         const size_t count = static_cast<size_t>(m_out.width) * static_cast<size_t>(m_out.height);
         m_out.values.assign(count, 0);
         m_out.kinds.assign(count, HeatKind::Missing);
-        m_seen.assign(count, false);
+        m_out.elements.assign(count, HeatSamples::kNoElement);
     }
 
     [[nodiscard]] uint64_t rowOf(int y) const { return middle(y, m_out.height, m_slice.rows()); }
@@ -116,14 +116,15 @@ private:
         };
         const size_t at = part(cell->row, m_slice.rows(), m_out.height) * static_cast<size_t>(m_out.width)
             + part(cell->column, m_slice.columns(), m_out.width);
-        const bool wins = !m_seen[at] || rankOf(kind) > rankOf(m_out.kinds[at])
+        const bool wins = m_out.elements[at] == HeatSamples::kNoElement
+            || rankOf(kind) > rankOf(m_out.kinds[at])
             || (kind == HeatKind::Value && m_out.kinds[at] == HeatKind::Value
                 && std::abs(value) > std::abs(m_out.values[at]));
         if (wins) {
             m_out.values[at] = value;
             m_out.kinds[at] = kind;
+            m_out.elements[at] = element;
         }
-        m_seen[at] = true;
     }
 
     void readLine(TensorSlice::Cell from, uint64_t count)
@@ -169,7 +170,6 @@ private:
     const TensorSlice& m_slice;
     const std::stop_token& m_token;
     HeatSamples m_out;
-    std::vector<bool> m_seen;
     std::vector<uint8_t> m_bytes;
 };
 

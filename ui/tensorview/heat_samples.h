@@ -16,10 +16,13 @@ enum class HeatKind : uint8_t { Value, NotANumber, Infinite, Missing };
 /// magnitude; NaN, then infinities, then what is missing outrank values, so that none of them is lost where
 /// elements were read.
 struct HeatSamples {
+    static constexpr uint64_t kNoElement = 0xFFFFFFFFFFFFFFFFu;
+
     int width = 0;
     int height = 0;
     std::vector<double> values; ///< row by row
     std::vector<HeatKind> kinds;
+    std::vector<uint64_t> elements; ///< the one whose value it is; kNoElement: behind the end, or not read
     bool sampled = false; ///< not every element of the slice was read
     double low = 0; ///< of the finite values
     double high = 0;

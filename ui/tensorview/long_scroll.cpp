@@ -56,6 +56,11 @@ void LongScroll::reveal(uint64_t line)
         setFirst(line - m_seen + 1);
 }
 
+void LongScroll::centre(uint64_t line)
+{
+    setFirst(line - std::min(line, m_seen / 2));
+}
+
 bool LongScroll::takeBar()
 {
     const uint64_t now = m_bar->value() >= m_bar->maximum()

@@ -25,6 +25,8 @@ public:
     void scrollBy(int64_t lines);
     /// Moves as little as it takes for `line` to be seen.
     void reveal(uint64_t line);
+    /// Moves so that `line` stands in the middle, as far as there are lines.
+    void centre(uint64_t line);
     /// The bar was moved, by whomever: what it says now. False when that is where it stood.
     bool takeBar();
 

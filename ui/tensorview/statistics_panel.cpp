@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/statistics_panel.h"
 
+#include "core/report/compute_report.h"
 #include "ui/models/text.h"
 
 #include <QGridLayout>
@@ -65,13 +66,19 @@ void StatisticsPanel::show(const std::optional<TensorFindings>& findings, const 
     for (qsizetype i = 0; i < m_pairs.size(); ++i)
         m_pairs[i].second->setText(known ? facts[static_cast<size_t>(i)].second : u"–"_s);
     const bool sampled = known && !findings->statistics.exact;
+    const QString whole = sampled ? tr("≈ from %1 of %2 elements")
+                                        .arg(countText(findings->statistics.found.elements),
+                                            shortCountText(findings->statistics.elements))
+        : known && findings->statistics.missing > 0 ? tr("Of what can be read")
+        : known                                     ? tr("Of every element")
+                                                    : QString();
     m_note->setText(findings && findings->error ? errorText(*findings->error)
             : m_running                         ? progress
-            : sampled                           ? tr("≈ from %1 of %2 elements")
-                            .arg(countText(findings->statistics.found.elements),
-                                shortCountText(findings->statistics.elements))
-            : known ? (findings->statistics.missing > 0 ? tr("Of what can be read") : tr("Of every element"))
+            : known ? QString(whole % u" · "_s % toText(computeText(findings->compute)))
                     : QString());
+    const QString reason = known && !m_running ? sentenceText(findings->compute.reason) : QString();
+    m_note->setToolTip(reason);
+    m_note->setAccessibleDescription(reason);
     m_exact->setText(m_running ? tr("Cancel") : tr("&Exact"));
     m_exact->setToolTip(m_running ? QString() : tr("Read every element"));
     m_exact->setVisible(m_running || sampled);

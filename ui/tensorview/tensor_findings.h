@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/compare/tensor_statistics.h"
+#include "core/tensor/compute_choice.h"
 #include "ui/tensorview/tensor_source.h"
 
 #include <QString>
@@ -23,6 +24,7 @@ struct FirstOdd {
 /// Everything the tensor page knows of a tensor's values so far.
 struct TensorFindings {
     TensorStatistics statistics;
+    ComputeReport compute; ///< what made them
     FirstOdd first;
     std::optional<Error> error; ///< why there are no statistics
 };

@@ -241,6 +241,13 @@ void TensorGrid::followCursor(uint64_t element)
     tellSelection();
 }
 
+void TensorGrid::centreCursor()
+{
+    m_rows.centre(m_at.row);
+    m_columns.centre(m_at.column);
+    viewport()->update();
+}
+
 void TensorGrid::moveTo(TensorSlice::Cell cell, bool extend)
 {
     const auto element = m_slice.elementAt(cell);

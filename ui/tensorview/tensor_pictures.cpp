@@ -57,6 +57,8 @@ TensorPictures::TensorPictures(io::FileSystem& files, Theme& theme, ElementCurso
     connect(m_histogram, &HistogramView::brushChanged, this,
         [this] { m_heat->setRange(m_histogram->brushed()); });
     connect(m_heat, &HeatMap::arrived, this, &TensorPictures::showRange);
+    connect(m_heat, &HeatMap::told, this, &TensorPictures::told);
+    connect(m_heat, &HeatMap::centreRequested, this, &TensorPictures::centreRequested);
     connect(m_statistics, &StatisticsPanel::exactRequested, this, &TensorPictures::exactRequested);
     connect(m_statistics, &StatisticsPanel::cancelRequested, this, &TensorPictures::cancelRequested);
 }
@@ -73,6 +75,11 @@ void TensorPictures::setSlice(const TensorSourcePtr& source, const TensorSlice& 
 {
     m_heat->setSlice(source, slice);
     showRange();
+}
+
+void TensorPictures::setCursorText(const QString& text)
+{
+    m_heat->setCursorText(text);
 }
 
 void TensorPictures::setFindings(const std::optional<TensorFindings>& findings, const QString& progress)

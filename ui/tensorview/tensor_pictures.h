@@ -26,12 +26,17 @@ public:
     TensorPictures(io::FileSystem& files, Theme& theme, ElementCursor& cursor, QWidget* parent = nullptr);
 
     void setSlice(const TensorSourcePtr& source, const TensorSlice& slice);
+    /// The cursor's element in words.
+    void setCursorText(const QString& text);
     void setFindings(const std::optional<TensorFindings>& findings, const QString& progress);
     [[nodiscard]] bool isBusy() const;
 
 Q_SIGNALS:
     void exactRequested();
     void cancelRequested();
+    /// As the heat map's.
+    void told(const QString& text);
+    void centreRequested();
 
 private:
     QCheckBox* addSwitch(const QString& name, const QString& text, const QString& tip);

@@ -2,6 +2,7 @@
 #include "ui/views/tensor_page.h"
 
 #include "core/layout/fragments.h"
+#include "core/tensor/compute_choice.h"
 #include "ui/models/progress_text.h"
 #include "ui/models/text.h"
 #include "ui/tensorview/hex_view.h"
@@ -28,18 +29,28 @@ namespace {
 constexpr uint64_t kExactElements = uint64_t{4} << 20; ///< up to here every element is read unasked
 constexpr int kNarrow = 620; ///< pixels below which values and pictures stand one above the other
 
-Result<TensorStatistics> statisticsOf(
+constexpr unsigned kJobs = 2;
+
+/// The backend of one tensor's statistics. Of a sample next to nothing is computed.
+Result<ComputeChoice> computeFor(io::FileSystem& files, const TensorSource& source, bool exact)
+{
+    return chooseCompute(
+        {}, {ComputeTask::Statistics, exact ? source.bytes() : 0, kJobs}, files, userRateMemory());
+}
+
+Result<TensorFindings> statisticsOf(
     io::FileSystem& files, const TensorSource& source, bool exact, JobContext& job)
 {
+    SHARDSCOPE_TRY(const ComputeChoice compute, computeFor(files, source, exact));
     std::optional<TensorStatistics> out;
     SHARDSCOPE_CHECK(computeStatistics(files, *source.checkpoint, {{source.param, source.state}},
-        {.exact = exact, .jobs = 2}, plainBackend(), job, [&](TensorStatistics statistics) -> Status {
+        {.exact = exact, .jobs = kJobs}, *compute.backend, job, [&](TensorStatistics statistics) -> Status {
             out = std::move(statistics);
             return {};
         }));
     if (!out)
         return fail(ErrorCode::Internal, "no statistics were made");
-    return std::move(*out);
+    return TensorFindings{std::move(*out), reportOf(compute), {}, {}};
 }
 
 } // namespace
@@ -84,6 +95,8 @@ TensorPage::TensorPage(io::FileSystem& files, Theme& theme, Selection& selection
         if (m_copyWaits)
             copyValues();
     });
+    connect(m_pictures, &TensorPictures::told, &selection, &Selection::setHoverText);
+    connect(m_pictures, &TensorPictures::centreRequested, this, &TensorPage::centreGrid);
     connect(m_pictures, &TensorPictures::exactRequested, this, [this] { findOut(true); });
     connect(m_pictures, &TensorPictures::cancelRequested, this, [this] {
         m_statistics.cancel();
@@ -308,25 +321,27 @@ void TensorPage::findOut(bool exact)
             JobContext job(token, [&deliver](const Progress& progress) {
                 deliver({{}, progressFacts(progress).join(u" · "_s)});
             });
-            std::optional<TensorStatistics> last;
+            std::optional<TensorFindings> last;
             for (const bool all : {false, true}) {
-                if ((all && (!exact || (last && last->exact))) || (!all && !sampleFirst && exact))
+                if ((all && (!exact || (last && last->statistics.exact))) || (!all && !sampleFirst && exact))
                     continue;
                 auto found = statisticsOf(files, *source, all, all ? job : quiet);
                 if (token.stop_requested())
                     return;
                 if (!found)
-                    return deliver({TensorFindings{{}, {}, std::move(found).error()}, {}});
-                last = *found;
-                const bool goesOn = exact && !found->exact;
-                deliver({TensorFindings{std::move(*found), {}, {}}, goesOn ? tr("Reading…") : QString()});
+                    return deliver({TensorFindings{{}, {}, {}, std::move(found).error()}, {}});
+                last = std::move(*found);
+                const bool goesOn = exact && !last->statistics.exact;
+                deliver({*last, goesOn ? tr("Reading…") : QString()});
             }
-            if (!last || last->found.nans + last->found.infinities == 0)
+            if (!last)
                 return;
-            const FirstOdd first
-                = findFirstOdd(files, *source, last->found.nans > 0, last->found.infinities > 0, token);
+            const Statistics& numbers = last->statistics.found;
+            if (numbers.nans + numbers.infinities == 0)
+                return;
+            last->first = findFirstOdd(files, *source, numbers.nans > 0, numbers.infinities > 0, token);
             if (!token.stop_requested())
-                deliver({TensorFindings{std::move(*last), first, {}}, {}});
+                deliver({std::move(*last), {}});
         },
         [this](Stage stage) {
             if (stage.findings)
@@ -347,7 +362,9 @@ void TensorPage::showFindings()
 
 void TensorPage::showCursor()
 {
-    m_value->setText(m_pages.source() ? elementWords(m_pages, m_cursor.element()) : QString());
+    const QString words = m_pages.source() ? elementWords(m_pages, m_cursor.element()) : QString();
+    m_value->setText(words);
+    m_pictures->setCursorText(words);
     m_where->setText(m_pages.source() ? placeWords(*m_pages.source(), m_cursor.element()) : QString());
     // An element of another slice was chosen among the bytes: the grid goes there.
     if (m_pages.source() && m_pages.source()->elements > 0 && !m_grid->slice().cellOf(m_cursor.element())) {
@@ -355,6 +372,12 @@ void TensorPage::showCursor()
         slice.showElement(m_cursor.element());
         showSlice(slice);
     }
+}
+
+void TensorPage::centreGrid()
+{
+    m_tabs->setCurrentWidget(m_grid);
+    m_grid->centreCursor();
 }
 
 void TensorPage::copyValues()

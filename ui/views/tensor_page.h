@@ -56,6 +56,7 @@ private:
     void showSlice(const TensorSlice& slice);
     void showFindings();
     void showCursor();
+    void centreGrid();
     void findOut(bool exact);
     void copyValues();
 
