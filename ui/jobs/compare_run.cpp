@@ -49,8 +49,8 @@ Result<CompareOutcomePtr> compare(
     out->right = other.checkpoint;
     out->judged = std::make_shared<const JudgedDiff>(std::move(judged));
     out->differences = std::make_shared<const DifferenceList>(out->judged);
-    auto leftMarks = differenceMarks(*out->judged, false, *out->left, wish.options.states);
-    auto rightMarks = differenceMarks(*out->judged, true, *out->right, wish.options.states);
+    auto leftMarks = differenceMarks(out->judged, false, *out->left, wish.options.states);
+    auto rightMarks = differenceMarks(out->judged, true, *out->right, wish.options.states);
     leftMarks->otherPresent = rightMarks->present;
     rightMarks->otherPresent = leftMarks->present;
     out->leftMarks = std::move(leftMarks);

@@ -26,6 +26,11 @@ public:
     [[nodiscard]] const MapSourcePtr& source() const { return m_source; }
     [[nodiscard]] const MapMarks& marks() const { return m_marks; }
     [[nodiscard]] MapStyle mapStyle() const { return m_style; }
+    /// What a comparison found, while its colours are shown; else null.
+    [[nodiscard]] const DifferenceMarks* shownDifferences() const
+    {
+        return m_style.mode == MapColourMode::Difference ? m_style.differences.get() : nullptr;
+    }
     /// A position of this widget (logical pixels) in the map; nothing outside of it.
     [[nodiscard]] std::optional<MapSource::Point> pointAt(const QPointF& position) const;
     [[nodiscard]] QPoint devicePosition(const QPointF& position) const;

@@ -64,8 +64,9 @@ bool MapInteraction::eventFilter(QObject* watched, QEvent* event)
     case QEvent::ToolTip: {
         const auto* help = static_cast<QHelpEvent*>(event);
         const auto point = m_canvas->pointAt(help->pos());
-        QToolTip::showText(
-            help->globalPos(), point ? MapText::tooltip(*m_canvas->source(), *point) : QString(), m_canvas);
+        QToolTip::showText(help->globalPos(),
+            point ? MapText::tooltip(*m_canvas->source(), *point, m_canvas->shownDifferences()) : QString(),
+            m_canvas);
         return true;
     }
     default:

@@ -73,19 +73,26 @@ void MapSelectionLink::say(const QString& sentence)
     }
 }
 
+QString MapSelectionLink::sentenceAt(MapSource::Point point) const
+{
+    return MapText::sentence(*m_canvas->source(), point, m_canvas->shownDifferences());
+}
+
 void MapSelectionLink::onHovered(const std::optional<MapSource::Point>& point)
 {
     if (m_selection) {
-        m_selection->setHoverText(point ? MapText::sentence(*m_canvas->source(), *point) : QString());
+        m_selection->setHoverText(point ? sentenceAt(*point) : QString());
     }
 }
 
 void MapSelectionLink::onPinned(const std::optional<MapSource::Point>& point)
 {
-    m_canvas->setAccessibleDescription(point ? MapText::sentence(*m_canvas->source(), *point) : QString());
+    const QString words = point ? sentenceAt(*point) : QString();
+    m_canvas->setAccessibleDescription(words);
     if (!m_selection) {
         return;
     }
+    m_selection->setHoverText(words); // what a key goes to is told as what the mouse is over
     m_telling = true;
     m_selection->select(point ? selectedThingAt(*m_canvas->source(), *point) : SelectedThing{});
     m_telling = false;
@@ -157,7 +164,7 @@ void MapSelectionLink::showParam(ParamId param, const std::optional<uint32_t>& r
     m_canvas->setMarks(marks);
     if (marks.pinned) {
         m_viewport->reveal(cellBlock(source, *marks.pinned));
-        m_canvas->setAccessibleDescription(MapText::sentence(source, *marks.pinned));
+        m_canvas->setAccessibleDescription(sentenceAt(*marks.pinned));
     }
 }
 

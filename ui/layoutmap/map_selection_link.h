@@ -31,6 +31,7 @@ Q_SIGNALS:
     void unitWanted(shardscope::UnitId unit);
 
 private:
+    [[nodiscard]] QString sentenceAt(MapSource::Point point) const;
     void onHovered(const std::optional<MapSource::Point>& point);
     void onPinned(const std::optional<MapSource::Point>& point);
     void onRangeSelected();

@@ -2,6 +2,7 @@
 #include "ui/layoutmap/map_text.h"
 
 #include "core/base/text.h"
+#include "ui/models/difference_list.h"
 #include "ui/models/text.h"
 
 #include <QStringList>
@@ -124,13 +125,54 @@ QString MapText::storage(const MapSource& source, const MapCell& cell, MapSource
             bytesText(bytes));
 }
 
-QString MapText::tooltip(const MapSource& source, MapSource::Point point)
+QString MapText::difference(const MapSource& source, const MapCell& cell, const DifferenceMarks& differences)
+{
+    if (cell.kind == CellKind::PaddingStored && differences.padding) {
+        return tr("padding differs somewhere");
+    }
+    if (cell.param == kNoParam || cell.kind != CellKind::Param) {
+        return {};
+    }
+    const auto* marks = differences.ofState(source.state().name);
+    switch (marks != nullptr && index(cell.param) < marks->size() ? (*marks)[index(cell.param)]
+                                                                  : DifferenceMark::NotCompared) {
+    case DifferenceMark::Equal:
+        return tr("equal");
+    case DifferenceMark::NotCompared:
+        return tr("not compared");
+    case DifferenceMark::OneSide: {
+        const ParamDifference* found = differences.params[index(cell.param)];
+        if (found != nullptr && found->param.isPaired() && !found->param.sameShape) {
+            return tr("of another shape on the other side");
+        }
+        return differences.isRight ? tr("only right") : tr("only left");
+    }
+    case DifferenceMark::LastBit:
+    case DifferenceMark::Values:
+        break;
+    }
+    const StateDifference* found = differences.valuesOf(cell.param, source.state().name);
+    if (found == nullptr) {
+        return tr("differs");
+    }
+    const Comparison& values = found->values;
+    const auto words = values.different == values.lastBit
+        ? tr("differs in the last bit of %1 of %2 elements, by up to %3")
+        : tr("differs in %1 of %2 elements, by up to %3");
+    return words.arg(count(values.different), count(values.elements), differenceText(values.maxAbsolute));
+}
+
+QString MapText::tooltip(const MapSource& source, MapSource::Point point, const DifferenceMarks* differences)
 {
     const auto cell = source.query().cellAt(point.row, point.element);
     const auto place = source.placeOf(point.row, cell.begin);
     const uint64_t length = cell.end - cell.begin;
     QStringList lines;
     lines << QStringLiteral("<b>%1</b>").arg(headline(source, cell).toHtmlEscaped());
+    if (const auto words = differences == nullptr ? QString() : difference(source, cell, *differences);
+        !words.isEmpty()) {
+        lines << words.toHtmlEscaped();
+    }
     if (cell.param != kNoParam && cell.kind != CellKind::PaddingStored
         && cell.kind != CellKind::PaddingImplied) {
         const auto& param = source.checkpoint().params[index(cell.param)];
@@ -166,9 +208,16 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point)
     return lines.join(QStringLiteral("<br>"));
 }
 
-QString MapText::sentence(const MapSource& source, MapSource::Point point)
+QString MapText::sentence(const MapSource& source, MapSource::Point point, const DifferenceMarks* differences)
 {
     const auto cell = source.query().cellAt(point.row, point.element);
+    const auto words = differences == nullptr ? QString() : difference(source, cell, *differences);
+    const auto where = place(source, point, cell);
+    return words.isEmpty() ? where : tr("%1 · %2").arg(words, where);
+}
+
+QString MapText::place(const MapSource& source, MapSource::Point point, const MapCell& cell)
+{
     const auto place = source.placeOf(point.row, cell.begin);
     const uint64_t length = cell.end - cell.begin;
     const RankCoordinate rank = source.checkpoint().rankOf(source.query().flat(), place.rank);

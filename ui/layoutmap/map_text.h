@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ui/layoutmap/map_source.h"
+#include "ui/models/difference_marks.h"
 
 #include <QCoreApplication>
 #include <QString>
@@ -13,10 +14,16 @@ class MapText
 {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::MapText)
 public:
-    /// One fact per line: parameter, element range, rank, flat range, file and bytes.
-    static QString tooltip(const MapSource& source, MapSource::Point point);
-    /// The same in one line, for the status bar and QAccessible.
-    static QString sentence(const MapSource& source, MapSource::Point point);
+    /// One fact per line: parameter, what differs where `differences` are shown, element range, rank, flat
+    /// range, file and bytes.
+    static QString tooltip(
+        const MapSource& source, MapSource::Point point, const DifferenceMarks* differences = nullptr);
+    /// The same in one line, for the status bar and QAccessible; what differs comes first.
+    static QString sentence(
+        const MapSource& source, MapSource::Point point, const DifferenceMarks* differences = nullptr);
+    /// "differs in 12 of 16 elements, by up to 0.00248", "equal": of the whole parameter's state.
+    static QString difference(
+        const MapSource& source, const MapCell& cell, const DifferenceMarks& differences);
     /// "1,024 elements · 4.0 KiB · 3 parameters · 2 ranks · 2 files".
     static QString sum(const MapQuery::Sum& sum);
     /// "group 0 · 1,234,567 elements", "group 1, sub-group 3 · …", "frozen model.norm.weight · …".
@@ -28,6 +35,7 @@ public:
     static QString count(uint64_t count);
 
 private:
+    static QString place(const MapSource& source, MapSource::Point point, const MapCell& cell);
     static QString headline(const MapSource& source, const MapCell& cell);
     static QString storage(const MapSource& source, const MapCell& cell, MapSource::Place place);
 };

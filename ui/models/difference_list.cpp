@@ -226,8 +226,13 @@ QString DifferenceList::text(uint32_t i, DifferenceColumn column, bool exact) co
         return QString::number(*value, 'f', 4);
     if (exact)
         return QString::number(*value, 'g', 17);
-    const bool small = *value != 0 && *value < 1e-3;
-    return QString::number(*value, small ? 'e' : 'g', small ? 2 : 3).replace(u"e-0"_s, u"e-"_s);
+    return differenceText(*value);
+}
+
+QString differenceText(double measure)
+{
+    const bool small = measure != 0 && measure < 1e-3;
+    return QString::number(measure, small ? 'e' : 'g', small ? 2 : 3).replace(u"e-0"_s, u"e-"_s);
 }
 
 std::vector<uint32_t> orderedDifferences(

@@ -57,6 +57,9 @@ private:
 };
 using DifferenceListPtr = std::shared_ptr<const DifferenceList>;
 
+/// A measure of a difference in three digits: "0.00248", "6.02e-5".
+QString differenceText(double measure);
+
 /// Rows whose kind, name or state holds every word of the filter, in the list's own order or by a column.
 /// Empty when stopped.
 struct DifferenceOrder {

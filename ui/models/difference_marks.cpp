@@ -31,6 +31,7 @@ public:
         }
     }
 
+    [[nodiscard]] const ParamDifference* of(ParamId param) const { return m_of[index(param)]; }
     [[nodiscard]] DifferenceMark markOf(ParamId param, const std::string& state) const
     {
         const ParamDifference* difference = m_of[index(param)];
@@ -63,6 +64,19 @@ const std::vector<DifferenceMark>* DifferenceMarks::ofState(std::string_view sta
     return nullptr;
 }
 
+const StateDifference* DifferenceMarks::valuesOf(ParamId param, std::string_view state) const
+{
+    const ParamDifference* difference = index(param) < params.size() ? params[index(param)] : nullptr;
+    if (difference == nullptr)
+        return nullptr;
+    const auto found = std::find_if(
+        difference->states.begin(), difference->states.end(), [&](const StateDifference& candidate) {
+            return (isRight ? candidate.state.right : candidate.state.left) == state
+                && !candidate.values.areEqual();
+        });
+    return found == difference->states.end() ? nullptr : &*found;
+}
+
 ParamId sameParameter(const Checkpoint& from, ParamId param, const Checkpoint& to)
 {
     if (param == kNoParam)
@@ -76,18 +90,23 @@ ParamId sameParameter(const Checkpoint& from, ParamId param, const Checkpoint& t
     return kNoParam;
 }
 
-std::shared_ptr<DifferenceMarks> differenceMarks(
-    const JudgedDiff& judged, bool isRight, const Checkpoint& drawn, const std::vector<std::string>& states)
+std::shared_ptr<DifferenceMarks> differenceMarks(std::shared_ptr<const JudgedDiff> judged, bool isRight,
+    const Checkpoint& drawn, const std::vector<std::string>& states)
 {
-    const Checkpoint& compared = isRight ? *judged.right : *judged.left;
-    const SideMarks known(judged, isRight);
+    const Checkpoint& compared = isRight ? *judged->right : *judged->left;
+    const SideMarks known(*judged, isRight);
     auto out = std::make_shared<DifferenceMarks>();
     out->isRight = isRight;
-    out->padding = judged.paddingDiffers;
+    out->padding = judged->paddingDiffers;
     std::vector<ParamId> same(drawn.params.size(), kNoParam);
     for (size_t i = 0; i < same.size(); ++i) {
         const auto id = ParamId{static_cast<uint32_t>(i)};
         same[i] = &drawn == &compared ? id : sameParameter(drawn, id, compared);
+    }
+    out->params.assign(same.size(), nullptr);
+    for (size_t i = 0; i < same.size(); ++i) {
+        if (same[i] != kNoParam)
+            out->params[i] = known.of(same[i]);
     }
     for (const std::string& state : drawn.stateNames()) {
         if (!states.empty() && std::find(states.begin(), states.end(), state) == states.end())
@@ -101,6 +120,7 @@ std::shared_ptr<DifferenceMarks> differenceMarks(
         }
         out->states.emplace_back(state, std::move(marks));
     }
+    out->judged = std::move(judged);
     return out;
 }
 
