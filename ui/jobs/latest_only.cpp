@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/jobs/latest_only.h"
 
+#include "ui/jobs/free_later.h"
+
 #include <QCoreApplication>
+#include <QThread>
 #include <QThreadPool>
 
 namespace shardscope::ui {
@@ -22,6 +25,15 @@ QThreadPool& workerPool()
 }
 
 } // namespace
+
+void freeOnWorker(std::shared_ptr<const void> last)
+{
+    const QCoreApplication* application = QCoreApplication::instance();
+    const bool isGui = application != nullptr && QThread::currentThread() == application->thread();
+    if (!isGui || QCoreApplication::closingDown())
+        return; // frees it here
+    workerPool().start([last = std::move(last)]() mutable { last.reset(); });
+}
 
 void LatestOnly::startOnPool(std::function<void()> work)
 {

@@ -2,6 +2,7 @@
 #include "ui/models/session.h"
 
 #include "core/checkpoint/stage0.h"
+#include "ui/jobs/free_later.h"
 #include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 
@@ -145,7 +146,7 @@ void Session::receive(Stage stage, bool refining)
 
 void Session::show(OpenedCheckpoint opened, bool refined)
 {
-    const CheckpointPtr former = std::exchange(m_checkpoint, std::move(opened.checkpoint));
+    const CheckpointPtr former = std::exchange(m_checkpoint, freedOnWorker(std::move(opened.checkpoint)));
     SelectedThing thing;
     if (refined && former)
         thing = translated(m_selection.current(), *former, *m_checkpoint);
