@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the window's GUI thread is kept by single events: bench_window CHECKPOINT [OTHER]. Opens it, goes
+// through all pages, scrolls, filters, sorts, hovers. Prints; judges nothing.
+#include "tests/bench/event_watcher.h"
+
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/parameter_table_model.h"
+#include "ui/shell/app_style.h"
+#include "ui/shell/main_window.h"
+#include "ui/tensorview/heat_map.h"
+#include "ui/tensorview/tensor_grid.h"
+#include "ui/views/explorer_panel.h"
+#include "ui/views/map_page.h"
+#include "ui/views/parameters_page.h"
+
+#include <QKeyEvent>
+#include <QLineEdit>
+#include <QMouseEvent>
+#include <QScrollBar>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QTreeView>
+#include <QWheelEvent>
+
+#include <algorithm>
+#include <cstdio>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope::bench;
+using namespace shardscope::ui;
+
+namespace {
+
+constexpr double kPrinted = 10; ///< milliseconds
+
+class Visit
+{
+public:
+    Visit(EventWatcher& watcher, MainWindow& window)
+        : m_watcher(watcher)
+        , m_window(window)
+    {
+    }
+
+    void run(const QString& path, const QString& other)
+    {
+        step(u"open"_s, [&] { m_window.openPath(path); });
+        for (const bool again : {false, true}) {
+            for (const char* name : {"map", "parameters", "tensor", "files", "compare", "overview"}) {
+                const QString page = QString::fromLatin1(name);
+                step(page % (again ? u" page, again"_s : u" page, first time"_s),
+                    [&] { m_window.showPage(page); });
+            }
+        }
+        useParameters();
+        useMap();
+        useTensor();
+        useExplorer();
+        if (!other.isEmpty())
+            step(u"compare"_s, [&] { m_window.compareWith(other, true); });
+    }
+
+private:
+    /// One thing a person does, and everything that follows from it.
+    void step(const QString& name, const std::function<void()>& work)
+    {
+        m_watcher.begin(name);
+        m_watcher.call(name, work);
+        m_watcher.runUntil([this] { return m_window.isSettled(); });
+    }
+
+    void key(QWidget* to, Qt::Key key, const QString& text = {})
+    {
+        QKeyEvent press(QEvent::KeyPress, key, Qt::NoModifier, text);
+        QCoreApplication::sendEvent(to, &press);
+        QKeyEvent release(QEvent::KeyRelease, key, Qt::NoModifier, text);
+        QCoreApplication::sendEvent(to, &release);
+        QCoreApplication::processEvents();
+    }
+
+    void wheel(QWidget* over, int delta, Qt::KeyboardModifiers modifiers = {})
+    {
+        const QPointF at = over->rect().center();
+        QWheelEvent event(
+            at, over->mapToGlobal(at), {}, {0, delta}, Qt::NoButton, modifiers, Qt::NoScrollPhase, false);
+        QCoreApplication::sendEvent(over, &event);
+        QCoreApplication::processEvents();
+    }
+
+    void settle()
+    {
+        m_watcher.runUntil([this] { return m_window.isSettled(); });
+    }
+
+    void useParameters()
+    {
+        m_window.showPage(u"parameters"_s);
+        settle();
+        auto* page = m_window.findChild<ParametersPage*>();
+        QTableView* table = page->table();
+        m_watcher.begin(u"parameters: scrolling"_s);
+        for (int i = 0; i < 60; ++i)
+            wheel(table->viewport(), -120);
+        for (int i = 0; i < 40; ++i)
+            key(table, Qt::Key_PageDown);
+        key(table, Qt::Key_End);
+        settle();
+        m_watcher.begin(u"parameters: jumping with the bar"_s);
+        QScrollBar* bar = table->verticalScrollBar();
+        for (int i = 0; i < 50; ++i) {
+            m_watcher.call(u"setValue"_s, [&] { bar->setValue(bar->maximum() / 50 * i); });
+            QCoreApplication::processEvents();
+        }
+        for (const ParamColumn column : {ParamColumn::Bytes, ParamColumn::Shape, ParamColumn::Name})
+            step(u"parameters: sorting"_s, [&] { page->sortBy(column, Qt::DescendingOrder); });
+        for (const QString& text : {u"m"_s, u"mlp"_s, u"layer:7"_s, u"/(up|down)/"_s, QString()})
+            step(u"parameters: filtering"_s, [&] { page->setFilter(text); });
+    }
+
+    void useMap()
+    {
+        m_window.showPage(u"map"_s);
+        settle();
+        auto* canvas = m_window.findChild<MapPage*>()->findChild<MapCanvas*>();
+        m_watcher.begin(u"map: hovering"_s);
+        for (int i = 0; i < 300; ++i) {
+            const QPointF at(canvas->width() * (i % 100) / 100.0, canvas->height() * (i / 3) / 100.0);
+            QMouseEvent move(QEvent::MouseMove, at, canvas->mapToGlobal(at), Qt::NoButton, Qt::NoButton, {});
+            QCoreApplication::sendEvent(canvas, &move);
+            QCoreApplication::processEvents();
+        }
+        m_watcher.begin(u"map: zooming and scrolling"_s);
+        for (int i = 0; i < 40; ++i)
+            wheel(canvas, i < 25 ? 120 : -120, Qt::ControlModifier);
+        for (int i = 0; i < 20; ++i)
+            wheel(canvas, -120);
+        settle();
+        m_watcher.begin(u"map: stepping by keys"_s);
+        for (int i = 0; i < 40; ++i)
+            key(canvas, i % 2 == 0 ? Qt::Key_Right : Qt::Key_BracketRight);
+        settle();
+    }
+
+    shardscope::ParamId largestParam()
+    {
+        const auto& params = m_window.session().checkpoint()->params;
+        const auto largest = std::max_element(params.begin(), params.end(),
+            [](const auto& a, const auto& b) { return a.elements < b.elements; });
+        return shardscope::ParamId{static_cast<uint32_t>(largest - params.begin())};
+    }
+
+    void useTensor()
+    {
+        step(u"tensor: selecting"_s, [&] {
+            m_window.showPage(u"tensor"_s);
+            m_window.selection().selectParam(largestParam());
+        });
+        m_watcher.begin(u"tensor: moving in the grid"_s);
+        auto* grid = m_window.findChild<TensorGrid*>();
+        for (int i = 0; i < 40; ++i)
+            key(grid, i % 2 == 0 ? Qt::Key_PageDown : Qt::Key_Right);
+        settle();
+        m_watcher.begin(u"tensor: moving in the heat map"_s);
+        auto* heat = m_window.findChild<HeatMap*>();
+        for (int i = 0; i < 40; ++i)
+            key(heat, i % 2 == 0 ? Qt::Key_PageDown : Qt::Key_Right);
+        settle();
+    }
+
+    void useExplorer()
+    {
+        auto* tree = m_window.findChild<ExplorerPanel*>()->findChild<QTreeView*>();
+        for (int row = 0; row < tree->model()->rowCount(); ++row)
+            step(u"explorer: opening branches"_s, [&] { tree->expand(tree->model()->index(row, 0)); });
+        m_watcher.begin(u"explorer: walking"_s);
+        for (int i = 0; i < 60; ++i)
+            key(tree, Qt::Key_Down);
+        settle();
+    }
+
+    EventWatcher& m_watcher;
+    MainWindow& m_window;
+};
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    EventWatcher application(argc, argv);
+    if (argc < 2) {
+        std::fprintf(stderr, "bench_window CHECKPOINT [OTHER]\n");
+        return 2;
+    }
+    QApplication::setStyle(new AppStyle);
+    const QTemporaryDir settingsFolder;
+    Settings settings(settingsFolder.path());
+    Theme theme;
+    theme.setMode(ThemeMode::Light);
+    application.begin(u"start"_s);
+    std::unique_ptr<MainWindow> window;
+    application.call(u"making the window"_s, [&] {
+        window = std::make_unique<MainWindow>(shardscope::io::realFileSystem(), theme, settings);
+        window->resize(1440, 900);
+    });
+    application.call(u"show"_s, [&] { window->show(); });
+    application.runUntil([&] { return window->isSettled(); });
+    Visit(application, *window)
+        .run(QString::fromLocal8Bit(argv[1]), argc > 2 ? QString::fromLocal8Bit(argv[2]) : QString());
+    application.print(kPrinted);
+    std::fflush(stdout);
+    window.reset();
+    return 0;
+}
