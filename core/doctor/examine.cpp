@@ -42,7 +42,8 @@ public:
                 done = look(depth);
             TierFacts& tier = m_out.tiers[static_cast<size_t>(depth)];
             tier.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-            if (!done && done.error().code == ErrorCode::Cancelled && depth != CheckDepth::Names) {
+            // Stopped before the folders are known, there is nothing to tell.
+            if (!done && done.error().code == ErrorCode::Cancelled && !m_out.folder.empty()) {
                 m_out.stopped = true;
                 break;
             }
@@ -161,11 +162,14 @@ private:
                 diagnosis = findDiagnosis(kFallback);
             if (!isWanted(*diagnosis))
                 continue;
-            DoctorFinding made{finding, diagnosis, commandOf(*diagnosis, finding)};
+            DoctorFinding made{finding, diagnosis, commandOf(*diagnosis, finding), m_patient.depth};
+            if (isTold(finding))
+                std::erase_if(m_out.findings,
+                    [&](const DoctorFinding& other) { return isOfHeaders(other, finding.where); });
             const auto known
                 = std::find_if(m_out.findings.begin(), m_out.findings.end(), [&](const DoctorFinding& other) {
                       return other.finding.code == finding.code && other.finding.where == finding.where
-                          && (other.finding.message == finding.message || isOfHeaders(other));
+                          && other.finding.message == finding.message;
                   });
             if (known != m_out.findings.end()) {
                 *known = std::move(made);
@@ -177,10 +181,16 @@ private:
         }
     }
 
-    /// What a file's end says is told better by who reads the file.
-    [[nodiscard]] bool isOfHeaders(const DoctorFinding& finding) const
+    /// A reader has looked at the file, and tells better what its first bytes and its end only hint at.
+    [[nodiscard]] bool isTold(const Finding& finding) const
     {
-        return m_patient.depth == CheckDepth::Metadata && finding.diagnosis->depth == CheckDepth::Headers;
+        return m_patient.depth == CheckDepth::Metadata && finding.severity == Severity::Error
+            && !finding.where.empty();
+    }
+    static bool isOfHeaders(const DoctorFinding& other, const std::string& where)
+    {
+        return other.seenIn == CheckDepth::Headers && other.finding.severity == Severity::Error
+            && other.finding.where == where;
     }
 
     [[nodiscard]] std::string commandOf(const Diagnosis& diagnosis, const Finding& finding) const

@@ -25,6 +25,7 @@ struct DoctorFinding {
     const Diagnosis* diagnosis = nullptr; ///< never null
     /// What mends it, without the program's name; empty when nothing does, or when it is not known how yet.
     std::string command;
+    CheckDepth seenIn = CheckDepth::Names; ///< the tier in which it was seen
 };
 
 /// What one tier took.

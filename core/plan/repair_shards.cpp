@@ -7,7 +7,7 @@
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <cmath>
 
 namespace shardscope {
@@ -33,11 +33,26 @@ tl::unexpected<Error> cannot(const Amended& amended, const Finding& finding, con
         amended.source->tagFolder.string());
 }
 
-/// The data-parallel rank whose optimizer file a finding names; an error where it is no such file.
+/// "dp3.tp0.pp0/…", as addresses spell a rank.
+std::optional<uint32_t> rankOfAddress(const std::string& where)
+{
+    uint32_t rank = 0;
+    if (!where.starts_with("dp"))
+        return std::nullopt;
+    const auto [end, error] = std::from_chars(where.data() + 2, where.data() + where.size(), rank);
+    if (error != std::errc() || !std::string_view(end).starts_with(".tp0.pp0"))
+        return std::nullopt;
+    return rank;
+}
+
+/// The data-parallel rank whose optimizer file a finding names, or whose share of it; an error where it is no
+/// such file.
 Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding)
 {
     if (!amended.source->parts.empty())
         return cannot(amended, finding, "shards of tensor slices and pipeline stages are not refilled");
+    if (const auto rank = rankOfAddress(finding.where); rank && *rank < amended.source->parallel.dp)
+        return *rank;
     const std::string name = finding.where.substr(0, finding.where.find_first_of("!+"));
     const auto parsed = parseCheckpointFileName(name);
     if (!parsed || parsed->role != FileRole::OptimStates || parsed->expert)
@@ -68,12 +83,14 @@ void giveUp(Amended& amended, uint32_t rank)
         lost.insert(at, rank);
 }
 
-/// Every finding about a file that is given up.
-void settleAllOf(Amended& amended, const std::string& where)
+/// Every finding about a rank's file, which is given up, or about its share.
+void settleAllOf(Amended& amended, uint32_t rank)
 {
     std::erase_if(amended.checkpoint->findings, [&](const Finding& other) {
+        const auto parsed = parseCheckpointFileName(other.where.substr(0, other.where.find_first_of("!+")));
+        const bool ofFile = parsed && parsed->role == FileRole::OptimStates && parsed->dp == rank;
         return other.severity != Severity::Info && other.code != code::kMarked
-            && other.where.substr(0, other.where.find_first_of("!+")) == where;
+            && (ofFile || rankOfAddress(other.where) == rank);
     });
 }
 
@@ -84,7 +101,7 @@ Status giveUpShard(Amended& amended, const Finding& finding)
     if (amended.lostCode.empty())
         amended.lostCode = finding.code;
     amended.mend(finding, "the shard of rank " + std::to_string(rank) + " is made anew");
-    settleAllOf(amended, finding.where.substr(0, finding.where.find_first_of("!+")));
+    settleAllOf(amended, rank);
     return {};
 }
 

@@ -1,8 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
-#include "core/doctor/diagnosis.h"
+#include "core/base/text.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
+
+namespace {
+
+/// At the headers; readers tell more once they read the file.
+Status look(const Patient& patient, FindingSink& sink)
+{
+    for (const FileHeader& header : patient.headers) {
+        if (header.bytes == 0 && !header.unreadable)
+            sink.add(Severity::Error, "the file is empty", header.name);
+        else if (header.noEnd)
+            sink.add(
+                Severity::Error, header.noEnd->message, header.name, {formatCount(header.bytes) + " bytes"});
+    }
+    return {};
+}
+
+} // namespace
 
 /// The end record of a zip file is missing, or records reach beyond the end of the file.
 extern const Diagnosis kFileTorn;
@@ -10,7 +29,7 @@ const Diagnosis kFileTorn{
     .code = code::kFileTorn,
     .letter = "F1",
     .name = "A file is cut short",
-    .depth = CheckDepth::Metadata,
+    .depth = CheckDepth::Headers,
     .worst = Severity::Error,
     .means = {.loading = "torch.load stops: the directory at the end of the zip file is not there.",
         .resuming = "What the cut took is lost; all records before it are whole.",
@@ -20,6 +39,7 @@ const Diagnosis kFileTorn{
     .repairs = true,
     .threads = "LF#6208, PL#20398, kohya-ss/sd-scripts#1245, bmaltais/kohya_ss#2216, "
                "sml2h3/dddd_trainer#36, DS#1388",
+    .look = look,
 };
 
 } // namespace shardscope::diagnosis

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/text.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/patient.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.checkpoint || !patient.target.disk)
+        return {};
+    uint64_t bytes = 0;
+    for (const CheckpointFile& file : patient.checkpoint->files)
+        bytes += file.identity.bytes;
+    SHARDSCOPE_TRY(const io::Space space, patient.files.space(*patient.target.disk));
+    if (space.freeBytes >= 2 * bytes)
+        return {};
+    const bool copyFits = space.freeBytes >= bytes;
+    sink.add(Severity::Warning,
+        copyFits ? "a copy fits the disk; the stock converter, which writes everything twice, does not"
+                 : "not even a copy fits the disk",
+        {}, {"the checkpoint has " + formatBytes(bytes), formatBytes(space.freeBytes) + " are free"});
+    return {};
+}
+
+} // namespace
+
+/// A disk that has no room for what a conversion writes (checkpoint/ds_to_universal.py: fragments, then the
+/// merged files).
+extern const Diagnosis kDiskShort;
+const Diagnosis kDiskShort{
+    .code = "disk-short",
+    .letter = "R2",
+    .name = "More than the disk holds",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Warning,
+    .needsTarget = true,
+    .means = {.loading = "Loading writes nothing.",
+        .exporting = "ds_to_universal.py writes every state as fragments first, then merged."},
+    .noRemedy = "make room, or name another disk; this program writes once and states the bytes before",
+    .threads = "BS-MDS#343",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

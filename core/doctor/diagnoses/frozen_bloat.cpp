@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/shell_quote.h"
+#include "core/base/text.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/patient.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel() || patient.checkpoint->tags.size() < 2)
+        return {};
+    uint64_t frozen = 0;
+    uint64_t trainable = 0;
+    for (const Parameter& param : patient.checkpoint->params) {
+        if (param.sharedWith == kNoParam && param.role != ParamRole::Buffer)
+            (param.role == ParamRole::Frozen ? frozen : trainable) += param.elements;
+    }
+    if (frozen < 4 * trainable)
+        return {};
+    sink.add(Severity::Info, "every tag repeats the frozen part of the model", {},
+        {formatCount(frozen) + " frozen elements, " + formatCount(trainable) + " that are trained",
+            formatCount(patient.checkpoint->tags.size()) + " tags"});
+    return {};
+}
+
+std::string command(const Patient& patient, const Finding& /*finding*/)
+{
+    return "export " + shellQuoted(patient.asked.string()) + " DST --format adapter";
+}
+
+} // namespace
+
+/// A small trained part beside a large frozen base that every save holds again.
+extern const Diagnosis kFrozenBloat;
+const Diagnosis kFrozenBloat{
+    .code = "frozen-bloat",
+    .letter = "F6",
+    .name = "The frozen base in every tag",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Info,
+    .means = {.loading = "It loads; `exclude_frozen_parameters` of stock DeepSpeed saves without the base.",
+        .resuming = "The base can be had from where it came from."},
+    .remedy = "keep what was trained: an adapter, where it is one",
+    .command = command,
+    .threads = "dreamzero0/dreamzero#90, PL#20949, DS#3437, DS#3953",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/text.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/patient.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+/// zero_to_fp32.py and ds_to_universal.py hold the optimizer files of all ranks, or one process's share of
+/// them, and what they build from them (utils/zero_to_fp32.py, parse_optim_states).
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.checkpoint || !patient.target.memoryBytes)
+        return {};
+    uint64_t shards = 0;
+    for (const CheckpointFile& file : patient.checkpoint->files)
+        shards += file.role == FileRole::OptimStates ? file.identity.bytes : 0;
+    if (shards <= *patient.target.memoryBytes)
+        return {};
+    sink.add(Severity::Warning, "tools that load all shards at once need more memory than there is", {},
+        {"optimizer files hold " + formatBytes(shards),
+            "there are " + formatBytes(*patient.target.memoryBytes),
+            "this program streams: 256 MiB of buffers unless told otherwise"});
+    return {};
+}
+
+} // namespace
+
+/// Shards larger than the memory of the machine that is to convert them.
+extern const Diagnosis kMemoryShort;
+const Diagnosis kMemoryShort{
+    .code = "memory-short",
+    .letter = "R1",
+    .name = "More than the memory holds",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Warning,
+    .needsTarget = true,
+    .means = {.loading = "Each rank of stock DeepSpeed loads its own shard; stage changes load all of them.",
+        .exporting = "zero_to_fp32.py ends for lack of memory."},
+    .noRemedy
+    = "it is the tool's need, not the checkpoint's fault; convert and export of this program stream",
+    .threads = "DS#1062, DS#4025, DS#6658, DS#1236, DS#1111, DS#1525, DS#3938, HF#17258, "
+               "facebookresearch/metaseq#589, AI-Hypercomputer/maxtext#4071",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/shell_quote.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/patient.h"
+
+#include <algorithm>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel() || patient.checkpoint->kind != CheckpointKind::Zero3)
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const auto swapped = std::count_if(checkpoint.files.begin(), checkpoint.files.end(),
+        [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
+    if (swapped > 0)
+        sink.add(Severity::Info,
+            "optimizer states lie in swap files, which no converter of stock DeepSpeed reads", {},
+            {std::to_string(swapped) + " swap files of " + std::to_string(checkpoint.parallel.dp)
+                + " ranks"});
+    return {};
+}
+
+std::string command(const Patient& patient, const Finding& /*finding*/)
+{
+    return "reshard " + shellQuoted(patient.asked.string()) + " DST --world-size "
+        + std::to_string(patient.checkpoint->parallel.ranks());
+}
+
+} // namespace
+
+/// States in swap files: they fit the number of ranks that wrote them, and nothing else reads them.
+extern const Diagnosis kWorldBoundSwap;
+const Diagnosis kWorldBoundSwap{
+    .code = "world-bound-swap",
+    .letter = "N4",
+    .name = "Bound to its number of ranks by swap files",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Info,
+    .means
+    = {.loading = "Stock DeepSpeed loads it at this world size alone, with NVMe offload, and without the "
+                  "moments and steps of swapped sub-groups.",
+        .resuming = "Go on from ordinary shards, which hold all of it.",
+        .exporting = "Weights are exported from the swap files."},
+    .remedy = "write ordinary shards, at any number of ranks",
+    .command = command,
+    .threads = "DS#4416, DS#4707, DS#8031",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wounds: what people's checkpoints suffer, done to a copy of one that stock DeepSpeed wrote. Each takes the tag folder
+of a ZeRO checkpoint of at least two ranks and hurts it in place; metadata is changed with torch, never typed by hand."""
+
+import shutil
+
+import torch
+
+
+def shard(tag, rank):
+    """The optimizer file of a rank."""
+    found = sorted(tag.glob(f"*zero_pp_rank_{rank}_mp_rank_00_optim_states.pt"))
+    if len(found) != 1:
+        raise ValueError(f"{len(found)} optimizer files of rank {rank} in {tag}")
+    return found[0]
+
+
+def _edit(path, change):
+    content = torch.load(path, weights_only=False)
+    change(content)
+    torch.save(content, path)
+
+
+def _torch_state(content):
+    wrapper = content["optimizer_state_dict"]
+    return wrapper.get("base_optimizer_state") or wrapper["optimizer_state_dict"]
+
+
+def pointer_missing(tag):
+    (tag.parent / "latest").unlink()
+
+
+def pointer_dangling(tag):
+    (tag.parent / "latest").write_text("global_step999", encoding="utf-8")
+
+
+def rank_missing(tag):
+    shard(tag, 1).unlink()
+
+
+def first_rank_missing(tag):
+    shard(tag, 0).unlink()
+
+
+def rank_twice(tag):
+    """Rank 0's file under rank 1's name, as a copy gone wrong leaves it."""
+    shutil.copyfile(shard(tag, 0), shard(tag, 1))
+
+
+def larger_save_left(tag):
+    own = shard(tag, 1)
+    shutil.copyfile(own, own.with_name(own.name.replace("rank_1_", "rank_7_")))
+
+
+def other_precision_left(tag):
+    for rank in (0, 1):
+        own = shard(tag, rank)
+        other = own.name.removeprefix("bf16_") if own.name.startswith("bf16_") else "bf16_" + own.name
+        older = own.with_name(other)
+        shutil.copyfile(own, older)
+    # The family that was saved last is the one that belongs to the model file; the other lacks a rank.
+    older.unlink()
+
+
+def directory_lost(tag):
+    path = shard(tag, 1)
+    content = path.read_bytes()
+    path.write_bytes(content[:content.index(b"PK\x01\x02")])
+
+
+def cut_short(tag):
+    path = shard(tag, 1)
+    content = path.read_bytes()
+    path.write_bytes(content[:len(content) // 3])
+
+
+def step_changed(tag):
+    """One rank's steps: values of its own state, the step of another."""
+    def change(content):
+        for entry in _torch_state(content)["state"].values():
+            entry["step"] = entry["step"] + 3
+    _edit(shard(tag, 1), change)
+
+
+def option_changed(tag):
+    def change(content):
+        for group in _torch_state(content)["param_groups"]:
+            group["lr"] = group["lr"] * 2
+    _edit(shard(tag, 1), change)
+
+
+def masters_cut(tag):
+    """A shard whose masters are shorter than its rank's share."""
+    def change(content):
+        wrapper = content["optimizer_state_dict"]
+        key = "fp32_flat_groups" if "fp32_flat_groups" in wrapper else "single_partition_of_fp32_groups"
+        wrapper[key] = [group[:group.numel() // 2].clone() for group in wrapper[key]]
+    _edit(shard(tag, 1), change)

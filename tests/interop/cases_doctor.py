@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The doctor on live runs: what stock DeepSpeed saved is found healthy; each wound is found, mended on a copy, and the
+copy loads in unmodified DeepSpeed with everything that was not lost, bit for bit."""
+
+import shutil
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+import checks
+from setups import Setup
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "data"))
+import wounds  # noqa: E402  (beside the sample checkpoints)
+
+
+def _troubles(answer):
+    """Codes above a note."""
+    return {finding["code"] for result in answer["results"] for finding in result["findings"]
+            if finding["severity"] != "info"}
+
+
+def _hurt_copy(context, source, name, wound):
+    folder = context.target(f"{name} hurt")
+    shutil.copytree(source.folder, folder)
+    wound(folder / (folder / "latest").read_text(encoding="utf-8"))
+    return folder
+
+
+def _find(context, folder, code):
+    answer = context.tool.call("check", folder, "--fail-on", "never")
+    if code not in _troubles(answer):
+        raise checks.Failure(f"`{code}` was not found, but {sorted(_troubles(answer))}")
+    return _troubles(answer)
+
+
+def _mend(context, folder, code, target, *options):
+    answer = context.tool.call("repair", folder, target, "--fix", code, *options)
+    if not answer["check"]["ok"] or not answer["result"]["verified"]:
+        raise checks.Failure(f"the mended copy is not healthy: {answer['check']}")
+    left = _troubles(context.tool.call("check", target, "--depth", "bytes", "--fail-on", "never"))
+    if left - {"marked"}:
+        raise checks.Failure(f"a check of every byte finds {sorted(left)} in the mended copy")
+    return [change for change in answer["changes"] if change["marked"]]
+
+
+@dataclass(frozen=True)
+class Healthy:
+    """No false alarm, at any depth."""
+    setup: Setup
+    before: int
+
+    @property
+    def name(self):
+        return f"doctor healthy {self.setup.name} {self.before}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        found = _troubles(context.tool.call("check", source.folder, "--depth", "bytes", "--fail-on", "warning"))
+        if found:
+            raise checks.Failure(f"false alarms: {sorted(found)}")
+        return "nothing above a note"
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A wound that loses nothing: the mended copy is the checkpoint as it was."""
+    setup: Setup
+    before: int
+    wound: str
+    code: str
+
+    @property
+    def name(self):
+        return f"doctor mend {self.wound} {self.setup.name} {self.before}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        folder = _hurt_copy(context, source, self.name, getattr(wounds, self.wound))
+        _find(context, folder, self.code)
+        target = context.target(self.name)
+        if _mend(context, folder, self.code, target):
+            raise checks.Failure("something is marked, though nothing was lost")
+        state, losses, _ = context.sources.resume(self.setup, self.before, target)
+        tensors = checks.same_state(source.state, state)
+        deviation = checks.losses_track(source.losses, losses, 0.0)
+        return f"found, mended, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
+@dataclass(frozen=True)
+class FromDonor:
+    """A lost shard that another checkpoint of the same step has, at another number of ranks: nothing is lost either."""
+    setup: Setup
+    before: int
+    wound: str
+    code: str
+    universal: bool = False
+
+    @property
+    def name(self):
+        return f"doctor donor {self.wound} {self.setup.name} {self.before}{' universal' if self.universal else ''}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        folder = _hurt_copy(context, source, self.name, getattr(wounds, self.wound))
+        _find(context, folder, self.code)
+        donor = context.target(f"{self.name} other")
+        if self.universal:
+            context.tool.convert(source.folder, donor)
+        else:
+            context.tool.reshard(source.folder, donor, self.before + 1)
+        target = context.target(self.name)
+        marks = _mend(context, folder, self.code, target, "--from", donor, "--masters", "donor", "--moments", "donor")
+        if not marks:
+            raise checks.Failure("what came from elsewhere is not marked")
+        state, losses, _ = context.sources.resume(self.setup, self.before, target)
+        tensors = checks.same_state(source.state, state)
+        deviation = checks.losses_track(source.losses, losses, 0.0)
+        return f"found, refilled, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
+@dataclass(frozen=True)
+class FromCopies:
+    """A lost shard without any other checkpoint: masters from the 16-bit copies, moments zero; all else is untouched."""
+    setup: Setup
+    before: int
+
+    @property
+    def name(self):
+        return f"doctor copies rank_missing {self.setup.name} {self.before}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        folder = _hurt_copy(context, source, self.name, wounds.rank_missing)
+        _find(context, folder, "rank-missing")
+        target = context.target(self.name)
+        if not _mend(context, folder, "rank-missing", target):
+            raise checks.Failure("what was refilled is not marked")
+        state, losses, _ = context.sources.resume(self.setup, self.before, target)
+        refilled, untouched = self._compare(source.state, state)
+        if refilled == 0 or untouched == 0:
+            raise checks.Failure(f"{refilled} elements refilled, {untouched} untouched")
+        # Fresh moments take another way; the loss is still that of a trained model.
+        worst = max(abs(a - b) / abs(a) for a, b in zip(source.losses, losses))
+        if worst > 0.25:
+            raise checks.Failure(f"losses differ by {worst:.2f}")
+        return f"found, {refilled} elements refilled, {untouched} untouched bit for bit, losses within {worst:.1e}"
+
+    @staticmethod
+    def _compare(before, after):
+        refilled = untouched = 0
+        for label, value in before.items():
+            name, hash_, kind = label.rpartition("#")
+            if not (hash_ and isinstance(value, bytes)) or f"weight {name}" not in before:
+                continue
+            own, now = (torch.frombuffer(bytearray(x), dtype=torch.int32) for x in (value, after[label]))
+            differs = own != now
+            if kind == "fp32":
+                dtype, _, data = before[f"weight {name}"]
+                copy = torch.frombuffer(bytearray(data), dtype=getattr(torch, dtype.removeprefix("torch."))).float()
+                wanted = copy.view(torch.int32)
+            else:
+                wanted = torch.zeros_like(now)
+            if not torch.equal(now[differs], wanted[differs]):
+                raise checks.Failure(f"{label} holds what is neither its own nor what it is refilled with")
+            refilled += int(differs.sum())
+            untouched += int((~differs).sum())
+        return refilled, untouched
+
+
+TWO = Setup(2, "bf16")
+SETUPS = [Setup(1, "bf16"), TWO, Setup(1, "fp32"), Setup(3, "bf16", sub_group_size=200), Setup(3, "fp32"),
+          Setup(1, "bf16", bf16_optimizer=True), Setup(2, "bf16", round_robin=True)]
+WITHOUT_LOSS = [("pointer_missing", "latest-missing"), ("pointer_dangling", "latest-dangling"),
+                ("larger_save_left", "stale-file"), ("directory_lost", "file-torn"),
+                ("option_changed", "option-mismatch")]
+WITH_LOSS = [("rank_missing", "rank-missing"), ("first_rank_missing", "rank-missing"), ("rank_twice", "rank-foreign"),
+             ("cut_short", "file-torn"), ("masters_cut", "state-length")]
+
+
+def short_run():
+    return [Healthy(TWO, 2), Whole(TWO, 2, "directory_lost", "file-torn"), Whole(TWO, 2, "step_changed", "step-mismatch"),
+            FromDonor(Setup(3, "bf16", sub_group_size=200), 2, "first_rank_missing", "rank-missing"),
+            FromCopies(TWO, 2)]
+
+
+def full_run():
+    cases = []
+    for setup in SETUPS:
+        cases.append(Healthy(setup, 3))
+        cases += [Whole(setup, 3, wound, code) for wound, code in WITHOUT_LOSS]
+        cases += [FromDonor(setup, 3, wound, code) for wound, code in WITH_LOSS]
+        cases.append(FromDonor(setup, 3, "rank_missing", "rank-missing", universal=True))
+    cases += [Whole(TWO, 3, "step_changed", "step-mismatch"), Whole(TWO, 2, "other_precision_left", "precision-prefix")]
+    cases += [FromCopies(setup, 3) for setup in (Setup(1, "bf16"), TWO, Setup(2, "fp16"))]
+    return cases
