@@ -5,32 +5,30 @@
 
 namespace shardscope {
 
-MapQuery::MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex)
+ParamLooksPtr paramLooks(const Checkpoint& checkpoint)
+{
+    auto out = std::make_shared<ParamLooks>();
+    const std::vector<Parameter>& params = checkpoint.params;
+    out->classes.reserve(params.size());
+    out->shared.assign(params.size(), 0);
+    for (const Parameter& param : params) {
+        out->classes.push_back(classOf(param.name, param.shape, param.role));
+        if (index(param.sharedWith) < params.size())
+            out->shared[index(param.sharedWith)] = 1;
+    }
+    return out;
+}
+
+MapQuery::MapQuery(
+    CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex, ParamLooksPtr looks)
     : m_checkpoint(std::move(checkpoint))
     , m_unit(unit)
     , m_projection(projection)
     , m_state(stateIndex)
+    , m_looks(looks ? std::move(looks) : paramLooks(*m_checkpoint))
     , m_severity(*m_checkpoint, unit, stateIndex)
 {
-    lookAtParams();
     lookAtRanks();
-}
-
-void MapQuery::lookAtParams()
-{
-    const FlatUnit& unit = flat();
-    m_looks.reserve(unit.params.size());
-    for (const ParamId id : unit.params) {
-        const Parameter& param = m_checkpoint->params[index(id)];
-        m_looks.push_back({classOf(param.name, param.shape, param.role), false});
-    }
-    for (const Parameter& alias : m_checkpoint->params) {
-        if (index(alias.sharedWith) >= m_checkpoint->params.size())
-            continue;
-        const Parameter& owner = m_checkpoint->params[index(alias.sharedWith)];
-        if (owner.unit == m_unit)
-            m_looks[owner.indexInUnit].shared = true;
-    }
 }
 
 void MapQuery::lookAtRanks()
@@ -105,8 +103,8 @@ MapCell MapQuery::cellOf(const FlatPiece& piece) const
         cell.kind = CellKind::Missing;
     cell.param = flat().params[piece.param];
     cell.paramOffset = piece.paramOffset;
-    cell.paramClass = m_looks[piece.param].paramClass;
-    cell.shared = m_looks[piece.param].shared;
+    cell.paramClass = m_looks->classes[index(cell.param)];
+    cell.shared = m_looks->shared[index(cell.param)] != 0;
     cell.frozen = flat().kind == UnitKind::Frozen;
     return cell;
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace shardscope {
@@ -14,6 +15,15 @@ namespace shardscope {
 enum class ParamClass : uint8_t { Embedding, Attention, Mlp, Expert, Norm, Bias, Other, Buffer };
 ParamClass classOf(std::string_view name, const Shape& shape, ParamRole role);
 std::string_view paramClassName(ParamClass value); ///< "embedding", "attention", "mlp", …
+
+/// What all parameters of a checkpoint look like, index = ParamId. It follows from their names, so that it
+/// takes a while where there are hundreds of thousands; queries of one checkpoint share it. Immutable.
+struct ParamLooks {
+    std::vector<ParamClass> classes;
+    std::vector<uint8_t> shared; ///< 1: another parameter is tied to it
+};
+using ParamLooksPtr = std::shared_ptr<const ParamLooks>;
+ParamLooksPtr paramLooks(const Checkpoint& checkpoint);
 
 enum class CellKind : uint8_t { Param, PaddingStored, PaddingImplied, Missing, NotYetRead };
 
@@ -37,15 +47,16 @@ struct MapCell {
 /// Rows are dp ranks, x is the element inside a rank's flat buffer (projection Partitions), or the whole flat
 /// vector as one row (projection Unrolled: rank r's buffer follows rank r−1's). A shard that is stored only
 /// in part has cells up to where it ends; the rest is padding that is implied, or missing. Built in
-/// O(parameters of the checkpoint + ranks + findings), in memory for the unit's parameters and the ranks,
-/// never for both at once. Immutable after construction; thread-safe.
+/// O(ranks + findings), and without looks O(parameters of the checkpoint) more; never in memory for ranks and
+/// parameters at once. Immutable after construction; thread-safe.
 class MapQuery
 {
 public:
     enum class Projection { Partitions, Unrolled };
 
-    /// `stateIndex` is one of the unit's states.
-    MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex = 0);
+    /// `stateIndex` is one of the unit's states; `looks` are the checkpoint's, null: made here.
+    MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex = 0,
+        ParamLooksPtr looks = nullptr);
 
     [[nodiscard]] uint32_t rows() const;
     /// Elements of a row, padding included.
@@ -83,17 +94,11 @@ public:
     [[nodiscard]] uint32_t stateIndex() const { return m_state; }
 
 private:
-    struct Look {
-        ParamClass paramClass = ParamClass::Other;
-        bool shared = false;
-    };
-
     [[nodiscard]] const FlatPartition& partition() const { return flat().partition; }
     [[nodiscard]] uint64_t storedOn(uint32_t rank) const;
     [[nodiscard]] MapCell cellOf(const FlatPiece& piece) const;
     bool visitPiece(
         const FlatPiece& piece, uint64_t rowOffset, const std::function<bool(const MapCell&)>& visit) const;
-    void lookAtParams();
     void lookAtRanks();
     /// Calls `visit(rankBegin, rankEnd, begin, end)` for up to three blocks of ranks × flat offsets that make
     /// up a selection.
@@ -104,7 +109,7 @@ private:
     UnitId m_unit;
     Projection m_projection;
     uint32_t m_state;
-    std::vector<Look> m_looks; ///< per parameter of the unit
+    ParamLooksPtr m_looks;
     std::vector<CellKind> m_rankKinds; ///< per rank: Param, Missing or NotYetRead
     std::vector<uint32_t> m_missingBefore; ///< per rank and one more: how many before it are not Param
     SeverityIndex m_severity;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/layout/map_query.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/difference_list.h"
 #include "ui/models/difference_marks.h"
@@ -23,6 +24,8 @@ struct CompareWish {
 struct CompareOutcome {
     CheckpointPtr left; ///< as they lie in files
     CheckpointPtr right;
+    ParamLooksPtr leftLooks;
+    ParamLooksPtr rightLooks;
     std::shared_ptr<const JudgedDiff> judged;
     DifferenceListPtr differences;
     DifferenceMarksPtr leftMarks;

@@ -116,7 +116,7 @@ void LayoutMapView::applyTheme()
     setAutoFillBackground(true);
 }
 
-void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint)
+void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
 {
     const bool known
         = m_checkpoint && checkpoint && m_unit != kNoUnit && index(m_unit) < checkpoint->units.size();
@@ -124,6 +124,7 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint)
         && m_checkpoint->units[index(m_unit)].partition.partitionElements()
             == checkpoint->units[index(m_unit)].partition.partitionElements();
     m_checkpoint = std::move(checkpoint);
+    m_looks = looks || !m_checkpoint ? std::move(looks) : paramLooks(*m_checkpoint);
     if (!sameSize) {
         m_bookmarks.clear();
     }
@@ -267,7 +268,8 @@ void LayoutMapView::showUnit(bool keepZoom)
         return;
     }
     m_state = m_state < states.size() ? m_state : 0;
-    setSource(std::make_shared<const MapSource>(m_checkpoint, m_unit, m_projection, m_state), keepZoom);
+    setSource(
+        std::make_shared<const MapSource>(m_checkpoint, m_unit, m_projection, m_state, m_looks), keepZoom);
 }
 
 void LayoutMapView::setSource(MapSourcePtr source, bool keepZoom)

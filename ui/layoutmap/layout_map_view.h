@@ -31,8 +31,9 @@ public:
     explicit LayoutMapView(const Theme* theme, QWidget* parent = nullptr);
     ~LayoutMapView() override;
 
-    /// Null empties the view. Unit, state and zoom are kept where the new checkpoint has them too.
-    void setCheckpoint(CheckpointPtr checkpoint);
+    /// Null empties the view. Unit, state and zoom are kept where the new checkpoint has them too. `looks`
+    /// are the checkpoint's, best made on a worker; null: made here, once.
+    void setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks = nullptr);
     void setUnit(UnitId unit);
     /// Position in the unit's list of states; beyond its end: the first.
     void setState(int state);
@@ -77,6 +78,7 @@ private:
 
     const Theme* m_theme;
     CheckpointPtr m_checkpoint;
+    ParamLooksPtr m_looks;
     UnitId m_unit = kNoUnit;
     uint32_t m_state = 0;
     MapQuery::Projection m_projection = MapQuery::Projection::Partitions;

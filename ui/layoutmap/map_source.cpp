@@ -39,9 +39,9 @@ uint32_t layerFromName(std::string_view name)
 
 } // namespace
 
-MapSource::MapSource(
-    CheckpointPtr checkpoint, UnitId unit, MapQuery::Projection projection, uint32_t stateIndex)
-    : m_query(std::move(checkpoint), unit, projection, stateIndex)
+MapSource::MapSource(CheckpointPtr checkpoint, UnitId unit, MapQuery::Projection projection,
+    uint32_t stateIndex, ParamLooksPtr looks)
+    : m_query(std::move(checkpoint), unit, projection, stateIndex, std::move(looks))
 {
 }
 

@@ -29,7 +29,8 @@ public:
     static constexpr uint8_t kHues = 12;
     static constexpr uint32_t kNoLayer = 0xFFFFFFFFu;
 
-    MapSource(CheckpointPtr checkpoint, UnitId unit, MapQuery::Projection projection, uint32_t stateIndex);
+    MapSource(CheckpointPtr checkpoint, UnitId unit, MapQuery::Projection projection, uint32_t stateIndex,
+        ParamLooksPtr looks = nullptr);
 
     [[nodiscard]] const MapQuery& query() const { return m_query; }
     [[nodiscard]] const Checkpoint& checkpoint() const { return *m_query.checkpoint(); }

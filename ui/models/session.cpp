@@ -110,6 +110,8 @@ void Session::read(bool refining)
                 options.depth = depth;
                 Stage stage;
                 stage.result = openCheckpoint(files, place.path, options, job);
+                if (*stage.result)
+                    stage.looks = paramLooks(*(*stage.result)->checkpoint);
                 stage.last = depth == OpenDepth::Full || !*stage.result;
                 if (job.cancelled())
                     return;
@@ -140,6 +142,7 @@ void Session::receive(Stage stage, bool refining)
         return;
     }
     m_shown = m_place;
+    m_looks = std::move(stage.looks);
     show(std::move(**stage.result), refining || m_staged);
     m_staged = true;
 }
@@ -172,6 +175,7 @@ void Session::close()
     m_shown = {};
     m_selection.clear();
     m_checkpoint.reset();
+    m_looks.reset();
     if (std::exchange(m_opening, false))
         Q_EMIT openingChanged(false);
     Q_EMIT checkpointChanged(nullptr, false);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/open.h"
+#include "core/layout/map_query.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/selection.h"
 
@@ -32,6 +33,8 @@ public:
     void close();
 
     [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
+    /// Of the checkpoint, made with it on the worker; null where there is none.
+    [[nodiscard]] const ParamLooksPtr& looks() const { return m_looks; }
     [[nodiscard]] const io::Path& path() const { return m_place.path; }
     [[nodiscard]] const std::vector<io::Path>& roots() const { return m_place.roots; }
     [[nodiscard]] bool isOpening() const { return m_opening; }
@@ -53,6 +56,7 @@ private:
     struct Stage {
         QString progress;
         std::optional<Result<OpenedCheckpoint>> result;
+        ParamLooksPtr looks;
         bool last = false;
     };
     void read(bool refining);
@@ -71,6 +75,7 @@ private:
     Place m_place; ///< asked for
     Place m_shown; ///< where m_checkpoint is from; taken up again when opening another place fails
     CheckpointPtr m_checkpoint;
+    ParamLooksPtr m_looks;
     bool m_opening = false;
     bool m_staged = false; ///< a snapshot of the checkpoint being opened is already shown
     LatestOnly m_opener;

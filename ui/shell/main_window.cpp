@@ -111,7 +111,7 @@ void MainWindow::openPath(const QString& path, const QString& tag)
 void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
 {
     m_overview->setCheckpoint(checkpoint);
-    m_map->setCheckpoint(checkpoint);
+    m_map->setCheckpoint(checkpoint, m_session.looks());
     m_parameters->setCheckpoint(checkpoint);
     m_tensor->setCheckpoint(checkpoint);
     m_filesPage->setCheckpoint(checkpoint);

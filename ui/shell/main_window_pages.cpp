@@ -38,7 +38,8 @@ PageWindow* MainWindow::openPageWindow()
             if (!window->isPinned() || !lit)
                 page->mapView()->setLit(lit);
         });
-        window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
+        window->setPage(page, title,
+            [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.looks()); });
     } else if (current == m_parameters) {
         auto* page = new ParametersPage(m_theme, window->selection(), window);
         page->setFilter(m_parameterFilter);

@@ -78,8 +78,8 @@ void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
 {
     m_outcome = outcome;
     m_other.clear();
-    m_left->setCheckpoint(outcome ? outcome->left : nullptr);
-    m_right->setCheckpoint(outcome ? outcome->right : nullptr);
+    m_left->setCheckpoint(outcome ? outcome->left : nullptr, outcome ? outcome->leftLooks : nullptr);
+    m_right->setCheckpoint(outcome ? outcome->right : nullptr, outcome ? outcome->rightLooks : nullptr);
     m_left->setDifferences(outcome ? outcome->leftMarks : nullptr);
     m_right->setDifferences(outcome ? outcome->rightMarks : nullptr);
     if (outcome) {

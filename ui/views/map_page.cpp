@@ -32,10 +32,10 @@ MapPage::MapPage(Theme& theme, Selection& selection, QWidget* parent)
     setCheckpoint(nullptr);
 }
 
-void MapPage::setCheckpoint(const CheckpointPtr& checkpoint)
+void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks)
 {
     const bool hasUnits = checkpoint && !checkpoint->units.empty();
-    m_map->setCheckpoint(hasUnits ? checkpoint : nullptr);
+    m_map->setCheckpoint(hasUnits ? checkpoint : nullptr, hasUnits ? looks : nullptr);
     m_map->setVisible(hasUnits);
     m_empty->setVisible(!hasUnits);
     if (!checkpoint)

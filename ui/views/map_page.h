@@ -20,7 +20,8 @@ class MapPage : public QWidget
 public:
     MapPage(Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
-    void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// `looks` as LayoutMapView::setCheckpoint().
+    void setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks = nullptr);
     [[nodiscard]] LayoutMapView* mapView() const { return m_map; }
 
 Q_SIGNALS:
