@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+#include <array>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+constexpr std::array<std::string_view, 4> kOptions{"lr", "weight_decay", "betas", "eps"};
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel() || patient.checkpoint->kind != CheckpointKind::Universal)
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const SavedFile optimizer = savedOptimizer(checkpoint);
+    if (!optimizer || checkpoint.groups.size() < 2)
+        return {};
+    const PickleGraph& graph = *optimizer.graph;
+    std::vector<std::string> evidence;
+    const auto textOf = [&](const ParamGroup& group, std::string_view key) {
+        const NodeId node = lookup(graph, group.options, key);
+        return node == kNoNode ? std::string() : nodeText(graph, node);
+    };
+    for (size_t i = 1; i < checkpoint.groups.size(); ++i) {
+        for (const std::string_view key : kOptions) {
+            const std::string first = textOf(checkpoint.groups[0], key);
+            const std::string own = textOf(checkpoint.groups[i], key);
+            if (!own.empty() && !first.empty() && own != first)
+                evidence.push_back("group " + std::to_string(checkpoint.groups[i].index) + " has "
+                    + std::string(key) + " " + own + ", group 0 has " + first);
+        }
+    }
+    if (evidence.empty())
+        return {};
+    const bool wanted = patient.target.stage == 3;
+    sink.add(wanted ? Severity::Warning : Severity::Info,
+        wanted ? "ZeRO-3 of stock DeepSpeed gives all param groups the options of group 0"
+               : "param groups have options of their own, which stock DeepSpeed keeps apart but in ZeRO-3",
+        optimizer.file->name, std::move(evidence));
+    return {};
+}
+
+} // namespace
+
+/// A universal folder whose groups differ: ZeRO-3 reads the options of the first for all.
+extern const Diagnosis kGroupCollapse;
+const Diagnosis kGroupCollapse{
+    .code = "group-collapse",
+    .letter = "S7",
+    .name = "Param groups that ZeRO-3 would make one",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Warning,
+    .silent = true,
+    .means = {.loading = "Stages 1 and 2 give every group its own options. Stage 3 gives all groups those of "
+                         "group 0, without a word.",
+        .resuming = "In stage 3 learning rates, weight decay and betas are those of group 0 for all "
+                    "parameters; a scheduler may set the learning rates right again, and nothing else.",
+        .exporting = "Weights are not touched."},
+    .remedy = "lay the state out for ZeRO-3 itself: its own files keep the options of every group",
+    .command = reshardCommand,
+    .threads = "DS#6873, DS#6878",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

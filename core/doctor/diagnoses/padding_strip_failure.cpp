@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+constexpr size_t kMostNamed = 4;
+
+/// The first rank that holds nothing but padding of a contiguous unit, or some of it and is not the last.
+std::optional<uint32_t> earlyPadding(const FlatUnit& unit)
+{
+    const uint32_t ranks = unit.partition.ranks();
+    if (ranks < 2 || unit.partition.payloadElements() == 0)
+        return std::nullopt;
+    const uint64_t part = unit.partition.partitionElements();
+    if (unit.partition.leanElementsOn(ranks - 2) == part)
+        return std::nullopt;
+    uint32_t first = ranks - 2;
+    while (first > 0 && unit.partition.leanElementsOn(first - 1) < part)
+        --first;
+    return first;
+}
+
+/// Whether slices of a parameter before the last are short: those converters then reckon with a negative
+/// length.
+bool endsEarly(const FlatPartition& partition, uint32_t position)
+{
+    const uint64_t elements = partition.paramElements(position);
+    return elements > 0 && partition.ranks() > 1
+        && elements < partition.sliceElements(position) * (partition.ranks() - 1);
+}
+
+void lookContiguous(const Checkpoint& checkpoint, FindingSink& sink)
+{
+    for (const FlatUnit& unit : checkpoint.units) {
+        const auto first = unit.kind == UnitKind::Group ? earlyPadding(unit) : std::nullopt;
+        if (!first)
+            continue;
+        const uint64_t padding
+            = unit.partition.partitionElements() * unit.partition.ranks() - unit.partition.payloadElements();
+        sink.add(Severity::Info,
+            "the padding of group " + std::to_string(unit.group) + " begins on rank " + std::to_string(*first)
+                + ", before the last of " + std::to_string(unit.partition.ranks()) + " ranks",
+            addressOf(checkpoint, unit.params.back(), "fp32"),
+            {std::to_string(unit.partition.payloadElements()) + " elements, " + std::to_string(padding)
+                + " of padding"});
+    }
+}
+
+void lookSliced(const Checkpoint& checkpoint, FindingSink& sink)
+{
+    size_t count = 0;
+    std::vector<std::string> named;
+    for (const FlatUnit& unit : checkpoint.units) {
+        if (unit.kind != UnitKind::SubGroup)
+            continue;
+        for (uint32_t i = 0; i < unit.partition.paramCount(); ++i) {
+            if (endsEarly(unit.partition, i) && ++count <= kMostNamed)
+                named.push_back(addressOf(checkpoint, unit.params[i], "fp32"));
+        }
+    }
+    if (count == 0)
+        return;
+    const std::string first = named.front();
+    sink.add(Severity::Info,
+        std::to_string(count) + (count == 1 ? " parameter has" : " parameters have")
+            + " fewer elements than all ranks but the last have room for",
+        first, std::move(named));
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel() || !hasZeroShards(*patient.checkpoint))
+        return {};
+    if (patient.checkpoint->kind == CheckpointKind::Zero3)
+        lookSliced(*patient.checkpoint, sink);
+    else
+        lookContiguous(*patient.checkpoint, sink);
+    return {};
+}
+
+} // namespace
+
+/// Padding that begins before the last rank, of which converters before July 2025 make a negative length.
+extern const Diagnosis kPaddingStripFailure;
+const Diagnosis kPaddingStripFailure{
+    .code = "padding-strip-failure",
+    .letter = "S3",
+    .name = "Padding on more than the last rank",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Info,
+    .means = {.loading = "It loads.",
+        .resuming = "ds_to_universal of releases before July 2025 stops with a negative length, or with a "
+                    "start beyond the size; later ones and this program convert it."},
+    .remedy = "convert it with this program, which knows where padding lies on every rank",
+    .command = convertCommand,
+    .threads = "DS#6918, DS#7426, argonne-lcf/Megatron-DeepSpeed#73, DS#5822",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+/// Stages that read each other's files: none, 1 and 2, 3.
+enum class Family { None, Flat, Sliced };
+
+Family familyOf(int stage)
+{
+    return stage == 0 ? Family::None : stage == 3 ? Family::Sliced : Family::Flat;
+}
+
+std::optional<Family> familyOf(const Checkpoint& checkpoint)
+{
+    switch (checkpoint.kind) {
+    case CheckpointKind::Zero1:
+    case CheckpointKind::Zero2:
+    case CheckpointKind::Bf16:
+        return Family::Flat;
+    case CheckpointKind::Zero3:
+        return Family::Sliced;
+    case CheckpointKind::Fp16:
+    case CheckpointKind::Fp16Unfused:
+    case CheckpointKind::Torch:
+        return Family::None;
+    default: // universal folders are for every stage, and all else is for none
+        return std::nullopt;
+    }
+}
+
+const char* whatIsMissing(Family saved, Family wanted)
+{
+    if (wanted == Family::None)
+        return "an engine without ZeRO looks for the optimizer's state in the model file, where ZeRO leaves "
+               "none";
+    if (saved == Family::None)
+        return "an engine with ZeRO looks for a file of optimizer states per rank, and this checkpoint has "
+               "none";
+    if (wanted == Family::Sliced)
+        return "ZeRO-3 looks for a model file per rank (zero_pp_rank_*_model_states.pt), and this checkpoint "
+               "has one for all";
+    return "ZeRO-1 and 2 look for mp_rank_00_model_states.pt, and ZeRO-3 has a model file per rank";
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.target.stage || !patient.hasModel())
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const auto saved = familyOf(checkpoint);
+    const Family wanted = familyOf(*patient.target.stage);
+    // BF16_Optimizer also runs with stage 0.
+    const bool plainBf16 = checkpoint.kind == CheckpointKind::Bf16 && wanted == Family::None;
+    if (!saved || *saved == wanted || plainBf16)
+        return {};
+    const SavedFile model = savedModel(checkpoint);
+    sink.add(Severity::Error,
+        "it was saved with ZeRO stage " + std::to_string(checkpoint.zeroStage) + " and is wanted with "
+            + std::to_string(*patient.target.stage),
+        model.file == nullptr ? std::string() : model.file->name, {whatIsMissing(*saved, wanted)});
+    return {};
+}
+
+} // namespace
+
+/// Files of one ZeRO stage, wanted by another that looks for other files.
+extern const Diagnosis kStageMismatch;
+const Diagnosis kStageMismatch{
+    .code = "stage-mismatch",
+    .letter = "S12",
+    .name = "Saved with another ZeRO stage",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Error,
+    .needsTarget = true,
+    .means = {.loading = "Stock DeepSpeed does not find the files that it looks for, and stops.",
+        .resuming = "Nothing is lost: the state is the same in the files of every stage."},
+    .remedy = "lay the state out anew for that stage, or convert it to a universal folder",
+    .command = reshardCommand,
+    .threads = "DS#6699, ACC#3210, DS#3089, DS#3936, OpenRLHF#891, DS#1748",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+/// Releases before 0.14 and engines without ZeRO count the step that creates the states, too.
+constexpr double kTolerance = 1;
+
+std::string unitText(const FlatUnit& unit)
+{
+    if (unit.subgroup)
+        return fmt::format("sub-group {}", *unit.subgroup);
+    return fmt::format("group {}", unit.group);
+}
+
+/// The steps of flat units, which the optimizer takes together.
+void compareUnits(const Checkpoint& checkpoint, const std::string& file, FindingSink& sink)
+{
+    const FlatUnit* least = nullptr;
+    const FlatUnit* most = nullptr;
+    for (const FlatUnit& unit : checkpoint.units) {
+        if (!unit.isFlat() || !unit.step)
+            continue;
+        if (least == nullptr || *unit.step < *least->step)
+            least = &unit;
+        if (most == nullptr || *unit.step > *most->step)
+            most = &unit;
+    }
+    if (least == most || *least->step == *most->step)
+        return;
+    sink.add(Severity::Warning, "the param groups of the optimizer are not at the same step", file,
+        {fmt::format("{}: {:g}", unitText(*least), *least->step),
+            fmt::format("{}: {:g}", unitText(*most), *most->step)});
+}
+
+void compareCounters(const Checkpoint& checkpoint, const std::string& file, FindingSink& sink)
+{
+    if (!checkpoint.steps.globalSteps || isOfZenflow(checkpoint))
+        return;
+    std::optional<double> most;
+    for (const FlatUnit& unit : checkpoint.units) {
+        if (unit.step)
+            most = std::max(most.value_or(*unit.step), *unit.step);
+    }
+    const int64_t skipped = checkpoint.steps.skippedSteps.value_or(0);
+    const auto expected = static_cast<double>(*checkpoint.steps.globalSteps - skipped);
+    if (!most || std::fabs(*most - expected) <= kTolerance)
+        return;
+    sink.add(Severity::Warning,
+        fmt::format("the optimizer is at step {:g}, and the engine has taken {:g}", *most, expected), file,
+        {fmt::format("global_steps {}, skipped_steps {}", *checkpoint.steps.globalSteps, skipped)});
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel())
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const SavedFile optimizer = savedOptimizer(checkpoint);
+    const SavedFile model = savedModel(checkpoint);
+    const std::string file = optimizer.file != nullptr ? optimizer.file->name
+        : model.file != nullptr                        ? model.file->name
+                                                       : std::string();
+    compareUnits(checkpoint, file, sink);
+    compareCounters(checkpoint, file, sink);
+    return {};
+}
+
+} // namespace
+
+/// All ranks agree on a step that the engine's counters cannot have led to, or groups differ.
+extern const Diagnosis kStepOffCounters;
+const Diagnosis kStepOffCounters{
+    .code = "step-off-counters",
+    .letter = "S6",
+    .name = "The optimizer's step is not the engine's",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Warning,
+    .silent = true,
+    .means = {.loading = "Stock DeepSpeed takes the optimizer's step as it stands, without a word.",
+        .resuming = "Bias correction is that of the other step. A step that is too small makes the first "
+                    "updates too large where moments are those of a longer run; a step that began anew says "
+                    "that the moments did, too.",
+        .exporting = "Weights are not touched."},
+    .remedy = "set the step that the counters give, unless the optimizer was begun anew on purpose",
+    .threads = "DS#5263, DS#4396, MDS#248, DS#1823, DS#7786, DS#7586",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

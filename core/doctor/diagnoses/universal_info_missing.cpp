@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    // The converter asks for it where it reads files of ZeRO-1 and 2, and not for those of ZeRO-3.
+    if (!patient.hasModel() || !hasZeroShards(*patient.checkpoint)
+        || patient.checkpoint->kind == CheckpointKind::Zero3)
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const SavedFile model = savedModel(checkpoint);
+    if (!model || model.at({"universal_checkpoint_info"}) != kNoNode)
+        return {};
+    const bool cut = checkpoint.parallel.tp > 1;
+    sink.add(Severity::Info,
+        cut ? "the model file has no `universal_checkpoint_info`, so nothing says how its tensor slices join"
+            : "the model file has no `universal_checkpoint_info`, as DeepSpeed writes none by itself",
+        model.file->name,
+        {cut ? "`convert` takes the patterns of the model from --patterns"
+             : "one tensor slice: nothing of it is needed to convert the checkpoint"});
+    return {};
+}
+
+} // namespace
+
+/// Stock DeepSpeed's converter asserts that the client put this key into the model file.
+extern const Diagnosis kUniversalInfoMissing;
+const Diagnosis kUniversalInfoMissing{
+    .code = "universal-info-missing",
+    .letter = "S2",
+    .name = "No `universal_checkpoint_info`",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Info,
+    .means = {.loading = "It loads.",
+        .resuming = "Stock ds_to_universal stops with an AssertionError unless --inject_missing_state is "
+                    "given."},
+    .remedy = "convert it with this program, which needs the key only for tensor slices",
+    .command = convertCommand,
+    .threads = "DS#5430, DS#5608, DS#2921, DS#6470, DS#6548",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

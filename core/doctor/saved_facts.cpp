@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/saved_facts.h"
+
+#include "core/base/shell_quote.h"
+#include "core/base/text.h"
+
+namespace shardscope {
+
+NodeId SavedFile::at(std::initializer_list<std::string_view> way) const
+{
+    if (graph == nullptr)
+        return kNoNode;
+    NodeId node = graph->root();
+    for (const std::string_view key : way) {
+        node = lookup(*graph, node, key);
+        if (node == kNoNode)
+            return kNoNode;
+    }
+    return node;
+}
+
+SavedFile savedFile(const Checkpoint& checkpoint, FileId id)
+{
+    if (id == kNoFile)
+        return {};
+    const CheckpointFile& file = checkpoint.file(id);
+    return {&file, file.content ? &file.content->pickle() : nullptr};
+}
+
+SavedFile savedModel(const Checkpoint& checkpoint)
+{
+    return savedFile(checkpoint, checkpoint.rank0Model);
+}
+
+SavedFile savedOptimizer(const Checkpoint& checkpoint)
+{
+    return savedFile(checkpoint, checkpoint.rank0Optim);
+}
+
+bool hasZeroShards(const Checkpoint& checkpoint)
+{
+    switch (checkpoint.kind) {
+    case CheckpointKind::Zero1:
+    case CheckpointKind::Zero2:
+    case CheckpointKind::Bf16:
+    case CheckpointKind::Zero3:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool isOfZenflow(const Checkpoint& checkpoint)
+{
+    if (checkpoint.zenflow)
+        return true;
+    const SavedFile model = savedModel(checkpoint);
+    const NodeId options = model.at({"ds_config", "zero_optimization", "zenflow"});
+    return options != kNoNode && isMapping(*model.graph, options);
+}
+
+std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state)
+{
+    return percentEncode(checkpoint.params[index(param)].name) + "#" + std::string(state);
+}
+
+std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t element)
+{
+    return addressOf(checkpoint, param, state) + "[" + std::to_string(element) + "]";
+}
+
+std::string convertCommand(const Patient& patient, const Finding& /*finding*/)
+{
+    return "convert " + shellQuoted(patient.asked.string()) + " DST --to universal";
+}
+
+std::string reshardCommand(const Patient& patient, const Finding& /*finding*/)
+{
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    std::string out = "reshard " + shellQuoted(patient.asked.string()) + " DST --world-size "
+        + std::to_string(patient.target.worldSize.value_or(checkpoint.parallel.ranks()));
+    if (patient.target.stage)
+        out += " --stage " + std::to_string(*patient.target.stage);
+    return out;
+}
+
+} // namespace shardscope

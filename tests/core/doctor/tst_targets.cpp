@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stands in the way of a target: another number of ranks, another ZeRO stage.
+#include "tests/support/wounds.h"
+
+#include <doctest/doctest.h>
+
+using namespace shardscope;
+using namespace shardscope::test;
+using Codes = std::set<std::string>;
+
+namespace {
+
+Codes troublesFor(const std::string& sample, const std::string& target)
+{
+    const size_t colon = sample.find(':');
+    const Patchable copy(
+        sample.substr(0, colon), colon == std::string::npos ? std::string() : sample.substr(colon + 1));
+    return troubles(copy.check(CheckDepth::Metadata, target));
+}
+
+} // namespace
+
+TEST_CASE("another number of ranks is in the way of ZeRO's shards, and of nothing else")
+{
+    const Codes kMismatch{"world-size-mismatch"};
+    for (const char* sample : {"zero1-w2", "bf16opt-w2", "zero3-w4", "elastic-w3", "slices-w4"}) {
+        CAPTURE(sample);
+        CHECK(troublesFor(sample, "world-size=6") == kMismatch);
+    }
+    CHECK(troublesFor("zero1-w2", "world-size=2").empty());
+    CHECK(troublesFor("slices-w4", "world-size=4").empty()); // two slices of two ranks each
+    CHECK(troublesFor("stage0-fp16", "world-size=6").empty()); // whole on every rank
+    CHECK(troublesFor("zero2-universal-w2:global_step5_universal", "world-size=6").empty());
+    CHECK(troublesFor("zero1-w2", "").empty());
+
+    const Patchable copy("zero3-w4");
+    const CheckResult result = copy.check(CheckDepth::Metadata, "world-size=6");
+    const DoctorFinding* found = findingOf(result, "world-size-mismatch");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.message == "it was saved by 4 ranks and is wanted on 6");
+    CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 6");
+}
+
+TEST_CASE("a stage that looks for other files is told, with the command that makes them")
+{
+    const Codes kMismatch{"stage-mismatch"};
+    for (const char* target : {"stage=0", "stage=3"}) {
+        CAPTURE(target);
+        CHECK(troublesFor("zero1-w2", target) == kMismatch);
+        CHECK(troublesFor("zero2-w2", target) == kMismatch);
+    }
+    CHECK(troublesFor("zero1-w2", "stage=2").empty()); // they read each other's
+    CHECK(troublesFor("zero2-w2", "stage=1").empty());
+    CHECK(troublesFor("bf16opt-w2", "stage=1").empty());
+    CHECK(troublesFor("bf16opt-w2", "stage=0").empty());
+    CHECK(troublesFor("zero3-w4", "stage=3").empty());
+    CHECK(troublesFor("zero3-w4", "stage=2") == kMismatch);
+    CHECK(troublesFor("stage0-fp32", "stage=0").empty());
+    CHECK(troublesFor("stage0-fp32", "stage=2") == kMismatch);
+    CHECK(troublesFor("zero3-universal-w3:global_step3_universal", "stage=1").empty());
+
+    const Patchable copy("zero2-w2");
+    const CheckResult result = copy.check(CheckDepth::Metadata, "stage=3");
+    const DoctorFinding* found = findingOf(result, "stage-mismatch");
+    REQUIRE(found != nullptr);
+    CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 2 --stage 3");
+}
+
+TEST_CASE("a universal folder whose groups differ loses that in stage 3, and is told so for stage 3")
+{
+    const char* kFolder = "zero3-universal-w3:global_step3_universal";
+    CHECK(troublesFor(kFolder, "stage=3") == Codes{"group-collapse"});
+    CHECK(troublesFor(kFolder, "stage=2").empty());
+    CHECK(troublesFor("zero3-universal-w3:global_step3", "stage=3").empty()); // its own files keep them
+
+    const Patchable copy("zero3-universal-w3", "global_step3_universal");
+    const CheckResult told = copy.check();
+    const DoctorFinding* note = findingOf(told, "group-collapse");
+    REQUIRE(note != nullptr);
+    CHECK(note->finding.severity == Severity::Info);
+    CHECK(textOf(*note).find("weight_decay") != std::string::npos);
+}
