@@ -5,8 +5,9 @@
 #include "core/plan/archive_composer.h"
 #include "tests/support/temporary_folder.h"
 
+#include <doctest/doctest.h>
+
 #include <functional>
-#include <initializer_list>
 #include <set>
 #include <string>
 #include <variant>
@@ -85,3 +86,15 @@ const DoctorFinding* findingOf(const CheckResult& result, std::string_view code)
 std::string textOf(const DoctorFinding& finding);
 
 } // namespace shardscope::test
+
+/// Sets of codes or samples, in messages of failed checks.
+template <>
+struct doctest::StringMaker<std::set<std::string>> {
+    static doctest::String convert(const std::set<std::string>& words)
+    {
+        std::string out;
+        for (const std::string& word : words)
+            out += (out.empty() ? "" : ", ") + word;
+        return ("{" + out + "}").c_str();
+    }
+};

@@ -55,3 +55,10 @@ TEST_CASE("padding before the last rank")
         == std::set<std::string>{"ds0144-zero3-w3:global_step7", "ds053-zero3-w3:global_step7",
             "zero3-elastic-w3:global_step3", "zero3-universal-w3:global_step3", "zero3-w4:global_step5"});
 }
+
+TEST_CASE("what stock DeepSpeed saves and cannot load")
+{
+    CHECK(samplesWith("cannot-load-own-save")
+        == std::set<std::string>{
+            "ds0310-zero2-w2:global_step7", "ds045-zero2-w3:global_step7", "elastic-w3:global_step4"});
+}

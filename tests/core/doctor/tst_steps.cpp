@@ -65,3 +65,67 @@ TEST_CASE("param groups at different steps")
     REQUIRE(found != nullptr);
     CHECK(found->finding.evidence == std::vector<std::string>{"group 2: 5", "group 0: 6"});
 }
+
+TEST_CASE("learning rates that the scheduler did not set")
+{
+    for (const char* sample : {"zero2-w2", "zero3-w4"}) {
+        CAPTURE(sample);
+        const Patchable copy(sample);
+        const bool sliced = sample == std::string("zero3-w4");
+        copy.operateOnAll("optim_states.pt", [&](Surgery& surgery) {
+            surgery.set({"optimizer_state_dict", sliced ? "optimizer_state_dict" : "base_optimizer_state",
+                            "param_groups", 1, "lr"},
+                surgery.builder().real(0.5));
+        });
+        const CheckResult result = copy.check();
+        CHECK(troubles(result) == Codes{"schedule-discontinuity"});
+        const DoctorFinding* found = findingOf(result, "schedule-discontinuity");
+        REQUIRE(found != nullptr);
+        CHECK(textOf(*found).find("group 1: ") != std::string::npos);
+        CHECK(textOf(*found).find("the group has 0.5") != std::string::npos);
+    }
+    const Patchable whole("stage0-fp16");
+    whole.operateOnAll("model_states.pt", [](Surgery& surgery) {
+        surgery.set(
+            {"optimizer", "optimizer_state_dict", "param_groups", 0, "lr"}, surgery.builder().real(1));
+    });
+    CHECK(troubles(whole.check()) == Codes{"schedule-discontinuity"});
+}
+
+TEST_CASE("a scheduler of DeepSpeed's own that began anew")
+{
+    const Patchable copy("zero2-w2"); // at step 6
+    const auto schedule = [&](int64_t last) {
+        copy.operateOnAll("model_states.pt", [&](Surgery& surgery) {
+            const NodeId state = surgery.builder().dict();
+            surgery.builder().setItem(
+                state, surgery.builder().string("last_batch_iteration"), surgery.builder().integer(last));
+            surgery.set({"lr_scheduler"}, state);
+        });
+        return troubles(copy.check());
+    };
+    CHECK(schedule(5).empty());
+    CHECK(schedule(0) == Codes{"schedule-discontinuity"});
+    CHECK(schedule(11) == Codes{"schedule-discontinuity"}); // counted twice
+}
+
+TEST_CASE("a loss scale that has fallen as far as it can")
+{
+    const auto scaled = [](double scale, int64_t lastOverflow) {
+        const Patchable copy("zero1-w2");
+        copy.operateOnAll("optim_states.pt", [&](Surgery& surgery) {
+            const auto scaler
+                = asObject(surgery.graph(), surgery.at({"optimizer_state_dict", "loss_scaler"}));
+            REQUIRE(scaler);
+            const auto replace = [&](const char* key, NodeId value) {
+                surgery.composer().substitute(lookup(surgery.graph(), scaler->attributes, key), value);
+            };
+            replace("cur_scale", surgery.builder().real(scale));
+            replace("last_overflow_iter", surgery.builder().integer(lastOverflow));
+        });
+        return troubles(copy.check());
+    };
+    CHECK(scaled(1, 6) == Codes{"loss-scale-minimum"});
+    CHECK(scaled(2, 6).empty());
+    CHECK(scaled(1, -1).empty()); // where it began
+}

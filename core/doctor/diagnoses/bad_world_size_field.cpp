@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/file_names.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+#include <algorithm>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+std::optional<int64_t> numberAt(const SavedFile& file, std::initializer_list<std::string_view> way)
+{
+    const NodeId node = file.at(way);
+    return node == kNoNode ? std::nullopt : asInteger(*file.graph, node);
+}
+
+/// The number of ranks that every optimizer file of the first model-parallel rank counts, where exactly
+/// those are there. Experts have counts of their own per param group, of which the largest is that of all
+/// ranks.
+std::optional<int64_t> countedByFiles(const Checkpoint& checkpoint)
+{
+    const Checkpoint& first = checkpoint.parts.empty() ? checkpoint : *checkpoint.parts.front();
+    int64_t there = 0;
+    std::optional<int64_t> counted;
+    for (uint32_t i = 0; i < first.files.size(); ++i) {
+        const SavedFile file = savedFile(first, FileId{i});
+        const auto parsed = parseCheckpointFileName(file.file->name);
+        if (!parsed || parsed->role != FileRole::OptimStates || parsed->mp != first.modelRank
+            || file.file->status == FileStatus::Missing)
+            continue;
+        ++there;
+        if (!file)
+            continue; // of a rank beyond the recorded number, or damaged
+        const NodeId node = file.at({"optimizer_state_dict", "partition_count"});
+        if (node == kNoNode)
+            return std::nullopt;
+        std::optional<int64_t> most = asInteger(*file.graph, node);
+        for (const NodeId item : sequenceItems(*file.graph, node))
+            most = std::max(most, asInteger(*file.graph, item));
+        if (!most || (counted && *counted != *most))
+            return std::nullopt;
+        counted = most;
+    }
+    return counted && *counted == there ? counted : std::nullopt;
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.checkpoint || !hasZeroShards(*patient.checkpoint))
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const SavedFile model = savedModel(checkpoint);
+    if (!model)
+        return {};
+    const auto data = numberAt(model, {"dp_world_size"});
+    const auto counted = countedByFiles(checkpoint);
+    // MiCS saves the shards of one of several groups of ranks.
+    const bool mayBeMics = checkpoint.kind == CheckpointKind::Zero3 && data && counted && *data > *counted
+        && *data % *counted == 0;
+    if (data && counted && *data != *counted && !mayBeMics)
+        sink.add(Severity::Error,
+            "`dp_world_size` is " + std::to_string(*data) + ", and the optimizer files are those of "
+                + std::to_string(*counted) + " ranks",
+            model.file->name, {"`partition_count` of each of them is " + std::to_string(*counted)});
+    const auto sliced = numberAt(model, {"mp_world_size"});
+    const auto tp = numberAt(model, {"checkpoint_parallel_dimensions", "tp_degree"});
+    const auto pp = numberAt(model, {"checkpoint_parallel_dimensions", "pp_degree"});
+    if (sliced && tp && pp && *sliced != *tp * *pp)
+        sink.add(Severity::Error,
+            "`mp_world_size` is " + std::to_string(*sliced) + ", and the model was saved in "
+                + std::to_string(*tp * *pp) + (*tp * *pp == 1 ? " part" : " parts"),
+            model.file->name, {"tp_degree " + std::to_string(*tp) + ", pp_degree " + std::to_string(*pp)});
+    return {};
+}
+
+} // namespace
+
+/// Numbers of ranks that the files beside them contradict.
+extern const Diagnosis kBadWorldSizeField;
+const Diagnosis kBadWorldSizeField{
+    .code = "bad-world-size-field",
+    .letter = "S13",
+    .name = "A wrong number of ranks is recorded",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Error,
+    .means = {.loading = "Stock DeepSpeed compares `dp_world_size` with its own number of ranks, and "
+                         "`mp_world_size` with the number of model files, and stops although every file is "
+                         "there.",
+        .resuming = "Nothing is lost: the shards are what they should be.",
+        .exporting = "Export does not need the field."},
+    .remedy = "set the number that the files have",
+    .threads = "DS#4258, DS#7732",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/text.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+/// `buffer_names` lists persistent buffers alone (runtime/engine.py, _get_buffer_names), and the module's
+/// state dict has them all. A pipeline's module is in files of layers.
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel())
+        return {};
+    const SavedFile model = savedModel(*patient.checkpoint);
+    const NodeId module = model.at({"module"});
+    const NodeId names = model.at({"buffer_names"});
+    if (module == kNoNode || names == kNoNode || !isMapping(*model.graph, module))
+        return {};
+    for (const NodeId item : sequenceItems(*model.graph, names)) {
+        const auto name = asString(*model.graph, item);
+        if (name && lookup(*model.graph, module, *name) == kNoNode && !patient.checkpoint->findParam(*name))
+            sink.add(Severity::Warning, "the file lists this buffer and does not hold it",
+                percentEncode(std::string(*name)) + "#weight",
+                {"`buffer_names` of `" + model.file->name + "` has it, `module` has not"});
+    }
+    return {};
+}
+
+} // namespace
+
+/// Persistent buffers that are named and not stored.
+extern const Diagnosis kBuffersLost;
+const Diagnosis kBuffersLost{
+    .code = "buffers-lost",
+    .letter = "S10",
+    .name = "Buffers are lost",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Warning,
+    .means = {.loading = "Stock DeepSpeed stops at the missing key, or keeps the fresh model's buffer where "
+                         "load_module_strict is off.",
+        .resuming = "Running statistics, masks or caches are those of a fresh model.",
+        .exporting = "The buffers are absent, without a word."},
+    .remedy = "take them from the model file of another tag of the run",
+    .threads = "DS#1101, DS#1146, DS#1062",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/stage0.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+#include <algorithm>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+/// elastic_checkpoint: states in a list without options. The step comes from a key that is only written for
+/// optimizers with a `step` in their first param group, which torch's have not (stage_1_and_2.py,
+/// _restore_step_from_elastic_checkpoint).
+bool isElasticWithoutStep(const Checkpoint& checkpoint, const SavedFile& optimizer)
+{
+    if (checkpoint.kind != CheckpointKind::Zero1 && checkpoint.kind != CheckpointKind::Zero2)
+        return false;
+    const NodeId state = optimizer.at({"optimizer_state_dict", "base_optimizer_state"});
+    return state != kNoNode && optimizer.graph->kind(state) == NodeKind::List
+        && optimizer.at({"optimizer_state_dict", "base_optimizer_state_step"}) == kNoNode;
+}
+
+/// torch's optimizer refuses its own param groups then (ValueError).
+bool isZero3Adagrad(const Checkpoint& checkpoint)
+{
+    return checkpoint.kind == CheckpointKind::Zero3
+        && std::any_of(checkpoint.units.begin(), checkpoint.units.end(), [](const FlatUnit& unit) {
+               return unit.kind == UnitKind::SubGroup
+                   && std::any_of(unit.states.begin(), unit.states.end(),
+                       [](const UnitState& state) { return state.name == "sum"; });
+           });
+}
+
+bool isBf16PipelineWithoutZero(const Checkpoint& checkpoint)
+{
+    return isStage0(checkpoint.kind) && checkpoint.precision == "bf16" && checkpoint.parallel.pp > 1;
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel())
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const SavedFile optimizer = savedOptimizer(checkpoint);
+    if (!optimizer)
+        return {};
+    if (isElasticWithoutStep(checkpoint, optimizer))
+        sink.add(Severity::Info,
+            "its states have the form of elastic_checkpoint, without the step that stock DeepSpeed since "
+            "0.11 "
+            "looks for: it cannot load them again",
+            optimizer.file->name, {"`base_optimizer_state` is a list, without `base_optimizer_state_step`"});
+    if (isZero3Adagrad(checkpoint))
+        sink.add(Severity::Info,
+            "stock DeepSpeed saves ZeRO-3 with torch's Adagrad and cannot load it again: the param groups do "
+            "not match",
+            optimizer.file->name, {"the optimizer's state is `sum`"});
+    if (isBf16PipelineWithoutZero(checkpoint))
+        sink.add(Severity::Info,
+            "stock DeepSpeed saves bf16 pipelines without ZeRO and cannot load them again",
+            optimizer.file->name,
+            {std::to_string(checkpoint.parallel.pp) + " pipeline stages, stage 0, bf16"});
+    return {};
+}
+
+} // namespace
+
+/// What stock DeepSpeed saves as it should and does not load again; seen with 0.19.8.
+extern const Diagnosis kCannotLoadOwnSave;
+const Diagnosis kCannotLoadOwnSave{
+    .code = "cannot-load-own-save",
+    .letter = "S23",
+    .name = "Stock DeepSpeed cannot load what it saved",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Info,
+    .means
+    = {.loading = "Stock DeepSpeed 0.19.8 stops: with an AssertionError on `base_optimizer_state_step`, "
+                  "a ValueError about a parameter group, or a KeyError.",
+        .resuming = "Nothing is lost: all of the state is in the files."},
+    .remedy = "lay the state out in a form that loads, such as files without elastic_checkpoint",
+    .command = reshardCommand,
+    .threads = "reproduced with 0.19.8",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

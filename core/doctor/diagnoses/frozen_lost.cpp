@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+/// Whether any file holds elements of it.
+bool isStored(const Checkpoint& checkpoint, ParamId id)
+{
+    const Parameter& param = checkpoint.params[index(id)];
+    if (checkpoint.wholeOf(id) != nullptr)
+        return true;
+    if (param.unit == kNoUnit)
+        return false;
+    const FlatUnit& unit = checkpoint.units[index(param.unit)];
+    for (const UnitState& state : unit.states) {
+        for (const StoredRun& run : state.perRank) {
+            if (run.isPresent())
+                return true;
+        }
+    }
+    return false;
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel())
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const SavedFile model = savedModel(checkpoint);
+    if (!model)
+        return {};
+    const NodeId listed = model.at({"module"});
+    const NodeId fragments = model.at({"frozen_param_fragments"});
+    for (uint32_t i = 0; i < checkpoint.params.size(); ++i) {
+        const Parameter& param = checkpoint.params[i];
+        if (param.role != ParamRole::Frozen || param.elements == 0 || param.sharedWith != kNoParam
+            || isStored(checkpoint, ParamId{i}))
+            continue;
+        std::vector<std::string> evidence{
+            "frozen_param_shapes names it, with " + std::to_string(param.elements) + " elements"};
+        if (fragments == kNoNode || lookup(*model.graph, fragments, param.name) == kNoNode)
+            evidence.emplace_back("frozen_param_fragments has nothing of it");
+        if (listed != kNoNode && isMapping(*model.graph, listed)
+            && lookup(*model.graph, listed, param.name) == kNoNode)
+            evidence.emplace_back("the module does not list it");
+        sink.add(Severity::Error, "no file holds the values of this frozen parameter",
+            addressOf(checkpoint, ParamId{i}, "weight"), std::move(evidence));
+    }
+    return {};
+}
+
+} // namespace
+
+/// Frozen parameters that are named and stored nowhere.
+extern const Diagnosis kFrozenLost;
+const Diagnosis kFrozenLost{
+    .code = "frozen-lost",
+    .letter = "S8",
+    .name = "Frozen parameters are lost",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Error,
+    .silent = true,
+    .means
+    = {.loading = "Stock DeepSpeed stops with a KeyError where fragments of others are recorded; where "
+                  "none are, it goes on with whatever the fresh model has.",
+        .resuming = "The trained part meets frozen weights that it was not trained with, unless the base "
+                    "model is loaded first.",
+        .exporting = "These weights are absent or random in what is exported."},
+    .remedy = "graft them from the base model's weights",
+    .threads = "DS#3090, DS#3205, DS#5439, DS#5489, CarperAI/trlx#482, DS#8378",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+#include <unordered_set>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+constexpr size_t kMostNamed = 8;
+
+/// Names in `param_shapes` that `module` lacks, and how many it has.
+struct Names {
+    size_t known = 0;
+    std::vector<std::string> unknown;
+};
+
+Names compareNames(const SavedFile& model, NodeId module)
+{
+    const PickleGraph& graph = *model.graph;
+    std::unordered_set<std::string_view> listed;
+    const auto items = mappingItems(graph, module);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        if (const auto name = asString(graph, items[i]))
+            listed.insert(*name);
+    }
+    Names out;
+    for (const NodeId group : sequenceItems(graph, model.at({"param_shapes"}))) {
+        const auto shapes = mappingItems(graph, group);
+        for (size_t i = 0; i + 1 < shapes.size(); i += 2) {
+            const auto name = asString(graph, shapes[i]);
+            if (!name)
+                continue;
+            if (listed.contains(*name))
+                ++out.known;
+            else
+                out.unknown.emplace_back(*name);
+        }
+    }
+    return out;
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel())
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const SavedFile model = savedModel(checkpoint);
+    const NodeId module = model.at({"module"});
+    // Experts are in files of their own, the layers of a pipeline, too.
+    if (module == kNoNode || !isMapping(*model.graph, module) || model.at({"num_experts"}) != kNoNode)
+        return {};
+    Names names = compareNames(model, module);
+    // A model that arranges its state dict as it likes shares no names at all.
+    if (names.unknown.empty() || names.known < names.unknown.size())
+        return {};
+    const size_t count = names.unknown.size();
+    if (names.unknown.size() > kMostNamed)
+        names.unknown.resize(kMostNamed);
+    const auto param = checkpoint.findParam(names.unknown.front());
+    sink.add(Severity::Error,
+        std::to_string(count)
+            + (count == 1 ? " parameter that the optimizer trains is"
+                          : " parameters that the optimizer trains are")
+            + " not in the model's state dict",
+        param ? addressOf(checkpoint, *param, "fp32") : model.file->name, std::move(names.unknown));
+    return {};
+}
+
+} // namespace
+
+/// The optimizer's parameters are not those of the module beside them.
+extern const Diagnosis kModelChanged;
+const Diagnosis kModelChanged{
+    .code = "model-changed",
+    .letter = "S20",
+    .name = "Optimizer and module are of different models",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Error,
+    .means = {.loading = "Stock DeepSpeed stops at keys that the model expects and the file has not, or goes "
+                         "on without them where load_module_strict is off.",
+        .resuming = "States of ZeRO have no names on disk: they go to whatever parameters the live optimizer "
+                    "has at these places.",
+        .exporting = "Masters come out under the optimizer's names."},
+    .remedy = "carry the states over name by name, with fresh ones for the rest",
+    .threads = "HF#10821, unslothai/unsloth#3108",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+#include <map>
+#include <set>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+/// Experts by MoE layer, in the files of one model-parallel rank.
+using LayerFiles = std::map<uint32_t, std::set<uint32_t>>;
+
+std::map<uint32_t, LayerFiles> expertFiles(const Patient& patient)
+{
+    std::map<uint32_t, LayerFiles> out;
+    for (const FolderEntry& entry : patient.tag) {
+        if (entry.parsed && entry.parsed->role == FileRole::ExpertStates && entry.parsed->layer
+            && entry.parsed->expert)
+            out[entry.parsed->mp][*entry.parsed->layer].insert(*entry.parsed->expert);
+    }
+    return out;
+}
+
+std::string fileName(uint32_t layer, uint32_t expert, uint32_t mp)
+{
+    return "layer_" + std::to_string(layer) + "_expert_" + std::to_string(expert) + "_mp_rank_"
+        + (mp < 10 ? "0" : "") + std::to_string(mp) + "_model_states.pt";
+}
+
+void compare(uint32_t mp, const LayerFiles& files, const std::vector<int64_t>& experts, FindingSink& sink)
+{
+    for (uint32_t layer = 0; layer < experts.size(); ++layer) {
+        const auto found = files.find(layer);
+        for (int64_t expert = 0; expert < experts[layer]; ++expert) {
+            const auto number = static_cast<uint32_t>(expert);
+            if (found != files.end() && found->second.contains(number))
+                continue;
+            sink.add(Severity::Error,
+                "the file of expert " + std::to_string(expert) + " of MoE layer " + std::to_string(layer)
+                    + " is missing",
+                fileName(layer, number, mp),
+                {"`num_experts` says " + std::to_string(experts[layer]) + " for this layer"});
+        }
+    }
+    for (const auto& [layer, numbers] : files) {
+        const int64_t most = layer < experts.size() ? experts[layer] : 0;
+        for (const uint32_t number : numbers) {
+            if (int64_t{number} >= most)
+                sink.add(Severity::Warning, "the file is of an expert that the model has not",
+                    fileName(layer, number, mp),
+                    {"`num_experts` says " + std::to_string(most) + " for this layer"});
+        }
+    }
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.checkpoint)
+        return {};
+    const SavedFile model = savedModel(*patient.checkpoint);
+    const NodeId list = model.at({"num_experts"});
+    if (list == kNoNode || model.graph->kind(list) != NodeKind::List)
+        return {}; // one number for all layers: files of old releases, which name no layer
+    std::vector<int64_t> experts;
+    for (const NodeId item : sequenceItems(*model.graph, list)) {
+        const auto count = asInteger(*model.graph, item);
+        if (!count)
+            return {};
+        experts.push_back(*count);
+    }
+    // Without any, experts lie in ZeRO's shards (AutoEP of ZeRO-3), or the readers tell.
+    for (const auto& [mp, files] : expertFiles(patient))
+        compare(mp, files, experts, sink);
+    return {};
+}
+
+} // namespace
+
+/// Expert files against what the model file says of experts.
+extern const Diagnosis kMoeIncomplete;
+const Diagnosis kMoeIncomplete{
+    .code = "moe-incomplete",
+    .letter = "S15",
+    .name = "Experts are out of step with the model",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Error,
+    .means = {.loading = "Stock DeepSpeed opens a file for every local expert and stops at the first that is "
+                         "missing; files beyond are not opened.",
+        .resuming = "The masters of the experts are in the optimizer files of their expert-parallel ranks.",
+        .exporting = "Weights of missing experts come from the masters."},
+    .remedy = "write the expert's file anew from the masters",
+    .threads = "DS#5716, DS#8147, DS#8198, DS#2737, DS#4120, DS#5157",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/wrapper_files.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+#include <algorithm>
+#include <set>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+constexpr size_t kMostNamed = 8;
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.checkpoint || patient.checkpoint->wrapper.empty())
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    std::set<std::string_view> there;
+    for (const CheckpointFile& file : checkpoint.files) {
+        if (!liesBesideTag(file.name) || file.status != FileStatus::Ok)
+            continue;
+        const std::string_view name = std::string_view(file.name).substr(kBesideTag.size());
+        if (randomStatesRank(checkpoint.wrapper, name))
+            there.insert(name);
+    }
+    if (there.empty())
+        return {}; // the wrapper was told not to save them, or keeps none
+    const uint32_t ranks = patient.target.worldSize.value_or(checkpoint.parallel.ranks());
+    size_t count = 0;
+    std::vector<std::string> missing;
+    for (uint32_t rank = 0; rank < ranks; ++rank) {
+        std::string name = randomStatesName(checkpoint.wrapper, rank, ranks);
+        if (!there.contains(name) && ++count <= kMostNamed)
+            missing.push_back(std::string(kBesideTag) + std::move(name));
+    }
+    if (count == 0)
+        return {};
+    const std::string first = missing.front();
+    sink.add(Severity::Warning,
+        "random states of " + std::to_string(count) + " of " + std::to_string(ranks) + " ranks are not there",
+        first, std::move(missing));
+    return {};
+}
+
+} // namespace
+
+/// Fewer files of random states than ranks.
+extern const Diagnosis kRngGap;
+const Diagnosis kRngGap{
+    .code = "rng-gap",
+    .letter = "S17",
+    .name = "Random states of some ranks are missing",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Warning,
+    .silent = true,
+    .means = {.loading = "It loads; wrappers log at most a line.",
+        .resuming = "Ranks without a file go on with the random states of a fresh process: dropout and "
+                    "augmentation repeat what has been, or are alike on several ranks.",
+        .exporting = "Weights are not touched."},
+    .noRemedy = "streams that were not saved cannot be computed; choose a seed per rank",
+    .threads = "TensorAuto/OpenTau#180, HF#14994, DS#8460, MLM#6858",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+constexpr double kRelative = 1e-6;
+
+std::vector<double> numbersOf(const PickleGraph& graph, NodeId list)
+{
+    std::vector<double> out;
+    for (const NodeId item : sequenceItems(graph, list)) {
+        const auto number = asNumber(graph, item);
+        if (!number)
+            return {};
+        out.push_back(*number);
+    }
+    return out;
+}
+
+/// Learning rates of the param groups, as the optimizer's file has them; empty where it has none.
+std::vector<double> ratesOf(const Checkpoint& checkpoint)
+{
+    const SavedFile optimizer = savedOptimizer(checkpoint);
+    if (!optimizer)
+        return {};
+    std::vector<double> out;
+    for (const ParamGroup& group : checkpoint.groups) {
+        const NodeId node = lookup(*optimizer.graph, group.options, "lr");
+        const auto rate = node == kNoNode ? std::nullopt : asNumber(*optimizer.graph, node);
+        if (!rate)
+            return {};
+        out.push_back(*rate);
+    }
+    return out;
+}
+
+/// torch's schedulers keep the rates that they set last, which are those of the groups.
+void compareRates(const Checkpoint& checkpoint, const SavedFile& model, FindingSink& sink)
+{
+    const std::vector<double> set = numbersOf(*model.graph, model.at({"lr_scheduler", "_last_lr"}));
+    const std::vector<double> kept = ratesOf(checkpoint);
+    if (set.empty() || set.size() != kept.size())
+        return; // a scheduler of other groups
+    std::vector<std::string> evidence;
+    for (size_t i = 0; i < set.size(); ++i) {
+        if (std::fabs(set[i] - kept[i]) > kRelative * std::max(std::fabs(set[i]), std::fabs(kept[i])))
+            evidence.push_back(
+                fmt::format("group {}: the scheduler set {:g}, the group has {:g}", i, set[i], kept[i]));
+    }
+    if (!evidence.empty())
+        sink.add(Severity::Warning, "the learning rates of param groups are not those the scheduler set",
+            model.file->name, std::move(evidence));
+}
+
+/// DeepSpeed's own schedulers (runtime/lr_schedules.py) count from -1, one for every step that the engine
+/// did not skip.
+void compareCounts(const Checkpoint& checkpoint, const SavedFile& model, FindingSink& sink)
+{
+    const NodeId node = model.at({"lr_scheduler", "last_batch_iteration"});
+    const auto last = node == kNoNode ? std::nullopt : asInteger(*model.graph, node);
+    if (!last || !checkpoint.steps.globalSteps || isOfZenflow(checkpoint))
+        return;
+    const int64_t taken = *checkpoint.steps.globalSteps - checkpoint.steps.skippedSteps.value_or(0);
+    if (*last >= taken - 2 && *last <= taken)
+        return;
+    sink.add(Severity::Warning,
+        fmt::format("the scheduler is at step {}, and the engine has taken {}", *last + 1, taken),
+        model.file->name, {fmt::format("last_batch_iteration {}", *last)});
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel())
+        return {};
+    const SavedFile model = savedModel(*patient.checkpoint);
+    if (!model || model.at({"lr_scheduler"}) == kNoNode)
+        return {};
+    compareRates(*patient.checkpoint, model, sink);
+    compareCounts(*patient.checkpoint, model, sink);
+    return {};
+}
+
+} // namespace
+
+/// A scheduler that goes on from elsewhere than the steps and rates beside it.
+extern const Diagnosis kScheduleDiscontinuity;
+const Diagnosis kScheduleDiscontinuity{
+    .code = "schedule-discontinuity",
+    .letter = "S16",
+    .name = "The schedule jumps",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Warning,
+    .silent = true,
+    .means = {.loading = "Stock DeepSpeed loads scheduler and rates as they stand, without a word.",
+        .resuming = "The learning rate of the next step is not the one that follows: a scheduler sets it from"
+                    " its own count, or goes on from the rate it finds.",
+        .exporting = "Weights are not touched."},
+    .remedy = "set the scheduler's count and the rates that belong to the step, unless they were changed on "
+              "purpose",
+    .threads = "DS#5788, gpt-neox#1029, HF#25865, THUDM/slime#1546",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/text.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+#include <array>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+constexpr uint64_t kSampleBytes = uint64_t{64} << 10;
+
+/// Whether samples of two tensors of one form, from begin, middle and end, differ.
+Result<bool> differ(const Patient& patient, const TorchFile& file, const TensorView& a, const TensorView& b)
+{
+    SHARDSCOPE_TRY(const TensorExtent first, file.extentOf(a));
+    SHARDSCOPE_TRY(const TensorExtent second, file.extentOf(b));
+    if (first.byteOffset == second.byteOffset)
+        return false;
+    SHARDSCOPE_TRY(const auto opened, patient.files.openRead(file.path()));
+    const uint64_t bytes = first.bytes;
+    const uint64_t sample = std::min(bytes, kSampleBytes);
+    std::vector<uint8_t> left(sample);
+    std::vector<uint8_t> right(sample);
+    for (const uint64_t at : std::array{uint64_t{0}, (bytes - sample) / 2, bytes - sample}) {
+        SHARDSCOPE_CHECK(patient.job.poll());
+        SHARDSCOPE_CHECK(opened->readAt(first.byteOffset + at, left));
+        SHARDSCOPE_CHECK(opened->readAt(second.byteOffset + at, right));
+        if (left != right)
+            return true;
+    }
+    return false;
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel())
+        return {};
+    const SavedFile model = savedModel(*patient.checkpoint);
+    const NodeId module = model.at({"module"});
+    const NodeId shared = model.at({"shared_params"});
+    if (module == kNoNode || shared == kNoNode || !isMapping(*model.graph, module))
+        return {};
+    const PickleGraph& graph = *model.graph;
+    const auto items = mappingItems(graph, shared);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto alias = asString(graph, items[i]);
+        const auto owner = asString(graph, items[i + 1]);
+        if (!alias || !owner)
+            continue;
+        const NodeId aliasNode = lookup(graph, module, *alias);
+        const NodeId ownerNode = lookup(graph, module, *owner);
+        if (aliasNode == kNoNode || ownerNode == kNoNode || aliasNode == ownerNode)
+            continue;
+        const auto left = asTensor(graph, aliasNode);
+        const auto right = asTensor(graph, ownerNode);
+        const bool comparable = left && right && left->isContiguous() && right->isContiguous()
+            && left->sizes == right->sizes && left->dtype == right->dtype && left->elements().value_or(0) > 0;
+        if (!comparable)
+            continue;
+        SHARDSCOPE_TRY(const bool diverged, differ(patient, *model.file->content, *left, *right));
+        if (diverged)
+            sink.add(Severity::Error, "the two names of this tied parameter have different values",
+                percentEncode(std::string(*alias)) + "#weight",
+                {"`shared_params` ties it to " + std::string(*owner)});
+    }
+    return {};
+}
+
+} // namespace
+
+/// A tie that is recorded, and copies that went different ways.
+extern const Diagnosis kTiedDiverged;
+const Diagnosis kTiedDiverged{
+    .code = "tied-diverged",
+    .letter = "S9",
+    .name = "Tied parameters differ",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Error,
+    .silent = true,
+    .means = {.loading = "Both names are one parameter in the live model, so the copy that is loaded last "
+                         "stays, without a word; with ZeRO the master wins.",
+        .resuming = "The loss jumps where the other copy was the one that was trained.",
+        .exporting = "The owner's values are written, and the other copy is dropped."},
+    .remedy = "give both names the owner's values, which are those of its master",
+    .threads = "NVIDIA-NeMo/Automodel#2511, DS#1896, DS#3033",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

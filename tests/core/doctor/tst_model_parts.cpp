@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the model that are named and not there, or there twice and not alike.
+#include "tests/support/wounds.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+using namespace shardscope;
+using namespace shardscope::test;
+using Codes = std::set<std::string>;
+namespace fs = std::filesystem;
+
+TEST_CASE("frozen parameters whose fragments are gone")
+{
+    const Patchable copy("zero3-w4");
+    copy.operateOnAll("model_states.pt",
+        [](Surgery& surgery) { surgery.remove({"frozen_param_fragments"}, "positions.weight"); });
+    const CheckResult result = copy.check();
+    const DoctorFinding* found = findingOf(result, "frozen-lost");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.where == "positions.weight#weight");
+    CHECK(troubles(result) == Codes{"frozen-lost"});
+}
+
+TEST_CASE("buffers that are listed and not held")
+{
+    const Patchable copy("zero2-w2");
+    copy.operateOnAll(
+        "model_states.pt", [](Surgery& surgery) { surgery.remove({"module"}, "inverse_frequency"); });
+    const CheckResult result = copy.check();
+    CHECK(troubles(result) == Codes{"buffers-lost"});
+    REQUIRE(findingOf(result, "buffers-lost") != nullptr);
+    CHECK(findingOf(result, "buffers-lost")->finding.where == "inverse_frequency#weight");
+}
+
+TEST_CASE("tied parameters whose copies went different ways")
+{
+    const Patchable copy("zero2-w2");
+    copy.operateOnAll("model_states.pt", [](Surgery& surgery) {
+        surgery.editTensor({"module", "lm_head.weight"}, [](std::string&) {}); // a copy of its own, alike
+    });
+    CHECK(troubles(copy.check()).empty());
+    copy.operateOnAll("model_states.pt", [](Surgery& surgery) {
+        surgery.editTensor({"module", "lm_head.weight"}, [](std::string& elements) { elements[9] ^= 1; });
+    });
+    const CheckResult result = copy.check();
+    CHECK(troubles(result) == Codes{"tied-diverged"});
+    REQUIRE(findingOf(result, "tied-diverged") != nullptr);
+    CHECK(findingOf(result, "tied-diverged")->finding.where == "lm_head.weight#weight");
+}
+
+TEST_CASE("a module of another model than the optimizer's")
+{
+    const Patchable copy("zero3-w4");
+    copy.operateOnAll("model_states.pt", [](Surgery& surgery) {
+        surgery.rename({"module"}, "layers.1.mlp.up.weight", "layers.1.mlp.gate.weight");
+    });
+    const CheckResult result = copy.check();
+    const DoctorFinding* found = findingOf(result, "model-changed");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.where == "layers.1.mlp.up.weight#fp32");
+    // What is there in its place is told, too.
+    CHECK(troubles(result) == Codes{"alias-unrecorded", "model-changed"});
+}
+
+TEST_CASE("numbers of ranks that the files contradict")
+{
+    for (const char* sample : {"zero2-w2", "zero3-w4"}) {
+        CAPTURE(sample);
+        for (const char* key : {"dp_world_size", "mp_world_size"}) {
+            const std::string field = key;
+            CAPTURE(field);
+            for (const int64_t value : {0, 3}) {
+                CAPTURE(value);
+                const Patchable copy(sample);
+                copy.operateOnAll("model_states.pt", [&](Surgery& surgery) { surgery.set({key}, value); });
+                const CheckResult result = copy.check();
+                const Codes told = troubles(result);
+                CAPTURE(told);
+                const DoctorFinding* found = findingOf(result, "bad-world-size-field");
+                REQUIRE(found != nullptr);
+                CHECK(textOf(*found).find("`" + std::string(key) + "` is " + std::to_string(value))
+                    != std::string::npos);
+                if (value == 0) // else files of more ranks are looked for as well
+                    CHECK(troubles(result) == Codes{"bad-world-size-field"});
+            }
+        }
+    }
+}
+
+TEST_CASE("experts without files, and files without experts")
+{
+    {
+        const Patchable copy("experts-w4");
+        fs::remove(copy.tag() / "layer_0_expert_2_mp_rank_00_model_states.pt");
+        const CheckResult result = copy.check();
+        const DoctorFinding* found = findingOf(result, "moe-incomplete");
+        REQUIRE(found != nullptr);
+        CHECK(found->finding.where == "layer_0_expert_2_mp_rank_00_model_states.pt");
+        CHECK(troubles(result) == Codes{"model-states-missing", "moe-incomplete"});
+    }
+    const Patchable copy("ds0192-experts-w4");
+    fs::copy_file(copy.tag() / "layer_1_expert_1_mp_rank_00_model_states.pt",
+        copy.tag() / "layer_1_expert_2_mp_rank_00_model_states.pt");
+    const CheckResult result = copy.check();
+    const DoctorFinding* found = findingOf(result, "moe-incomplete");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.severity == Severity::Warning);
+    CHECK(found->finding.where == "layer_1_expert_2_mp_rank_00_model_states.pt");
+}
+
+TEST_CASE("random states of fewer ranks than trained, or than are to train")
+{
+    const Patchable copy("zero3-w4");
+    spill(copy.run() / "trainer_state.json", R"({"global_step": 5})");
+    CHECK(troubles(copy.check()).empty()); // none were saved
+    for (const int rank : {0, 1, 2, 3})
+        spill(copy.run() / ("rng_state_" + std::to_string(rank) + ".pth"), "states");
+    CHECK(!troubles(copy.check()).contains("rng-gap"));
+    CHECK(troubles(copy.check(CheckDepth::Metadata, "world-size=8")).contains("rng-gap"));
+    fs::remove(copy.run() / "rng_state_2.pth");
+    const CheckResult result = copy.check();
+    CHECK(troubles(result) == Codes{"rng-gap"});
+    REQUIRE(findingOf(result, "rng-gap") != nullptr);
+    CHECK(findingOf(result, "rng-gap")->finding.where == "../rng_state_2.pth");
+}
