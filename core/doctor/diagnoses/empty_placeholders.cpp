@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/shell_quote.h"
+#include "core/checkpoint/checkpoint.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/weight_files.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+constexpr size_t kMostNamed = 8;
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel() || liesInNoRun(patient.checkpoint->kind))
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesBeside(patient));
+    for (const WeightFile& file : files) {
+        size_t count = 0;
+        std::vector<std::string> named;
+        for (const SafeTensor& tensor : file.tensors) {
+            if (tensor.shape != Shape{0} && tensor.shape != Shape{1})
+                continue;
+            const auto id = paramOfTensor(checkpoint, tensor.name);
+            if (!id || checkpoint.params[index(*id)].elements < 2)
+                continue;
+            const Parameter& param = checkpoint.params[index(*id)];
+            if (++count <= kMostNamed)
+                named.push_back("\"" + tensor.name + "\" has the shape " + shapeText(tensor.shape)
+                    + ", the parameter has " + shapeText(param.shape));
+        }
+        if (count > 0)
+            sink.add(Severity::Error,
+                std::to_string(count) + " of " + std::to_string(file.tensors.size())
+                    + " tensors are empty placeholders of ZeRO-3, without the weights",
+                file.name, std::move(named));
+    }
+    return {};
+}
+
+std::string exportCommand(const Patient& patient, const Finding& finding)
+{
+    return "export " + shellQuoted(patient.asked.string()) + " DST --format "
+        + (finding.where.ends_with(".bin") ? "torch" : "safetensors");
+}
+
+} // namespace
+
+/// Weights that were saved while ZeRO-3 had them partitioned.
+extern const Diagnosis kEmptyPlaceholders;
+const Diagnosis kEmptyPlaceholders{
+    .code = "empty-placeholders",
+    .letter = "S11",
+    .name = "Weights beside the checkpoint are placeholders",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Error,
+    .means = {.loading = "DeepSpeed's own files are whole, and load.",
+        .resuming = "Wrappers that take the weights from this file stop at a size mismatch.",
+        .exporting = "The file is of no use; the weights are in the optimizer shards."},
+    .remedy = "write the weights anew from the shards",
+    .command = exportCommand,
+    .threads = "HF#20082, OpenRLHF/OpenRLHF#839, DS#1394, HF#10789",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

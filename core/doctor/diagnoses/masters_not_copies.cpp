@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/byte_facts.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+#include "core/layout/fragments.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+constexpr uint64_t kSampleElements = uint64_t{1} << 14;
+constexpr uint64_t kLeastElements = 8;
+
+/// Sums over the parameters of a group of which both are there.
+struct Sums {
+    double masters = 0;
+    double copies = 0;
+    double squares = 0; ///< of the masters
+    double copySquares = 0;
+};
+
+std::map<int32_t, Sums> sumsByGroup(const Patient& patient)
+{
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    std::map<uint32_t, std::pair<const Statistics*, const Statistics*>> both;
+    for (const TensorStatistics& tensor : patient.bytes->tensors) {
+        auto& entry = both[index(tensor.tensor.param)];
+        if (tensor.tensor.state == "fp32")
+            entry.first = &tensor.found;
+        else if (tensor.tensor.state == "weight")
+            entry.second = &tensor.found;
+    }
+    std::map<int32_t, Sums> out;
+    for (const auto& [param, entry] : both) {
+        if (entry.first == nullptr || entry.second == nullptr)
+            continue;
+        Sums& sums = out[checkpoint.params[param].group];
+        const auto count = static_cast<double>(entry.first->finite());
+        sums.masters += entry.first->mean * count;
+        sums.copies += entry.second->mean * static_cast<double>(entry.second->finite());
+        sums.squares += entry.first->squares;
+        sums.copySquares += entry.second->squares;
+    }
+    return out;
+}
+
+/// The same numbers in the group: sums of values and squares agree to what rounding to 16 bits moves them.
+bool sumsAgree(const Sums& sums)
+{
+    constexpr double kRounding = 1.0 / 256; // a unit of bfloat16's last place, relative
+    return std::fabs(sums.masters - sums.copies) <= 4 * kRounding * std::sqrt(sums.squares)
+        && std::fabs(sums.squares - sums.copySquares) <= kRounding * sums.squares;
+}
+
+/// In other places: master and copy of the parameter have nothing in common. Those of another step nearly
+/// agree.
+Result<bool> areStrangers(const Patient& patient, ParamId param)
+{
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const WholeTensor* weight = checkpoint.wholeOf(param);
+    const uint64_t count = std::min(checkpoint.params[index(param)].elements, kSampleElements);
+    if (weight == nullptr || !hasStatistics(weight->dtype) || count < kLeastElements)
+        return false;
+    std::vector<uint8_t> masters(count * itemSize(DType::Float32));
+    std::vector<uint8_t> copies(count * itemSize(weight->dtype));
+    SHARDSCOPE_CHECK(readElements(patient.files, checkpoint, param, "fp32", 0, count, masters));
+    SHARDSCOPE_CHECK(readElements(patient.files, checkpoint, param, "weight", 0, count, copies));
+    double apart = 0;
+    double squares = 0;
+    for (uint64_t i = 0; i < count; ++i) {
+        const double master = elementAsDouble(DType::Float32, masters.data() + i * 4);
+        const double copy = elementAsDouble(weight->dtype, copies.data() + i * itemSize(weight->dtype));
+        apart += (master - copy) * (master - copy);
+        squares += master * master + copy * copy;
+    }
+    return apart > squares / 4; // independent values: all of it
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    // ZenFlow writes the 16-bit copies ahead of the masters.
+    if (!patient.bytes || !patient.hasModel() || isOfZenflow(*patient.checkpoint))
+        return {};
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    std::map<int32_t, std::vector<ParamId>> byGroup;
+    for (const std::string& name : patient.bytes->staleCopies) {
+        if (const auto param = checkpoint.findParam(name))
+            byGroup[checkpoint.params[index(*param)].group].push_back(*param);
+    }
+    if (byGroup.empty())
+        return {};
+    const auto sums = sumsByGroup(patient);
+    for (const auto& [group, params] : byGroup) {
+        SHARDSCOPE_CHECK(patient.job.poll());
+        const auto own = sums.find(group);
+        bool permuted = own != sums.end() && sumsAgree(own->second);
+        if (permuted) {
+            SHARDSCOPE_TRY(permuted, areStrangers(patient, params.front()));
+        }
+        for (const ParamId param : params)
+            sink.add(Severity::Error, "the masters are not those that the 16-bit copy was rounded from",
+                addressOf(checkpoint, param, "fp32"),
+                permuted ? std::vector<std::string>{"the sums over group " + std::to_string(group)
+                    + " agree, its elements do not: probably the same values in another order"}
+                         : std::vector<std::string>{});
+    }
+    return {};
+}
+
+} // namespace
+
+/// Every master, rounded, must be the 16-bit copy that the model file has of it.
+extern const Diagnosis kMastersNotCopies;
+const Diagnosis kMastersNotCopies{
+    .code = "masters-not-copies",
+    .letter = "S19",
+    .name = "Masters are not what was trained",
+    .depth = CheckDepth::Bytes,
+    .worst = Severity::Error,
+    .silent = true,
+    .means = {.loading = "Stock DeepSpeed loads both, and training goes on from the masters, without a word.",
+        .resuming = "The model is another one than the copy: of another step or run, in another order, or "
+                    "fresh. The loss jumps.",
+        .exporting = "Weights made from masters and weights taken from the module differ."},
+    .remedy = "bring back the shards that belong to the model file, lay scrambled ones out anew in the right "
+              "order, or fill masters from the copies, marked",
+    .threads = "DS#6691, DS#5475, DS#1111, ACC#3199, MLM#6920, DS#1999, DS#5283",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/byte_facts.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+#include "core/layout/fragments.h"
+
+#include <cmath>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+constexpr uint64_t kWindowElements = uint64_t{1} << 18;
+
+bool isSecondMoment(std::string_view state)
+{
+    return state == "exp_avg_sq" || state == "max_exp_avg_sq";
+}
+
+/// The first element that is as it must not be: not finite, or negative where it is a mean of squares.
+Result<std::optional<uint64_t>> firstBad(
+    const Patient& patient, const TensorStatistics& tensor, bool negative)
+{
+    const uint64_t item = itemSize(tensor.dtype);
+    std::vector<uint8_t> window;
+    for (uint64_t begin = 0; begin < tensor.elements; begin += kWindowElements) {
+        SHARDSCOPE_CHECK(patient.job.poll());
+        const uint64_t end = std::min(tensor.elements, begin + kWindowElements);
+        window.resize((end - begin) * item);
+        SHARDSCOPE_CHECK(readElements(patient.files, *patient.checkpoint, tensor.tensor.param,
+            tensor.tensor.state, begin, end, window));
+        for (uint64_t i = 0; i < end - begin; ++i) {
+            const double value = elementAsDouble(tensor.dtype, window.data() + i * item);
+            if (negative ? value < 0 : !std::isfinite(value))
+                return begin + i;
+        }
+    }
+    return std::optional<uint64_t>();
+}
+
+Status add(const Patient& patient, const TensorStatistics& tensor, bool negative, std::string message,
+    FindingSink& sink)
+{
+    const Checkpoint& checkpoint = *patient.checkpoint;
+    const auto first = firstBad(patient, tensor, negative);
+    if (!first && first.error().code == ErrorCode::Cancelled)
+        return forward(first.error());
+    const bool known = first && *first;
+    sink.add(Severity::Error, std::move(message),
+        known ? addressOf(checkpoint, tensor.tensor.param, tensor.tensor.state, **first)
+              : addressOf(checkpoint, tensor.tensor.param, tensor.tensor.state));
+    return {};
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.bytes || !patient.hasModel())
+        return {};
+    for (const TensorStatistics& tensor : patient.bytes->tensors) {
+        // Masks are buffers, and hold infinities for a reason.
+        if (patient.checkpoint->params[index(tensor.tensor.param)].role == ParamRole::Buffer)
+            continue;
+        const Statistics& found = tensor.found;
+        const std::string of = " of " + std::to_string(found.elements) + " elements ";
+        if (found.nans + found.infinities > 0)
+            SHARDSCOPE_CHECK(add(patient, tensor, false,
+                std::to_string(found.nans + found.infinities) + of + "are not finite: "
+                    + std::to_string(found.nans) + " NaN, " + std::to_string(found.infinities) + " infinite",
+                sink));
+        if (isSecondMoment(tensor.tensor.state) && found.finite() > 0 && found.min < 0)
+            SHARDSCOPE_CHECK(add(patient, tensor, true,
+                "a mean of squares is negative, which no optimizer makes: its minimum is "
+                    + std::to_string(found.min),
+                sink));
+    }
+    return {};
+}
+
+} // namespace
+
+/// Values that no training can go on from.
+extern const Diagnosis kNonFinite;
+const Diagnosis kNonFinite{
+    .code = "non-finite",
+    .letter = "S18",
+    .name = "Values that are no numbers, or cannot be",
+    .depth = CheckDepth::Bytes,
+    .worst = Severity::Error,
+    .silent = true,
+    .means = {.loading = "Stock DeepSpeed loads them without a word.",
+        .resuming
+        = "NaN and infinity spread through the whole model with the first steps; of a negative mean "
+          "of squares the update is NaN.",
+        .exporting = "What is not finite in masters or weights is exported as it is."},
+    .remedy = "bring the group back from an earlier step, or fill what is damaged, marked",
+    .threads = "fudan-generative-vision/hallo#152, NVIDIA-NeMo/RL#3544, DS#697",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

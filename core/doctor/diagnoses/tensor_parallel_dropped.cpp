@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/shell_quote.h"
+#include "core/checkpoint/joined_slices.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/weight_files.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+constexpr size_t kMostNamed = 8;
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.hasModel() || patient.checkpoint->parallel.tp < 2)
+        return {};
+    SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesBeside(patient));
+    if (files.empty())
+        return {};
+    // Where nothing says how the slices join, nothing says what the whole is.
+    const auto joined = joinParts(patient.checkpoint);
+    if (!joined)
+        return {};
+    const Checkpoint& whole = **joined;
+    for (const WeightFile& file : files) {
+        size_t count = 0;
+        std::vector<std::string> named;
+        for (const SafeTensor& tensor : file.tensors) {
+            const auto id = paramOfTensor(whole, tensor.name);
+            if (!id)
+                continue;
+            const Parameter& param = whole.params[index(*id)];
+            if (tensor.elements * patient.checkpoint->parallel.tp != param.elements
+                || tensor.shape.size() != param.shape.size())
+                continue;
+            if (++count <= kMostNamed)
+                named.push_back("\"" + tensor.name + "\" has the shape " + shapeText(tensor.shape)
+                    + ", all slices together have " + shapeText(param.shape));
+        }
+        if (count > 0)
+            sink.add(Severity::Error,
+                std::to_string(count) + " of " + std::to_string(file.tensors.size())
+                    + " tensors are one tensor slice of " + std::to_string(patient.checkpoint->parallel.tp)
+                    + ", not the whole",
+                file.name, std::move(named));
+    }
+    return {};
+}
+
+std::string exportCommand(const Patient& patient, const Finding& finding)
+{
+    return "export " + shellQuoted(patient.asked.string()) + " DST --format "
+        + (finding.where.ends_with(".bin") ? "torch" : "safetensors");
+}
+
+} // namespace
+
+/// Exported weights that hold what the first tensor-parallel rank had.
+extern const Diagnosis kTensorParallelDropped;
+const Diagnosis kTensorParallelDropped{
+    .code = "tensor-parallel-dropped",
+    .letter = "S14",
+    .name = "Exported weights are one slice",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Error,
+    .means = {.loading = "DeepSpeed's own files are whole, and load.",
+        .resuming = "Wrappers that take the weights from this file stop at a size mismatch, or build a "
+                    "smaller model.",
+        .exporting = "All slices but one are absent from the file."},
+    .remedy = "write the weights anew, with all slices joined",
+    .command = exportCommand,
+    .threads = "DS#8168, DS#8185, DS#8474, DS#7320, MDS#224",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

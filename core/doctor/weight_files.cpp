@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/weight_files.h"
+
+#include "core/checkpoint/wrapper_files.h"
+#include "core/torchfile/torch_tensors.h"
+
+namespace shardscope {
+
+namespace {
+
+Result<std::vector<SafeTensor>> tensorsOf(const Patient& patient, const io::Path& path)
+{
+    if (path.extension() == ".safetensors") {
+        SHARDSCOPE_TRY(SafetensorsHeader header, readSafetensors(patient.files, path, patient.job));
+        return std::move(header.tensors);
+    }
+    SHARDSCOPE_TRY(const auto file, TorchFile::open(patient.files, path, ReadMode::Tolerant, patient.job));
+    return stateDictTensors(*file);
+}
+
+bool isWeightName(std::string_view name)
+{
+    return name.ends_with(".safetensors") || (name.starts_with("pytorch_model") && name.ends_with(".bin"));
+}
+
+Status addFrom(const Patient& patient, const io::Path& folder, const std::vector<FolderEntry>& entries,
+    std::string_view prefix, std::vector<WeightFile>& out)
+{
+    for (const FolderEntry& entry : entries) {
+        if (entry.isFolder || !isWeightName(entry.name))
+            continue;
+        SHARDSCOPE_CHECK(patient.job.poll());
+        auto tensors = tensorsOf(patient, folder / entry.name);
+        if (tensors)
+            out.push_back({std::string(prefix) + entry.name, std::move(*tensors)});
+    }
+    return {};
+}
+
+} // namespace
+
+Result<std::vector<WeightFile>> weightFilesBeside(const Patient& patient)
+{
+    std::vector<WeightFile> out;
+    SHARDSCOPE_CHECK(addFrom(patient, patient.found.runFolder, patient.run, kBesideTag, out));
+    SHARDSCOPE_CHECK(addFrom(patient, patient.found.tagFolder, patient.tag, "", out));
+    return out;
+}
+
+std::optional<ParamId> paramOfTensor(const Checkpoint& checkpoint, std::string_view tensor)
+{
+    constexpr std::string_view kModule = "module.";
+    if (const auto param = checkpoint.findParam(tensor))
+        return param;
+    if (const auto param = checkpoint.findParam(std::string(kModule) + std::string(tensor)))
+        return param;
+    return tensor.starts_with(kModule) ? checkpoint.findParam(tensor.substr(kModule.size())) : std::nullopt;
+}
+
+} // namespace shardscope

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// What only every byte shows: values that cannot be, and masters of another model than the copies.
+#include "tests/support/wounds.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+#include <limits>
+
+using namespace shardscope;
+using namespace shardscope::test;
+using Codes = std::set<std::string>;
+
+namespace {
+
+const Way kMasters{"optimizer_state_dict", "single_partition_of_fp32_groups", 0};
+
+void poke(std::string& elements, size_t element, float value)
+{
+    REQUIRE((element + 1) * sizeof value <= elements.size());
+    std::memcpy(elements.data() + element * sizeof value, &value, sizeof value);
+}
+
+} // namespace
+
+TEST_CASE("NaN in a moment and a negative mean of squares, by their addresses")
+{
+    const Patchable copy("zero2-w2"); // group 0 begins with wq, 256 elements
+    copy.operate("bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", [](Surgery& surgery) {
+        const Way state{"optimizer_state_dict", "base_optimizer_state", "state", 0};
+        Way average = state;
+        average.emplace_back("exp_avg");
+        surgery.editTensor(average,
+            [](std::string& elements) { poke(elements, 300, std::numeric_limits<float>::quiet_NaN()); });
+        Way squares = state;
+        squares.emplace_back("exp_avg_sq");
+        surgery.editTensor(squares, [](std::string& elements) { poke(elements, 7, -1e-9F); });
+    });
+    CHECK(troubles(copy.check()).empty()); // nothing but the bytes tell
+    const CheckResult result = copy.check(CheckDepth::Bytes);
+    CHECK(troubles(result) == Codes{"non-finite"});
+    std::set<std::string> places;
+    for (const DoctorFinding& found : result.findings) {
+        if (found.finding.code == "non-finite")
+            places.insert(found.finding.where);
+    }
+    CHECK(places
+        == Codes{"layers.0.attention.wk.weight#exp_avg[44]", "layers.0.attention.wq.weight#exp_avg_sq[7]"});
+}
+
+TEST_CASE("masters of which some are not what the copy was rounded from")
+{
+    const Patchable copy("zero2-w2");
+    copy.operate("bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", [](Surgery& surgery) {
+        surgery.editTensor(kMasters, [](std::string& elements) {
+            for (size_t i = 520; i < 540; ++i)
+                poke(elements, i, 0.5F);
+        });
+    });
+    const CheckResult result = copy.check(CheckDepth::Bytes);
+    CHECK(troubles(result) == Codes{"masters-not-copies"});
+    const DoctorFinding* found = findingOf(result, "masters-not-copies");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.where == "layers.0.attention.wv.weight#fp32");
+    CHECK(found->finding.evidence.empty());
+}
+
+TEST_CASE("masters in another order are told from those of another step")
+{
+    const Patchable copy("roundrobin-w3");
+    copy.operateOnAll("optim_states.pt", [](Surgery& surgery) {
+        surgery.editTensor(kMasters, [](std::string& elements) { // halves changed over
+            const std::string first = elements.substr(0, elements.size() / 8 * 4);
+            elements = elements.substr(first.size()) + first;
+        });
+    });
+    const CheckResult result = copy.check(CheckDepth::Bytes);
+    const DoctorFinding* found = findingOf(result, "masters-not-copies");
+    REQUIRE(found != nullptr);
+    CHECK(textOf(*found).find("another order") != std::string::npos);
+}
