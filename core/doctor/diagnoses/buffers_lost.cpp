@@ -20,7 +20,8 @@ Status look(const Patient& patient, FindingSink& sink)
         return {};
     for (const NodeId item : sequenceItems(*model.graph, names)) {
         const auto name = asString(*model.graph, item);
-        if (name && lookup(*model.graph, module, *name) == kNoNode && !patient.checkpoint->findParam(*name))
+        // Readers know those that are there; walking the module for each would take long.
+        if (name && !patient.checkpoint->findParam(*name) && lookup(*model.graph, module, *name) == kNoNode)
             sink.add(Severity::Warning, "the file lists this buffer and does not hold it",
                 percentEncode(std::string(*name)) + "#weight",
                 {"`buffer_names` of `" + model.file->name + "` has it, `module` has not"});

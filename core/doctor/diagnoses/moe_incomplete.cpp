@@ -55,6 +55,23 @@ void compare(uint32_t mp, const LayerFiles& files, const std::vector<int64_t>& e
     }
 }
 
+/// Releases before 0.19.3 write a file of its own for the optimizer of every expert-parallel rank, whatever
+/// the ZeRO stage.
+void lookAtOptimizers(const Patient& patient, FindingSink& sink)
+{
+    std::set<std::string_view> there;
+    for (const FolderEntry& entry : patient.tag) {
+        if (entry.name.starts_with("expp_rank_"))
+            there.insert(entry.name);
+    }
+    for (uint32_t rank = 0; !there.empty() && rank < patient.checkpoint->parallel.ep; ++rank) {
+        const std::string name = "expp_rank_" + std::to_string(rank) + "_mp_rank_00_optim_states.pt";
+        if (!there.contains(name))
+            sink.add(Severity::Warning, "the optimizer file of this expert-parallel rank is missing", name,
+                {"the others have one"});
+    }
+}
+
 Status look(const Patient& patient, FindingSink& sink)
 {
     if (!patient.checkpoint)
@@ -73,6 +90,8 @@ Status look(const Patient& patient, FindingSink& sink)
     // Without any, experts lie in ZeRO's shards (AutoEP of ZeRO-3), or the readers tell.
     for (const auto& [mp, files] : expertFiles(patient))
         compare(mp, files, experts, sink);
+    if (patient.hasModel())
+        lookAtOptimizers(patient, sink);
     return {};
 }
 
@@ -86,8 +105,9 @@ const Diagnosis kMoeIncomplete{
     .name = "Experts are out of step with the model",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
-    .means = {.loading = "Stock DeepSpeed opens a file for every local expert and stops at the first that is "
-                         "missing; files beyond are not opened.",
+    .means = {.loading
+        = "Stock DeepSpeed opens a file for every local expert and stops at the first that is "
+          "missing, releases before 0.19.3 at a missing optimizer file, too; files beyond are not opened.",
         .resuming = "The masters of the experts are in the optimizer files of their expert-parallel ranks.",
         .exporting = "Weights of missing experts come from the masters."},
     .remedy = "write the expert's file anew from the masters",

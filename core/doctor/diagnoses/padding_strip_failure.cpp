@@ -65,8 +65,8 @@ void lookSliced(const Checkpoint& checkpoint, FindingSink& sink)
         return;
     const std::string first = named.front();
     sink.add(Severity::Info,
-        std::to_string(count) + (count == 1 ? " parameter has" : " parameters have")
-            + " fewer elements than all ranks but the last have room for",
+        std::to_string(count) + (count == 1 ? " parameter ends" : " parameters end")
+            + " before the last rank's slice begins",
         first, std::move(named));
 }
 

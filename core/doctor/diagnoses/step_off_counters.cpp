@@ -59,6 +59,37 @@ void compareCounters(const Checkpoint& checkpoint, const std::string& file, Find
         {fmt::format("global_steps {}, skipped_steps {}", *checkpoint.steps.globalSteps, skipped)});
 }
 
+/// Whether both of Adam's moments are there, and in files that have a place for the step.
+bool hasMoments(const Checkpoint& checkpoint, const FlatUnit& unit)
+{
+    size_t moments = 0;
+    for (const UnitState& state : unit.states) {
+        const bool stored = !state.perRank.empty() && state.perRank.front().isPresent()
+            && checkpoint.file(state.perRank.front().file).role != FileRole::Swap;
+        moments += stored && (state.name == "exp_avg" || state.name == "exp_avg_sq") ? 1 : 0;
+    }
+    return moments == 2;
+}
+
+/// Adam without a step beside its moments. Apex keeps it in the group's options.
+void requireStep(const Checkpoint& checkpoint, const SavedFile& optimizer, FindingSink& sink)
+{
+    const bool isUniversal = checkpoint.kind == CheckpointKind::Universal;
+    std::vector<std::string> without;
+    for (const FlatUnit& unit : checkpoint.units) {
+        if ((!unit.isFlat() && !isUniversal) || unit.step || !hasMoments(checkpoint, unit))
+            continue;
+        const auto group = std::find_if(checkpoint.groups.begin(), checkpoint.groups.end(),
+            [&](const ParamGroup& g) { return static_cast<int32_t>(g.index) == unit.group; });
+        if (group != checkpoint.groups.end() && lookup(*optimizer.graph, group->options, "step") != kNoNode)
+            continue;
+        without.push_back(unitText(unit));
+    }
+    if (!without.empty())
+        sink.add(Severity::Warning, "moments of Adam are there, and no step beside them",
+            optimizer.file->name, std::move(without));
+}
+
 Status look(const Patient& patient, FindingSink& sink)
 {
     if (!patient.hasModel())
@@ -69,6 +100,8 @@ Status look(const Patient& patient, FindingSink& sink)
     const std::string file = optimizer.file != nullptr ? optimizer.file->name
         : model.file != nullptr                        ? model.file->name
                                                        : std::string();
+    if (optimizer)
+        requireStep(checkpoint, optimizer, sink);
     compareUnits(checkpoint, file, sink);
     compareCounters(checkpoint, file, sink);
     return {};
@@ -86,7 +119,8 @@ const Diagnosis kStepOffCounters{
     .worst = Severity::Warning,
     .silent = true,
     .means = {.loading = "Stock DeepSpeed takes the optimizer's step as it stands, without a word.",
-        .resuming = "Bias correction is that of the other step. A step that is too small makes the first "
+        .resuming = "Without any step the first update stops with a KeyError. Else bias correction is that "
+                    "of the other step. A step that is too small makes the first "
                     "updates too large where moments are those of a longer run; a step that began anew says "
                     "that the moments did, too.",
         .exporting = "Weights are not touched."},

@@ -10,7 +10,7 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-constexpr uint64_t kSampleElements = uint64_t{1} << 16;
+constexpr uint64_t kSampleElements = uint64_t{1} << 12;
 
 /// Whether the master is the 16-bit copy bit for bit, as far as a sample from the beginning shows. A master
 /// that was trained has more digits.
@@ -49,12 +49,15 @@ Status look(const Patient& patient, FindingSink& sink)
     if (!patient.hasModel() || patient.checkpoint->kind != CheckpointKind::Universal)
         return {};
     const Checkpoint& checkpoint = *patient.checkpoint;
+    size_t count = 0;
     for (const FlatUnit& unit : checkpoint.units) {
         if (unit.kind != UnitKind::Whole)
             continue;
         for (uint32_t i = 0; i < unit.params.size(); ++i) {
             if (unit.partition.paramElements(i) == 0 || !hasMasterAlone(unit, i))
                 continue;
+            if (++count > FindingSink::kMost)
+                return {}; // readers count them all
             SHARDSCOPE_CHECK(patient.job.poll());
             SHARDSCOPE_TRY(const bool copied, isCopy(patient, unit.params[i]));
             if (copied)

@@ -110,6 +110,16 @@ TEST_CASE("experts without files, and files without experts")
     CHECK(found->finding.where == "layer_1_expert_2_mp_rank_00_model_states.pt");
 }
 
+TEST_CASE("optimizer files of expert-parallel ranks, where a release wrote them")
+{
+    const Patchable copy("ds0192-experts-w4");
+    fs::remove(copy.tag() / "expp_rank_1_mp_rank_00_optim_states.pt");
+    const CheckResult result = copy.check();
+    CHECK(troubles(result) == Codes{"moe-incomplete"});
+    REQUIRE(findingOf(result, "moe-incomplete") != nullptr);
+    CHECK(findingOf(result, "moe-incomplete")->finding.where == "expp_rank_1_mp_rank_00_optim_states.pt");
+}
+
 TEST_CASE("random states of fewer ranks than trained, or than are to train")
 {
     const Patchable copy("zero3-w4");

@@ -55,6 +55,30 @@ TEST_CASE("steps that were skipped are not missed")
     CHECK(troubles(copy.check()) == Codes{"step-off-counters"});
 }
 
+TEST_CASE("moments without a step")
+{
+    const Patchable copy("zero2-w2");
+    copy.operateOnAll("optim_states.pt", [](Surgery& surgery) {
+        for (const int group : {0, 1, 2}) {
+            Way state = kStates;
+            state.emplace_back(group);
+            surgery.remove(state, "step");
+        }
+    });
+    const CheckResult result = copy.check();
+    CHECK(troubles(result) == Codes{"step-off-counters"});
+    const DoctorFinding* found = findingOf(result, "step-off-counters");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.evidence == std::vector<std::string>{"group 0", "group 1", "group 2"});
+
+    const Patchable universal("zero2-universal-w2", "global_step5_universal");
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(universal.tag() / "zero")) {
+        if (entry.path().filename() == "step.pt")
+            std::filesystem::remove(entry.path());
+    }
+    CHECK(troubles(universal.check()).contains("step-off-counters"));
+}
+
 TEST_CASE("param groups at different steps")
 {
     const Patchable copy("zero2-w2");
