@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/file_names.h"
 #include "core/checkpoint/wrapper_files.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
@@ -12,11 +13,21 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
+/// Laid out by this program for more ranks than had random states, which it said then.
+bool isLaidOutAnew(const Patient& patient)
+{
+    return std::any_of(patient.tag.begin(), patient.tag.end(),
+        [](const FolderEntry& entry) { return entry.name == kManifestName; });
+}
+
 Status look(const Patient& patient, FindingSink& sink)
 {
     if (!patient.checkpoint || patient.checkpoint->wrapper.empty())
         return {};
     const Checkpoint& checkpoint = *patient.checkpoint;
+    // A universal folder is for any number of ranks, and its own tells nothing.
+    if (checkpoint.kind == CheckpointKind::Universal && !patient.target.worldSize)
+        return {};
     std::set<std::string_view> there;
     for (const CheckpointFile& file : checkpoint.files) {
         if (!liesBesideTag(file.name) || file.status != FileStatus::Ok)
@@ -38,7 +49,8 @@ Status look(const Patient& patient, FindingSink& sink)
     if (count == 0)
         return {};
     const std::string first = missing.front();
-    sink.add(Severity::Warning,
+    const bool known = isLaidOutAnew(patient) && !patient.target.worldSize;
+    sink.add(known ? Severity::Info : Severity::Warning,
         "random states of " + std::to_string(count) + " of " + std::to_string(ranks) + " ranks are not there",
         first, std::move(missing));
     return {};

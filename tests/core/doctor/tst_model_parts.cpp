@@ -134,4 +134,14 @@ TEST_CASE("random states of fewer ranks than trained, or than are to train")
     CHECK(troubles(result) == Codes{"rng-gap"});
     REQUIRE(findingOf(result, "rng-gap") != nullptr);
     CHECK(findingOf(result, "rng-gap")->finding.where == "../rng_state_2.pth");
+
+    spill(copy.tag() / "shardscope.json", "{}"); // laid out by this program, which told it then
+    CHECK(!troubles(copy.check()).contains("rng-gap"));
+    const Patchable universal("zero2-universal-w2", "global_step5_universal");
+    spill(universal.run() / "trainer_state.json", R"({"global_step": 5})");
+    for (const int rank : {0, 1})
+        spill(universal.run() / ("rng_state_" + std::to_string(rank) + ".pth"), "states");
+    CHECK(troubles(universal.check()).empty());
+    CHECK(troubles(universal.check(CheckDepth::Metadata, "world-size=2")).empty());
+    CHECK(troubles(universal.check(CheckDepth::Metadata, "world-size=3")) == Codes{"rng-gap"});
 }
