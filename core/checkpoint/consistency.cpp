@@ -2,6 +2,7 @@
 #include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/scalar_text.h"
 
 #include <algorithm>
@@ -11,8 +12,12 @@ namespace shardscope {
 
 namespace {
 
+/// Over how many ranks the file's run partitioned parameters that are no experts.
 std::optional<int64_t> partitionCount(const PickleGraph& graph)
 {
+    // Of experts that fold over tensor slices more ranks may have the same than there are data-parallel ones.
+    if (const NodeId folding = lookup(graph, graph.root(), kFolding); folding != kNoNode)
+        return asInteger(graph, lookup(graph, folding, "zero_partition_count"));
     const NodeId node = lookup(graph, wrapperOf(graph), "partition_count");
     if (node == kNoNode)
         return std::nullopt;

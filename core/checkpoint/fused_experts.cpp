@@ -91,7 +91,34 @@ Result<FusedExperts> FusedExperts::read(const PickleGraph& graph, NodeId modelRo
         [&](const auto& layer) { return layer.second.ranks == out.m_layers.begin()->second.ranks; });
     if (!alike)
         return damaged("has layers at different expert-parallel degrees");
+    const NodeId folding = lookup(graph, modelRoot, kFolding);
+    if (folding != kNoNode && graph.kind(folding) != NodeKind::None)
+        SHARDSCOPE_CHECK(out.readFolding(graph, folding));
     return out;
+}
+
+Status FusedExperts::readFolding(const PickleGraph& graph, NodeId folding)
+{
+    const auto number = [&](std::string_view key) { return asInteger(graph, lookup(graph, folding, key)); };
+    const auto slices = number("tp_size");
+    const auto slice = number("tp_rank");
+    if (number("version") != 1 || number("etp_size") != 1)
+        return fail(ErrorCode::Unsupported,
+            "AutoEP's experts are folded with tensor slices in a form that this build does not know");
+    if (!slices || !slice || *slices < 1 || *slices > kMostExperts || *slice < 0 || *slice >= *slices
+        || number("ep_size") != int64_t{ranks()})
+        return fail(ErrorCode::Damaged,
+            "`folding` and `ds_autoep_layers` of the model file disagree about tensor slices and "
+            "expert-parallel ranks",
+            {}, "stock DeepSpeed refuses it, too");
+    if (ranks() % *slices != 0)
+        return fail(ErrorCode::Unsupported,
+            "AutoEP's " + std::to_string(ranks()) + " expert-parallel ranks are folded with "
+                + std::to_string(*slices)
+                + " tensor slices, of which several share the partition of one tensor of experts");
+    m_slices = static_cast<uint32_t>(*slices);
+    m_slice = static_cast<uint32_t>(*slice);
+    return {};
 }
 
 FusedExperts FusedExperts::of(const Checkpoint& checkpoint)
@@ -102,6 +129,14 @@ FusedExperts FusedExperts::of(const Checkpoint& checkpoint)
         return {};
     const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
     return read(graph, graph.root(), checkpoint.kind == CheckpointKind::Zero3).value_or(FusedExperts());
+}
+
+std::string FusedExperts::foldText() const
+{
+    if (m_slices == 1)
+        return {};
+    return "`folding`: " + std::to_string(ranks()) + " expert-parallel ranks go over the "
+        + std::to_string(m_slices) + " tensor slices first, then over data-parallel ranks";
 }
 
 std::string FusedExperts::nameOnRank(std::string_view fused, uint32_t rank)

@@ -25,13 +25,19 @@ struct FusedLayer {
 ///
 /// Under ZeRO-3 (0.19.3 and later) there are no expert files: every expert-parallel rank partitions its
 /// tensor as one, over the ranks that have the same experts. A Checkpoint lists such a tensor per
-/// expert-parallel rank, PREFIX.w1:epK. Immutable; thread-safe.
+/// expert-parallel rank, PREFIX.w1:epK.
+///
+/// Where there are tensor slices, too (`folding`, AutoTP), expert-parallel ranks fold over slices and
+/// data-parallel ranks: of the rank at data-parallel rank D in slice T it is (D × slices + T) mod ranks()
+/// (module_inject/auto_ep_folding.py), so that every slice's files have experts of their own.
+/// Immutable; thread-safe.
 class FusedExperts
 {
 public:
     /// Of a model file's root; none where it has no `ds_autoep_layers`. Damaged where an entry lacks what
-    /// stock DeepSpeed asks of it, Unsupported for experts that are not in files of their own or not dealt
-    /// evenly in their order.
+    /// stock DeepSpeed asks of it, Unsupported for experts that are not in files of their own, not dealt
+    /// evenly in their order, or folded over slices that do not divide the expert-parallel ranks: then
+    /// several slices share the partition of one tensor.
     static Result<FusedExperts> read(const PickleGraph& graph, NodeId modelRoot, bool zero3 = false);
     /// Those that the parameters of a ZeRO checkpoint were listed by; none for other kinds.
     static FusedExperts of(const Checkpoint& checkpoint);
@@ -44,6 +50,16 @@ public:
     [[nodiscard]] std::string_view fusedNameOf(std::string_view name) const;
     /// Expert-parallel ranks; 1 where there are no experts.
     [[nodiscard]] uint32_t ranks() const { return isEmpty() ? 1 : m_layers.begin()->second.ranks; }
+    /// Tensor slices that they fold over; 1 where there are none.
+    [[nodiscard]] uint32_t slices() const { return m_slices; }
+    /// Expert-parallel ranks in this slice: the families that its data-parallel ranks come in.
+    [[nodiscard]] uint32_t families() const { return ranks() / m_slices; }
+    /// The expert-parallel rank of one of them.
+    [[nodiscard]] uint32_t rankOf(uint32_t family) const { return family * m_slices + m_slice; }
+    /// The rank among all of this pipeline stage, as process groups count them.
+    [[nodiscard]] uint32_t stageRankOf(uint32_t dpRank) const { return dpRank * m_slices + m_slice; }
+    /// A sentence for Checkpoint::evidence where they fold over slices; else empty.
+    [[nodiscard]] std::string foldText() const;
     /// ZeRO-3: how a Checkpoint names the fused tensor of an expert-parallel rank.
     static std::string nameOnRank(std::string_view fused, uint32_t rank);
     /// ZeRO-3: the same without the rank; other names as they are.
@@ -53,10 +69,14 @@ public:
         const Checkpoint& checkpoint, const FlatUnit& unit) const;
 
 private:
+    Status readFolding(const PickleGraph& graph, NodeId folding);
+
     std::map<std::string, FusedLayer, std::less<>> m_layers; ///< by fused tensor
+    uint32_t m_slices = 1;
+    uint32_t m_slice = 0; ///< that the model file is of
 };
 
-/// The key of `ds_autoep_layers` that depends on the number of ranks: how many have the same experts.
-inline constexpr std::string_view kExpertReplicas = "expert_data_parallel_world_size";
+/// What files of a folded run tell of it (checkpoint/autoep_universal.py).
+inline constexpr std::string_view kFolding = "folding";
 
 } // namespace shardscope

@@ -10,7 +10,8 @@ namespace shardscope {
 namespace {
 
 /// Whether a rank's file says that its family has these sub-groups; true where it is not there.
-bool agrees(const Reading& reading, uint32_t rank, uint32_t subGroup, const ExpertFamilies& families)
+bool agrees(const Reading& reading, const FusedExperts& fused, uint32_t rank, uint32_t subGroup,
+    const ExpertFamilies& families)
 {
     const TorchFile* content = reading.content(reading.out.optimFiles[rank]);
     if (content == nullptr)
@@ -25,7 +26,7 @@ bool agrees(const Reading& reading, uint32_t rank, uint32_t subGroup, const Expe
         return false;
     for (uint32_t i = 0; i < ranks.size(); ++i) {
         if (asInteger(graph, ranks[i])
-            != int64_t{families.firstRank(family)} + int64_t{i} * families.rankStride)
+            != int64_t{fused.stageRankOf(families.firstRank(family) + i * families.rankStride)})
             return false;
     }
     return true;
@@ -55,18 +56,18 @@ Result<ExpertFamilies> subGroupFamilies(const Reading& reading, const FusedExper
                         + "` has another number of experts than `ds_autoep_layers` says",
                     where);
         }
-        if (reading.worldSize % fused.ranks() != 0)
+        if (reading.worldSize % fused.families() != 0)
             return fail(ErrorCode::Damaged,
-                std::to_string(reading.worldSize) + " ranks do not divide by " + std::to_string(fused.ranks())
-                    + " expert-parallel ranks",
+                std::to_string(reading.worldSize) + " ranks do not divide by "
+                    + std::to_string(fused.families()) + " expert-parallel ranks",
                 where);
-        out.count = fused.ranks();
+        out.count = fused.families();
         out.ranksPerFamily = reading.worldSize / out.count;
         out.consecutive = familiesAreConsecutive(reading);
     }
     out.rankStride = out.consecutive ? 1 : out.count;
     for (uint32_t rank = 0; rank < reading.worldSize; ++rank) {
-        if (!agrees(reading, rank, subGroup, out))
+        if (!agrees(reading, fused, rank, subGroup, out))
             return fail(ErrorCode::Unsupported,
                 "rank " + std::to_string(rank) + " shares sub-group " + std::to_string(subGroup)
                     + " with other ranks than `ds_autoep_layers` and the configuration tell",

@@ -3,6 +3,7 @@
 
 #include "core/base/checked.h"
 #include "core/base/text.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/slice_pieces.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -97,6 +98,7 @@ public:
         , m_slices(of->parts.empty() ? std::vector{of} : of->parts)
         , m_rules(rules)
         , m_graph(of->file(of->rank0Model).content->pickle())
+        , m_fused(FusedExperts::of(*of))
     {
     }
 
@@ -150,12 +152,10 @@ private:
             Parameter param = first().params[i];
             param.unit = kNoUnit;
             const ParamId id{i};
-            m_joined->pieces.emplace_back();
-            m_joined->marks.emplace_back();
-            m_joined->alike.emplace_back();
-            m_joined->unnamed.emplace_back();
-            m_joined->isRuled.push_back(false);
-            if (param.role == ParamRole::Trainable && param.sharedWith == kNoParam)
+            makeRoom();
+            if (isExpert(param.name))
+                takeExpert(0, id);
+            else if (param.role == ParamRole::Trainable && param.sharedWith == kNoParam)
                 SHARDSCOPE_CHECK(join(param));
             else if (param.role == ParamRole::Frozen && param.sharedWith == kNoParam)
                 return fail(ErrorCode::Unsupported,
@@ -170,6 +170,7 @@ private:
         }
         if (!m_missing.empty())
             return missingRules();
+        addOtherExperts();
         for (Parameter& alias : m_out->params) { // an alias has its owner's shape
             if (alias.sharedWith != kNoParam) {
                 alias.shape = m_out->params[index(alias.sharedWith)].shape;
@@ -177,6 +178,42 @@ private:
             }
         }
         return {};
+    }
+
+    void makeRoom()
+    {
+        m_joined->pieces.emplace_back();
+        m_joined->marks.emplace_back();
+        m_joined->alike.emplace_back();
+        m_joined->unnamed.emplace_back();
+        m_joined->isRuled.push_back(false);
+    }
+
+    /// AutoEP's, folded over the slices: each is in one of them, whole.
+    [[nodiscard]] bool isExpert(std::string_view name) const
+    {
+        return !m_fused.fusedNameOf(name).empty() || m_fused.withoutRank(name).size() != name.size();
+    }
+    void takeExpert(size_t tp, ParamId id)
+    {
+        const uint64_t elements = m_slices[tp]->params[index(id)].elements;
+        m_joined->pieces.back() = {SlicePiece{inWhole(tp, id), 0, elements, 0, elements, elements, 1}};
+    }
+    /// Those of slices behind the first, in the order of the slices.
+    void addOtherExperts()
+    {
+        for (size_t tp = 1; tp < m_slices.size(); ++tp) {
+            for (uint32_t i = 0; i < m_slices[tp]->params.size(); ++i) {
+                const Parameter& param = m_slices[tp]->params[i];
+                if (!isExpert(param.name) || m_out->paramByName.contains(param.name))
+                    continue;
+                makeRoom();
+                takeExpert(tp, ParamId{i});
+                m_out->paramByName.emplace(param.name, ParamId{static_cast<uint32_t>(m_out->params.size())});
+                m_out->params.push_back(param);
+                m_out->params.back().unit = kNoUnit;
+            }
+        }
     }
 
     [[nodiscard]] tl::unexpected<Error> missingRules() const
@@ -339,6 +376,8 @@ private:
                 order.back().insert(order.back().end(), params.begin(), params.end());
             }
         }
+        for (auto i = static_cast<uint32_t>(first().params.size()); i < m_out->params.size(); ++i)
+            order[static_cast<size_t>(m_out->params[i].group)].push_back(ParamId{i});
         return addJoinedUnits(*m_of, order, *m_out);
     }
 
@@ -347,6 +386,7 @@ private:
     const SliceRules* m_rules;
     std::optional<SliceRules> m_recorded;
     const PickleGraph& m_graph;
+    FusedExperts m_fused;
     std::vector<std::string> m_missing; ///< parameters of which nothing says how they join
     std::map<std::string, NodeId, std::less<>> m_map; ///< name → what is recorded of its slices
     JoinedSlices* m_joined = nullptr;

@@ -65,9 +65,6 @@ void refuseByFusedExperts(const Reading& reading)
         [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
     if (swapped)
         return reading.refuse(why + "and which of its swap files are theirs is not known to this build");
-    const NodeId folding = lookup(graph, reading.modelRoot, "folding");
-    if (reading.modelRanks > 1 || (folding != kNoNode && graph.kind(folding) != NodeKind::None))
-        return reading.refuse(why + "and tensor slices of them are not read (`folding`)");
     if (kind != CheckpointKind::Bf16 && !zero3
         && isSet(reading, {"zero_optimization", "round_robin_gradients"}))
         return reading.refuse(why + "and round_robin_gradients deals them as one");
@@ -77,6 +74,9 @@ void refuseByFusedExperts(const Reading& reading)
     if (!fused)
         return fused.error().code == ErrorCode::Unsupported ? reading.refuse(fused.error().message)
                                                             : reading.noModel(fused.error());
+    if (fused->slices() != reading.modelRanks)
+        return reading.refuse(why + "and `folding` tells of " + std::to_string(fused->slices())
+            + " tensor slices, where " + std::to_string(reading.modelRanks) + " model-parallel ranks saved");
     const auto frozen = mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes"));
     for (size_t i = 0; i + 1 < frozen.size(); i += 2) {
         if (const auto name = asString(graph, frozen[i]); name && fused->layerOf(*name) != nullptr)

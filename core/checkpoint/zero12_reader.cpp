@@ -125,7 +125,7 @@ private:
             const uint32_t alignment
                 = aligned && !shapes[g].empty() ? parameterAlignmentOf(m_reading, shapes[g].front().name) : 1;
             const uint32_t count = (*families)[g].count;
-            m_out.parallel.ep = std::max(m_out.parallel.ep, count);
+            m_out.parallel.ep = std::max({m_out.parallel.ep, count, m_fused.ranks()});
             for (uint32_t family = 0; family < count && !m_out.modelError; ++family)
                 addUnit(shapes[g], g, (*families)[g], family, alignment);
         }
@@ -165,7 +165,8 @@ private:
             if (!checkFused(entry, *layer, families.count, alignment))
                 return;
             for (uint32_t i = 0; i < layer->localExperts; ++i)
-                add(std::string(entry.name) + "." + std::to_string(family * layer->localExperts + i),
+                add(std::string(entry.name) + "."
+                        + std::to_string(m_fused.rankOf(family) * layer->localExperts + i),
                     Shape(entry.shape.begin() + 1, entry.shape.end()));
         }
         if (m_out.modelError)
@@ -209,7 +210,8 @@ private:
         const NamedShape& entry, const FusedLayer& layer, uint32_t families, uint32_t alignment) const
     {
         const std::string name = "`" + toValidUtf8(entry.name) + "`";
-        if (entry.shape.size() < 2 || entry.shape.front() != layer.localExperts || families != layer.ranks) {
+        if (entry.shape.size() < 2 || entry.shape.front() != layer.localExperts
+            || families != m_fused.families()) {
             m_reading.noModel({ErrorCode::Damaged,
                 "`param_shapes`, `partition_count` and `ds_autoep_layers` disagree about the experts in "
                     + name,
@@ -236,6 +238,8 @@ private:
         m_out.evidence.emplace_back(
             "`ds_autoep_layers`: AutoEP keeps a rank's experts of a layer in one tensor; "
             "they are shown one by one, under the names of the experts' files");
+        if (std::string fold = m_fused.foldText(); !fold.empty())
+            m_out.evidence.push_back(std::move(fold));
     }
 
     void checkLengths()

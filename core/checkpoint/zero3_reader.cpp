@@ -52,6 +52,8 @@ public:
         readSubGroupSize();
         m_swapped = mapSwapFiles(m_reading);
         fillStates();
+        if (std::string fold = m_fused.foldText(); !fold.empty())
+            m_out.evidence.push_back(std::move(fold));
         return readOtherModelFiles(m_reading);
     }
 
@@ -140,7 +142,7 @@ private:
                 return families.error().code == ErrorCode::Unsupported
                     ? m_reading.refuse(families.error().message)
                     : m_reading.noModel(families.error());
-            m_out.parallel.ep = std::max(m_out.parallel.ep, families->count);
+            m_out.parallel.ep = std::max({m_out.parallel.ep, families->count, m_fused.ranks()});
             for (uint32_t family = 0; family < families->count && !m_out.modelError; ++family)
                 addUnit(shapes[i], i, static_cast<uint32_t>(owner - groups.begin()), *families, family);
         }
@@ -160,7 +162,7 @@ private:
         const UnitId unitId{static_cast<uint32_t>(m_out.units.size())};
         for (const NamedShape& entry : shapes) {
             std::string name = m_fused.layerOf(entry.name) != nullptr
-                ? FusedExperts::nameOnRank(entry.name, family)
+                ? FusedExperts::nameOnRank(entry.name, m_fused.rankOf(family))
                 : std::string(entry.name);
             const ParamId id = addParameter(m_reading, std::move(name), entry.shape, ParamRole::Trainable);
             Parameter& param = m_out.params[index(id)];

@@ -57,6 +57,15 @@ void add(std::vector<Finding>& out, std::string_view code, Severity severity, st
     out.push_back({code, severity, std::move(message), std::move(where), {}});
 }
 
+void addExpertDegrees(const Checkpoint& source, std::vector<std::pair<std::string, std::string>>& out)
+{
+    const FusedExperts fused = FusedExperts::of(source);
+    if (!fused.isEmpty())
+        out.emplace_back("expert_parallel.autoep_size", std::to_string(source.parallel.ep));
+    if (fused.slices() > 1)
+        out.emplace_back("tensor_parallel.autotp_size", std::to_string(fused.slices()));
+}
+
 } // namespace
 
 std::vector<BatchPair> batchPairs(const Checkpoint& source, uint32_t ranks)
@@ -91,8 +100,7 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
     if (target == CheckpointKind::Zero3) {
         out.emplace_back("zero_optimization.stage", "3");
         out.emplace_back("zero_optimization.sub_group_size", std::to_string(subGroupSize));
-        if (!FusedExperts::of(source).isEmpty())
-            out.emplace_back("expert_parallel.autoep_size", std::to_string(source.parallel.ep));
+        addExpertDegrees(source, out);
         return out;
     }
     if (isStage0(target)) {
@@ -104,8 +112,7 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
         out.emplace_back("zero_optimization.offload_optimizer",
             form == MuonForm::HeldWhole ? "none: Muon's momentum is written for a run without CPU offload"
                                         : "cpu: Muon's momentum is written for a run with CPU offload");
-    if (!FusedExperts::of(source).isEmpty())
-        out.emplace_back("expert_parallel.autoep_size", std::to_string(source.parallel.ep));
+    addExpertDegrees(source, out);
     out.emplace_back("zero_optimization.round_robin_gradients",
         targetRoundRobin(source, target)
             ? std::string("True")

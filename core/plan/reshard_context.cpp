@@ -5,6 +5,7 @@
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/muon.h"
+#include "core/plan/expert_records.h"
 #include "core/plan/model_types.h"
 #include "core/plan/muon_momentum.h"
 #include "core/plan/source_list.h"
@@ -269,6 +270,8 @@ Result<OutputFile> composeCopied(
     const ReshardContext::Copied& from = context->copied[copied];
     ArchiveComposer composer(*context->source->file(from.file).content, context->sourceIndex(from.file));
     markWholeTensors(composer, context, from.file);
+    if (context->source->file(from.file).role == FileRole::ExpertStates)
+        ExpertRecords(*context, 0).replaceInExpertFile(composer);
     return composer.finish(name, from.records);
 }
 

@@ -130,10 +130,20 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
         if (options.ep && *options.ep != degrees.ep)
             return fail(ErrorCode::Unsupported, "this build does not deal the experts of AutoEP anew",
                 source.tagFolder.string(), "leave --ep out");
+        const bool folded = FusedExperts::of(source).slices() > 1;
         if (target == CheckpointKind::Universal)
             return fail(ErrorCode::Unsupported,
                 "this build does not write the universal form of AutoEP's experts", source.tagFolder.string(),
-                "DeepSpeed's ds_to_universal.py does; `reshard` rewrites them for another number of ranks");
+                folded ? "`reshard` rewrites them for another number of ranks; where they fold over tensor "
+                         "slices DeepSpeed's ds_to_universal.py refuses them, too"
+                       : "DeepSpeed's ds_to_universal.py does; `reshard` rewrites them for another number of "
+                         "ranks");
+        if (source.joined)
+            return fail(ErrorCode::Unsupported,
+                "this build does not join tensor slices that AutoEP's experts fold over: which rank has "
+                "which "
+                "experts changes with them",
+                source.tagFolder.string(), "leave --tp out");
     }
     if (options.tp && *options.tp != degrees.tp) // what can be joined or cut, was
         return fail(ErrorCode::Unsupported,

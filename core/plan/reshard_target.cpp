@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_target.h"
 
+#include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/stage0.h"
 #include "core/partition/round_robin.h"
@@ -89,10 +90,18 @@ Result<std::vector<ParamId>> paramsOf(const Checkpoint& source, const ParamGroup
     return source.roundRobin ? dealt(params, source.parallel.dp, 1) : params;
 }
 
-std::string undivided(uint32_t ranks, uint32_t expertRanks)
+/// `families`: expert-parallel ranks of one slice. Where they fold over tensor slices, the ranks of all
+/// slices are counted, as the user does.
+tl::unexpected<Error> undivided(const Checkpoint& source, uint32_t ranks, uint32_t families)
 {
-    return std::to_string(ranks) + " data-parallel ranks do not divide by " + std::to_string(expertRanks)
-        + " expert-parallel ranks";
+    const uint32_t slices = FusedExperts::of(source).slices();
+    const auto all = [&](uint32_t number) { return std::to_string(uint64_t{number} * slices); };
+    return fail(ErrorCode::Usage,
+        all(ranks) + (slices > 1 ? "" : " data-parallel") + " ranks do not divide by " + all(families)
+            + " expert-parallel ranks",
+        source.tagFolder.string(),
+        "choose " + all(std::max(1u, ranks / families) * families) + " or "
+            + all((ranks / families + 1) * families));
 }
 
 /// One unit per expert-parallel rank, each over its share of the new ranks. `families`: their parameters in
@@ -107,9 +116,7 @@ Status addFamilies(const Checkpoint& source, const FlatUnit& from,
             "experts that are spread over ranks are rewritten for ZeRO-1 and ZeRO-2 only",
             source.tagFolder.string());
     if (out.ranks % count != 0)
-        return fail(ErrorCode::Usage, undivided(out.ranks, count), source.tagFolder.string(),
-            "choose " + std::to_string(std::max(1u, out.ranks / count) * count) + " or "
-                + std::to_string((out.ranks / count + 1) * count));
+        return undivided(source, out.ranks, count);
     const uint32_t ranks = out.ranks / count;
     for (uint32_t family = 0; family < count; ++family) {
         std::vector<ParamId> params
@@ -216,9 +223,7 @@ Status addSubGroups(
     SHARDSCOPE_TRY(const auto families, subGroupFamilies(source, group));
     const auto count = static_cast<uint32_t>(families.size());
     if (out.ranks % count != 0)
-        return fail(ErrorCode::Usage, undivided(out.ranks, count), source.tagFolder.string(),
-            "choose " + std::to_string(std::max(1u, out.ranks / count) * count) + " or "
-                + std::to_string((out.ranks / count + 1) * count));
+        return undivided(source, out.ranks, count);
     const uint32_t ranks = out.ranks / count;
     for (uint32_t family = 0; family < count; ++family) {
         const std::vector<ParamId>& params = families[family];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_context.h"
 
-#include "core/checkpoint/fused_experts.h"
+#include "core/plan/expert_records.h"
 #include "core/plan/model_module.h"
 #include "core/plan/old_forms.h"
 #include "core/plan/optimizer_entries.h"
@@ -43,6 +43,7 @@ public:
         const NodeId scaler = lookup(m_graph, m_wrapper, "loss_scaler");
         if (const NodeId renewed = renewedScaler(m_composer, scaler); renewed != kNoNode)
             m_composer.substitute(scaler, renewed);
+        ExpertRecords(*m_context, m_rank).replaceInOptimFile(m_composer);
         return m_composer.finish(name, m_context->optimRecords);
     }
 
@@ -173,27 +174,6 @@ void replaceShapes(ArchiveComposer& composer, const std::shared_ptr<const Reshar
     }
 }
 
-/// AutoEP's layers tell how many ranks have the same experts. They stand in the file twice: stock's loader
-/// reads the one, the converter to universal the other.
-void replaceExpertReplicas(ArchiveComposer& composer, const ReshardContext& context, NodeId layers)
-{
-    const PickleGraph& graph = composer.graph();
-    PickleBuilder& builder = composer.builder();
-    for (const NodeId entry : sequenceItems(graph, layers)) {
-        if (!isMapping(graph, entry) || lookup(graph, entry, kExpertReplicas) == kNoNode)
-            continue;
-        const int64_t replicas = context.target.ranks / context.source->parallel.ep;
-        const NodeId renewed = builder.dict();
-        const auto items = mappingItems(graph, entry);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const bool counts = asString(graph, items[i]) == kExpertReplicas;
-            builder.setItem(renewed, composer.import(items[i]),
-                counts ? builder.integer(replicas) : composer.import(items[i + 1]));
-        }
-        composer.substitute(entry, renewed);
-    }
-}
-
 } // namespace
 
 Result<OutputFile> composeZero12Optim(
@@ -211,11 +191,7 @@ Result<OutputFile> composeZero12Model(
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
     replaceShapes(composer, context);
-    const NodeId layers = lookup(graph, graph.root(), "ds_autoep_layers");
-    replaceExpertReplicas(composer, *context, layers);
-    const NodeId info = lookup(graph, graph.root(), "universal_checkpoint_info");
-    if (const NodeId again = lookup(graph, info, "ds_autoep_layers"); again != layers)
-        replaceExpertReplicas(composer, *context, again);
+    ExpertRecords(*context, 0).replaceInModelFile(composer);
     markWholeTensors(composer, context, context->source->rank0Model);
     const NodeId shapes = lookup(graph, graph.root(), "param_shapes");
     if (shapes != kNoNode && graph.kind(shapes) == NodeKind::List)

@@ -2,6 +2,7 @@
 #include "core/plan/reshard_context.h"
 
 #include "core/checkpoint/fused_experts.h"
+#include "core/plan/expert_records.h"
 #include "core/plan/old_forms.h"
 #include "core/plan/optimizer_entries.h"
 #include "core/torchfile/pickle_values.h"
@@ -42,6 +43,7 @@ public:
         const NodeId scaler = lookup(m_graph, m_wrapper, "loss_scaler");
         if (const NodeId renewed = renewedScaler(m_composer, scaler); renewed != kNoNode)
             m_composer.substitute(scaler, renewed);
+        ExpertRecords(*m_context, m_rank).replaceInOptimFile(m_composer);
         return m_composer.finish(name, m_context->optimRecords);
     }
 
@@ -97,6 +99,7 @@ private:
         if (entries.empty())
             return;
         PickleBuilder& builder = m_composer.builder();
+        const FusedExperts fused = FusedExperts::of(m_source);
         std::vector<NodeId> made;
         for (uint32_t number = 0; number < m_units.size(); ++number) {
             const FlatUnit& unit = *m_context->target.units[m_units[number]];
@@ -104,7 +107,7 @@ private:
             const size_t like = m_source.units[index(group.units.front())].subgroup.value_or(0);
             std::vector<NodeId> ranks;
             for (uint32_t i = 0; i < unit.partition.ranks(); ++i)
-                ranks.push_back(builder.integer(unit.dpRankOf(i)));
+                ranks.push_back(builder.integer(fused.stageRankOf(unit.dpRankOf(i))));
             made.push_back(builder.dict());
             const auto set = [&](const char* key, NodeId value) {
                 builder.setItem(made.back(), builder.string(key), value);
@@ -152,9 +155,7 @@ public:
             lookup(m_graph, m_graph.root(), "dp_world_size"), builder.integer(m_context->target.ranks));
         replaceShapes();
         replaceFragments();
-        replaceExperts(lookup(m_graph, m_graph.root(), "ds_autoep_layers"));
-        const NodeId info = lookup(m_graph, m_graph.root(), "universal_checkpoint_info");
-        replaceExperts(lookup(m_graph, info, "ds_autoep_layers"));
+        ExpertRecords(*m_context, m_rank).replaceInModelFile(m_composer);
         // Stock fills shared_params on the first rank only (runtime/engine.py, _get_shared_params).
         const NodeId shared = lookup(m_graph, m_graph.root(), "shared_params");
         if (m_rank > 0 && shared != kNoNode && isMapping(m_graph, shared))
@@ -191,35 +192,6 @@ private:
             builder.append(list, shapes);
         }
         m_composer.substitute(old, list);
-    }
-
-    /// AutoEP: which experts the rank has, in both lists of its layers (runtime/engine.py,
-    /// _save_moe_checkpoint).
-    void replaceExperts(NodeId layers)
-    {
-        PickleBuilder& builder = m_composer.builder();
-        for (const NodeId entry : sequenceItems(m_graph, layers)) {
-            const auto local = asInteger(m_graph, lookup(m_graph, entry, "num_local_experts")).value_or(0);
-            const auto holder = std::find_if(
-                m_context->target.units.begin(), m_context->target.units.end(), [&](const auto& unit) {
-                    return unit->partitionRankOf(m_rank) && unit->kind == UnitKind::SubGroup
-                        && m_fused.withoutRank(m_source.params[index(unit->params.front())].name)
-                        != m_source.params[index(unit->params.front())].name;
-                });
-            if (holder == m_context->target.units.end())
-                continue;
-            const FlatUnit& unit = **holder;
-            const int64_t family
-                = unit.rankStride == 1 ? unit.firstRank / unit.partition.ranks() : unit.firstRank;
-            const std::pair<const char*, int64_t> facts[] = {{"ep_rank", family},
-                {"expert_data_parallel_rank", unit.partitionRankOf(m_rank).value_or(0)},
-                {"expert_data_parallel_world_size", unit.partition.ranks()},
-                {"global_expert_start", family * local}, {"global_expert_end", (family + 1) * local}};
-            for (const auto& [key, value] : facts) {
-                if (const NodeId old = lookup(m_graph, entry, key); old != kNoNode)
-                    m_composer.substitute(old, builder.integer(value));
-            }
-        }
     }
 
     /// Parameter name → unit of the target.

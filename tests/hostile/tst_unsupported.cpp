@@ -64,6 +64,17 @@ NodeId oneLayer(PickleBuilder& builder)
     return builder.list(layers);
 }
 
+/// What a file of AutoEP's with two expert-parallel ranks says of so many tensor slices.
+NodeId folding(PickleBuilder& builder, int64_t slices)
+{
+    const NodeId out = dictOf(builder, "version", builder.integer(1));
+    builder.setItem(out, builder.string("etp_size"), builder.integer(1));
+    builder.setItem(out, builder.string("ep_size"), builder.integer(2));
+    builder.setItem(out, builder.string("tp_size"), builder.integer(slices));
+    builder.setItem(out, builder.string("tp_rank"), builder.integer(0));
+    return out;
+}
+
 /// Gives the optimizer a further state in group 0, with the values that group 2 has: a tensor of other
 /// length.
 void addOddState(const fs::path& file, const char* name)
@@ -122,12 +133,23 @@ TEST_CASE("samples changed into forms of later issues")
         {"AutoEP under the key before its release", "zero2-w2",
             [](const fs::path& run) { replaceAt(run / kTag2 / kModel, {"autoep_layers"}, &oneLayer); },
             "`autoep_layers`"},
-        {"AutoEP folded with tensor slices", "autoep-w4",
+        {"AutoEP folded with tensor slices in another form", "folded-w4",
             [](const fs::path& run) {
-                replaceAt(run / kTag3 / kModel, {"folding"},
-                    [](PickleBuilder& b) { return dictOf(b, "tp_size", b.integer(2)); });
+                for (const char* file : {"mp_rank_00_model_states.pt", "mp_rank_01_model_states.pt"})
+                    replaceAt(run / kTag3 / file, {"folding", "version"},
+                        [](PickleBuilder& b) { return b.integer(2); });
             },
-            "`folding`"},
+            "in a form that this build does not know"},
+        {"AutoEP folded over more tensor slices than expert-parallel ranks", "autoep-w4",
+            [](const fs::path& run) {
+                replaceAt(run / kTag3 / kModel, {"folding"}, [](PickleBuilder& b) { return folding(b, 4); });
+            },
+            "several share the partition of one tensor of experts"},
+        {"AutoEP folded over tensor slices that did not save", "autoep-w4",
+            [](const fs::path& run) {
+                replaceAt(run / kTag3 / kModel, {"folding"}, [](PickleBuilder& b) { return folding(b, 2); });
+            },
+            "`folding` tells of 2 tensor slices, where 1 model-parallel ranks saved"},
         {"AutoEP with round robin", "autoep-w4",
             [](const fs::path& run) {
                 replaceAt(run / kTag3 / kModel, {"ds_config", "zero_optimization", "round_robin_gradients"},

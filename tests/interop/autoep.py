@@ -37,19 +37,42 @@ class SparseMlp(nn.Module):
         self.experts = Experts(count)
 
 
+class Layer(nn.Module):
+
+    def __init__(self, count):
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.mlp = SparseMlp(count)
+
+    def forward(self, x):
+        return x + self.mlp(self.norm(x))
+
+
+class SlicedLayer(Layer):
+    """With matrices that AutoTP cuts by rows and by columns."""
+
+    def __init__(self, count):
+        super().__init__(count)
+        self.up_proj = nn.Linear(WIDTH, 4 * WIDTH)
+        self.down_proj = nn.Linear(4 * WIDTH, WIDTH)
+
+    def forward(self, x):
+        return super().forward(x + self.down_proj(functional.gelu(self.up_proj(x))))
+
+
 class Model(nn.Module):
 
-    def __init__(self, experts):
+    def __init__(self, experts, sliced=False):
         super().__init__()
         self.embed = nn.Embedding(VOCABULARY, WIDTH)
-        self.layers = nn.ModuleList(nn.ModuleDict({"norm": nn.LayerNorm(WIDTH), "mlp": SparseMlp(count)})
-                                    for count in experts)
+        make = SlicedLayer if sliced else Layer
+        self.layers = nn.ModuleList(make(count) for count in experts)
         self.head = nn.Linear(WIDTH, VOCABULARY)
 
     def forward(self, tokens):
         x = self.embed(tokens[:, :-1])
         for layer in self.layers:
-            x = x + layer["mlp"](layer["norm"](x))
+            x = layer(x)
         return next_token_loss(self.head(x), tokens[:, 1:])
 
 
@@ -91,7 +114,7 @@ def one_by_one(state):
                               (dtype, (max(0, high - low),), part)))
     weights = {}
     for name, (dtype, shape, data) in state["weights"].items():
-        if name.endswith(".tokens_per_expert"):
+        if ".tokens_per_expert" in name:
             continue  # what this rank routed where: no file holds it
         if (experts := _experts(name)) is None:
             weights[name] = (dtype, shape, data)

@@ -334,7 +334,8 @@ def full_run():
               Values(Setup(0, "fp32"), 2, stock=False), Values(Setup(0, "bf16"), 2, stock=False),
               Values(Setup(2, "bf16", "sgd"), 2), Values(Setup(3, "bf16", "lion", offload=True), 2)]
     parallel = [Parallel(ParallelSetup("experts", 2, "bf16"), 4), Parallel(ParallelSetup("pipeline", 1, "bf16"), 4),
-                Parallel(ParallelSetup("autoep", 2, "bf16", experts=(4, 4)), 4)]
+                Parallel(ParallelSetup("autoep", 2, "bf16", experts=(4, 4)), 4),
+                Parallel(ParallelSetup("autoep", 2, "bf16", experts=(4, 4), slices=2), 4)]
     trainer = [Pretrained(Wrapped(3, "bf16", 2)), Pretrained(Wrapped(1, "fp32", 1), 20000),
                Pretrained(Wrapped(2, "bf16", 2), 20000, "torch")]
     return short_run() + values + parallel + trainer

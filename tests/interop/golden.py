@@ -61,6 +61,8 @@ PARALLEL = {
     "experts-w4": (4, ParallelSetup("experts", 2, "bf16"), [3]),
     "autoep-w4": (4, ParallelSetup("autoep", 2, "bf16", experts=(4, 4)), [3]),
     "autoep-zero3-w4": (4, ParallelSetup("autoep", 3, "bf16", experts=(4, 4)), [3]),
+    "folded-w4": (4, ParallelSetup("autoep", 2, "bf16", degree=4, experts=(4, 4), slices=2), [3]),
+    "folded-zero3-w4": (4, ParallelSetup("autoep", 3, "bf16", experts=(4, 4), slices=2), [3]),
     "pipeline-w4": (4, ParallelSetup("pipeline", 1, "bf16"), [3]),
     "slices-w4": (4, ParallelSetup("slices", 1, "bf16"), [3]),
     "megatron-w2": (2, ParallelSetup("megatron", 1, "bf16", padding=2), [2, 3]),

@@ -21,6 +21,7 @@ def short_run():
         DealExperts(EXPERTS, 4, 4, 1),
         ParallelReshard(AUTOEP, 4, 2),
         ParallelReshard(replace(AUTOEP, stage=3), 4, 2),
+        ParallelReshard(replace(AUTOEP, slices=2), 4, 2),
         ParallelReshard(PIPELINE, 4, 2),
         ParallelReshard(SLICES, 4, 2),
         JoinSlices(SLICES, 4, 3, 2),
@@ -62,6 +63,24 @@ def autoep_zero3_run():
     ]
 
 
+def folded_run():
+    """AutoEP's expert-parallel ranks over tensor slices and data-parallel ranks."""
+    folded = replace(AUTOEP, slices=2)
+    three = replace(folded, stage=3)
+    cases = [ParallelReshard(setup, before, after)
+             for setup in (folded, replace(folded, precision="fp32"), three, replace(three, precision="fp32"))
+             for before, after in ((4, 2), (2, 4))]
+    return cases + [
+        ParallelReshard(replace(folded, stage=1), 4, 6),
+        ParallelReshard(replace(folded, stage=1, bf16_optimizer=True), 4, 2),
+        ParallelReshard(replace(folded, degree=4), 4, 8),
+        ParallelReshard(replace(three, degree=4), 4, 8),
+        ParallelReshard(replace(folded, experts=(4, 8)), 4, 6),
+        ParallelRoundTrip(folded, 4, 2),
+        ParallelRoundTrip(three, 4, 2),
+    ]
+
+
 def full_run():
     cases = [ParallelReshard(setup, before, after)
              for setup in (EXPERTS, ParallelSetup("experts", 1, "fp32"), ParallelSetup("experts", 2, "fp16"))
@@ -72,7 +91,8 @@ def full_run():
         ParallelReshard(ParallelSetup("experts", 1, "bf16", data_first=True), 4, 2),
         ParallelReshard(ParallelSetup("experts", 2, "bf16", data_first=True), 4, 6),
     ]
-    cases += [*autoep_run(), ParallelRoundTrip(AUTOEP, 4, 2), *autoep_zero3_run()]
+    cases += [*autoep_run(), ParallelRoundTrip(AUTOEP, 4, 2), *autoep_zero3_run(),
+              *folded_run()]
     wide = ParallelSetup("experts", 2, "bf16", experts=(4, 8))
     cases += [
         DealExperts(EXPERTS, 4, 4, 1),

@@ -23,6 +23,7 @@ class ParallelSetup:
     stages: int = 0  # megatron: of the PipelineModule that its layers are in; 0: in none
     recorded: bool = True  # megatron: universal_checkpoint_info goes into the checkpoint
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
+    slices: int = 1  # autoep: tensor slices (AutoTP), over which expert-parallel ranks fold
 
     @property
     def name(self):
@@ -37,6 +38,7 @@ class ParallelSetup:
         parts += [f"padding{self.padding}"] if self.padding else []
         parts += ["unrecorded"] if not self.recorded else []
         parts += ["universal"] if self.universal else []
+        parts += [f"slices{self.slices}"] if self.slices > 1 else []
         return "-".join(parts)
 
     @property
@@ -44,4 +46,6 @@ class ParallelSetup:
         return self.kind == "pipeline" or self.stages > 0
 
     def data_ranks(self, world):
-        return world if self.kind in ("experts", "autoep") else world // (self.degree * max(1, self.stages))
+        if self.kind in ("experts", "autoep"):
+            return world // self.slices
+        return world // (self.degree * max(1, self.stages))

@@ -40,6 +40,8 @@ def _config(setup, world):
         config["tensor_parallel"] = {"autotp_size": setup.degree}
     if setup.kind == "autoep":
         config["expert_parallel"] = autoep.config(setup.degree)
+    if setup.slices > 1:
+        config["tensor_parallel"] = {"autotp_size": setup.slices}
     if setup.universal:
         config["checkpoint"] = {"load_universal": True}
     return config
@@ -67,7 +69,7 @@ def build_engine(setup, world, seed=17):
     if setup.kind == "autoep":
         # AutoEP replaces the layers of experts, so that the optimizer must be DeepSpeed's to make.
         config["optimizer"] = {"type": "AdamW", "params": {"lr": 3e-3, "weight_decay": 0.1, "torch_adam": True}}
-        engine, *_ = deepspeed.initialize(model=autoep.Model(setup.experts), config=config)
+        engine, *_ = deepspeed.initialize(model=autoep.Model(setup.experts, setup.slices > 1), config=config)
         return engine
     mpu = None
     if setup.stages:
@@ -108,7 +110,7 @@ def _place(engine, setup, rank, world):
         return engine.grid.get_data_parallel_rank(), engine.grid.get_slice_parallel_rank()
     if setup.kind in ("slices", "megatron"):
         return rank // setup.degree, rank % setup.degree
-    return rank, 0
+    return rank // setup.slices, rank % setup.slices
 
 
 def client_state(setup):
@@ -155,5 +157,8 @@ def local_state(engine, setup, rank, world):
         return f"{name}:pp{part}" if name.startswith("tied_modules.") else name
 
     if setup.kind == "autoep":
-        return autoep.one_by_one(live_state.local_state(engine, rank, autoep.rename))
+        def rename_fused(name, parameter):
+            fused = autoep.rename(name, parameter)
+            return f"{name}:tp{part}" if setup.slices > 1 and fused == name else fused
+        return autoep.one_by_one(live_state.local_state(engine, rank, rename_fused))
     return live_state.local_state(engine, rank, rename)

@@ -65,7 +65,16 @@ NodeId nodeOf(PickleBuilder& b, const Entry& entry)
     return out;
 }
 
-Result<FusedExperts> read(std::initializer_list<Entry> entries)
+/// `folding`, as long as nothing is changed in it.
+struct Folding {
+    int64_t slices = 2;
+    int64_t slice = 1;
+    int64_t ranks = 2;
+    int64_t version = 1;
+    int64_t expertSlices = 1;
+};
+
+Result<FusedExperts> read(std::initializer_list<Entry> entries, const Folding* folding = nullptr)
 {
     PickleBuilder builder;
     std::vector<NodeId> layers;
@@ -73,6 +82,15 @@ Result<FusedExperts> read(std::initializer_list<Entry> entries)
         layers.push_back(nodeOf(builder, entry));
     const NodeId root = builder.dict();
     builder.setItem(root, builder.string("ds_autoep_layers"), builder.list(layers));
+    if (folding != nullptr) {
+        const NodeId out = builder.dict();
+        const std::pair<const char*, int64_t> facts[]
+            = {{"version", folding->version}, {"tp_size", folding->slices}, {"tp_rank", folding->slice},
+                {"ep_size", folding->ranks}, {"etp_size", folding->expertSlices}};
+        for (const auto& [key, value] : facts)
+            builder.setItem(out, builder.string(key), builder.integer(value));
+        builder.setItem(root, builder.string("folding"), out);
+    }
     const PickleGraph graph = builder.finish(root);
     return FusedExperts::read(graph, graph.root());
 }
@@ -155,4 +173,27 @@ TEST_CASE("experts that are placed in another way are refused, malformed lists a
         = read({Entry{}, Entry{.prefix = "n.experts", .local = 1, .ranks = 4, .placement = {}}});
     REQUIRE(!degrees.has_value());
     CHECK(degrees.error().code == ErrorCode::Damaged);
+}
+
+TEST_CASE("where experts fold over tensor slices is read, or why not")
+{
+    const Folding second;
+    const auto fused = read({Entry{}}, &second);
+    REQUIRE(fused.has_value());
+    CHECK(fused->slices() == 2);
+    CHECK(fused->families() == 1);
+    CHECK(fused->rankOf(0) == 1);
+    CHECK(fused->stageRankOf(3) == 7);
+    const auto errorOfFold = [](const Folding& folding) {
+        const auto odd = read({Entry{}}, &folding);
+        REQUIRE(!odd.has_value());
+        return odd.error().code;
+    };
+    CHECK(errorOfFold({.version = 2}) == ErrorCode::Unsupported);
+    CHECK(errorOfFold({.expertSlices = 2}) == ErrorCode::Unsupported);
+    CHECK(errorOfFold({.slices = 4}) == ErrorCode::Unsupported);
+    CHECK(errorOfFold({.slices = 0}) == ErrorCode::Damaged);
+    CHECK(errorOfFold({.slice = 2}) == ErrorCode::Damaged);
+    CHECK(errorOfFold({.slice = -1}) == ErrorCode::Damaged);
+    CHECK(errorOfFold({.ranks = 4}) == ErrorCode::Damaged);
 }

@@ -80,7 +80,7 @@ TEST_CASE("every parameter and state of every sample is what the live engine hel
              "zero2-universal-w2", "zero3-universal-w3", "stage0-fp32", "stage0-bf16", "stage0-fp16",
              "stage0-adafactor", "elastic-w3", "zero3-elastic-w3", "zenflow-w2", "ds0192-zenflow-w2",
              "ds0192-zenflow-w3", "muon-w3", "experts-w4", "autoep-w4", "ds0192-experts-w4",
-             "ds0192-autoep-w4", "pipeline-w4", "slices-w4"}) {
+             "ds0192-autoep-w4", "folded-w4", "pipeline-w4", "slices-w4"}) {
         CAPTURE(name);
         const auto facts = factsOf(name);
         for (const auto& [tag, tagFacts] : facts["tags"].items()) {
@@ -99,8 +99,14 @@ TEST_CASE("every parameter and state of every sample is what the live engine hel
 
 TEST_CASE("under ZeRO-3 every expert-parallel rank has its experts of AutoEP in one tensor")
 {
-    const auto facts = factsOf("autoep-zero3-w4");
-    const CheckpointPtr checkpoint = openSample("autoep-zero3-w4", "global_step3");
+    const char* sample = "autoep-zero3-w4";
+    SUBCASE("of data-parallel ranks alone") { }
+    SUBCASE("folded over tensor slices")
+    {
+        sample = "folded-zero3-w4";
+    }
+    const auto facts = factsOf(sample);
+    const CheckpointPtr checkpoint = openSample(sample, "global_step3");
     REQUIRE_MESSAGE(!checkpoint->modelError, describe(*checkpoint->modelError));
     CHECK(checkpoint->complete);
     CHECK(checkpoint->findings.empty());

@@ -26,7 +26,7 @@ namespace {
 
 constexpr const char* kSamples[] = {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3",
     "aligned-w2", "zenflow-w2", "slices-w4", "megatron-w2", "pipeline-w4", "experts-w4", "autoep-w4",
-    "stage0-fp32", "stage0-bf16", "muon-w3", "elastic-w3", "ds0144-zero3-w3",
+    "folded-w4", "stage0-fp32", "stage0-bf16", "muon-w3", "elastic-w3", "ds0144-zero3-w3",
     "zero2-universal-w2/global_step5_universal", "zero3-universal-w3/global_step3_universal"};
 
 ExportOptions optionsOf(ExportOptions options = {})
@@ -181,6 +181,7 @@ TEST_CASE("names and masters that are not those of the model are warned of")
     };
     CHECK(warns("zenflow-w2", "ZenFlow"));
     CHECK(warns("autoep-w4", "AutoEP"));
+    CHECK(warns("folded-w4", "AutoEP"));
     CHECK(!warns("zero2-w2", "ZenFlow"));
     CHECK(!warns("zero2-w2", "AutoEP"));
 }

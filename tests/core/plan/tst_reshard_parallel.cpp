@@ -67,9 +67,10 @@ TEST_CASE("there and back gives the bytes of rewriting in place, and the same st
         const char* sample;
         uint32_t between;
     };
-    for (const auto& [sample, between] :
-        {Move{"experts-w4", 2}, Move{"experts-w4", 6}, Move{"autoep-w4", 2}, Move{"autoep-w4", 8},
-            Move{"pipeline-w4", 2}, Move{"pipeline-w4", 10}, Move{"slices-w4", 2}, Move{"slices-w4", 6}}) {
+    for (const auto& [sample, between] : {Move{"experts-w4", 2}, Move{"experts-w4", 6}, Move{"autoep-w4", 2},
+             Move{"autoep-w4", 8}, Move{"folded-w4", 8}, Move{"folded-w4", 12}, Move{"folded-zero3-w4", 2},
+             Move{"folded-zero3-w4", 6}, Move{"pipeline-w4", 2}, Move{"pipeline-w4", 10},
+             Move{"slices-w4", 2}, Move{"slices-w4", 6}}) {
         CAPTURE(sample);
         CAPTURE(between);
         const test::TemporaryFolder folder;
