@@ -260,7 +260,7 @@ std::vector<Option> reshardOptions()
                 .valueName = "E",
                 .help
                 = "Expert-parallel degree (ep_size) of the result, which divides every layer's experts; "
-                  "without it the source's, which experts of AutoEP keep."},
+                  "without it the source's, which experts of AutoEP keep under ZeRO-3 and in tensor slices."},
             {.name = "--row-major",
                 .help = "A source that stores matrices column by column, as ZenFlow does up to DeepSpeed "
                         "0.19.6, in stage 1 or 2: write them row by row, for a run without ZenFlow or with "

@@ -5,6 +5,7 @@
 #include "core/checkpoint/experts.h"
 #include "core/checkpoint/fused_experts.h"
 #include "core/partition/round_robin.h"
+#include "core/plan/fused_degree.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -14,8 +15,6 @@
 namespace shardscope {
 
 namespace {
-
-constexpr uint64_t kMostElements = 178'956'971; ///< of one rank's experts in one group
 
 /// The experts of one module in groups that belong together.
 struct Module {
@@ -98,7 +97,7 @@ private:
     {
         const uint64_t before = firstUnit(g - 1).partition.payloadElements();
         const ParamId first = firstUnit(g).params.front();
-        return before + m_source.params[index(first)].elements > kMostElements;
+        return before + m_source.params[index(first)].elements > kMostExpertElements;
     }
     /// Alike in options, and of the same kind of parameter: split by another limit than DeepSpeed's own.
     [[nodiscard]] bool isSplitElsewhere(size_t g) const
@@ -211,7 +210,7 @@ private:
                     return unsupported("its experts do not all have the same parameters");
                 for (const ParamId param : module.experts[expert]) {
                     const uint64_t size = m_source.params[index(param)].elements;
-                    if (elements + size > kMostElements && elements > 0) {
+                    if (elements + size > kMostExpertElements && elements > 0) {
                         ++group;
                         elements = 0;
                     }
@@ -244,6 +243,8 @@ bool hasExperts(const Checkpoint& source)
 
 Result<std::vector<TargetGroup>> groupsForExpertDegree(const Checkpoint& source, uint32_t ranks)
 {
+    if (!FusedExperts::of(source).isEmpty())
+        return groupsForFusedDegree(source, ranks);
     return Regrouping(source, ranks).run();
 }
 

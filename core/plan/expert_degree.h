@@ -15,6 +15,9 @@ struct TargetGroup {
     std::vector<std::vector<ParamId>> families;
 };
 
+/// Of one rank's experts in one param group: where DeepSpeed splits them.
+inline constexpr uint64_t kMostExpertElements = 178'956'971;
+
 /// Whether the checkpoint has experts in ranks of their own (deepspeed/moe/experts.py), AutoEP's too.
 bool hasExperts(const Checkpoint& source);
 

@@ -27,6 +27,78 @@ NodeId changed(ArchiveComposer& composer, NodeId mapping, const Changes& changes
     return out;
 }
 
+NodeId numbers(PickleBuilder& builder, const std::vector<int64_t>& values)
+{
+    std::vector<NodeId> items;
+    for (const int64_t value : values)
+        items.push_back(builder.integer(value));
+    return builder.list(items);
+}
+
+/// `experts_by_rank` of checkpoint/autoep_affine.py: all ranks have as many, in their order.
+NodeId placementRanks(PickleBuilder& builder, int64_t experts, int64_t ranks)
+{
+    std::vector<NodeId> out;
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+        std::vector<int64_t> own;
+        for (int64_t expert = rank * experts / ranks; expert < (rank + 1) * experts / ranks; ++expert)
+            own.push_back(expert);
+        out.push_back(builder.dict());
+        builder.setItem(out.back(), builder.string("rank"), builder.integer(rank));
+        builder.setItem(out.back(), builder.string("experts"), numbers(builder, own));
+    }
+    return builder.list(out);
+}
+
+/// Where each rank's tensor lies in the one of all experts, as checkpoint/autoep_affine.py spells a run of
+/// experts that one rank has: one piece.
+NodeId affineRanks(PickleBuilder& builder, const std::vector<int64_t>& shape, int64_t ranks)
+{
+    std::vector<int64_t> strides(shape.size(), 1);
+    for (size_t i = shape.size() - 1; i > 0; --i)
+        strides[i - 1] = strides[i] * shape[i];
+    std::vector<int64_t> own = shape;
+    own.front() /= ranks;
+    const auto place = [&](int64_t offset) {
+        return builder.list(std::vector{builder.integer(offset), numbers(builder, strides)});
+    };
+    const NodeId out = builder.dict();
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+        const NodeId piece = builder.dict();
+        builder.setItem(piece, builder.string("shape"), numbers(builder, own));
+        builder.setItem(piece, builder.string("source"), place(rank * own.front() * strides.front()));
+        builder.setItem(piece, builder.string("dest"), place(0));
+        builder.setItem(piece, builder.string("locations"), numbers(builder, {rank}));
+        const NodeId shard = builder.dict();
+        builder.setItem(shard, builder.string("shard_shape"), numbers(builder, own));
+        builder.setItem(shard, builder.string("pieces"), builder.list(std::vector{piece}));
+        builder.setItem(out, builder.integer(rank), shard);
+    }
+    return out;
+}
+
+/// `affine_maps` of a layer for another number of ranks; kNoNode where it has none, as before 0.19.8.
+NodeId affineMaps(ArchiveComposer& composer, NodeId layer, int64_t experts, int64_t ranks)
+{
+    const PickleGraph& graph = composer.graph();
+    PickleBuilder& builder = composer.builder();
+    const NodeId old = lookup(graph, layer, "affine_maps");
+    const auto items = mappingItems(graph, lookup(graph, old, "params"));
+    if (items.empty())
+        return kNoNode;
+    const NodeId params = builder.dict();
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        std::vector<int64_t> shape;
+        for (const NodeId size : sequenceItems(graph, lookup(graph, items[i + 1], "logical_shape")))
+            shape.push_back(asInteger(graph, size).value_or(0));
+        const bool isKnown = !shape.empty() && shape.front() == experts;
+        builder.setItem(params, composer.import(items[i]),
+            isKnown ? changed(composer, items[i + 1], {{"ranks", affineRanks(builder, shape, ranks)}})
+                    : composer.import(items[i + 1]));
+    }
+    return changed(composer, old, {{"params", params}});
+}
+
 } // namespace
 
 ExpertRecords::ExpertRecords(const ReshardContext& context, uint32_t dpRank)
@@ -85,14 +157,27 @@ void ExpertRecords::replaceLayers(ArchiveComposer& composer, NodeId layers) cons
     for (const NodeId entry : sequenceItems(graph, layers)) {
         if (!isMapping(graph, entry))
             continue;
-        const int64_t local = asInteger(graph, lookup(graph, entry, "num_local_experts")).value_or(0);
-        composer.substitute(entry,
-            changed(composer, entry,
-                {{"ep_rank", builder.integer(m_expertRank)},
-                    {"expert_data_parallel_rank", builder.integer(m_replica)},
-                    {"expert_data_parallel_world_size", builder.integer(m_replicas)},
-                    {"global_expert_start", builder.integer(m_expertRank * local)},
-                    {"global_expert_end", builder.integer((m_expertRank + 1) * local)}}));
+        const int64_t experts = asInteger(graph, lookup(graph, entry, "num_experts")).value_or(0);
+        const int64_t dealt = m_context.target.expertRanks;
+        const int64_t local = experts / (dealt == 0 ? int64_t{m_fused.ranks()} : dealt);
+        Changes changes{{"ep_rank", builder.integer(m_expertRank)},
+            {"expert_data_parallel_rank", builder.integer(m_replica)},
+            {"expert_data_parallel_world_size", builder.integer(m_replicas)},
+            {"global_expert_start", builder.integer(m_expertRank * local)},
+            {"global_expert_end", builder.integer((m_expertRank + 1) * local)}};
+        if (dealt != 0) {
+            changes.emplace("num_local_experts", builder.integer(local));
+            changes.emplace("ep_size", builder.integer(dealt));
+            changes.emplace("ep_group_name", builder.string("ep_size_" + std::to_string(dealt)));
+            if (const NodeId placement = lookup(graph, entry, "expert_placement"); placement != kNoNode)
+                changes.emplace("expert_placement",
+                    changed(composer, placement,
+                        {{"ep_size", builder.integer(dealt)},
+                            {"ranks", placementRanks(builder, experts, dealt)}}));
+            if (const NodeId maps = affineMaps(composer, entry, experts, dealt); maps != kNoNode)
+                changes.emplace("affine_maps", maps);
+        }
+        composer.substitute(entry, changed(composer, entry, changes));
     }
 }
 

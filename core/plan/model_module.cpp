@@ -142,6 +142,7 @@ NodeId ModelParts::paramShapes()
 {
     const NodeId list = m_builder.list();
     const FusedExperts experts = FusedExperts::of(m_source);
+    const uint32_t dealt = m_context->target.expertRanks;
     for (const auto& unit : m_context->target.units) {
         if (unit->kind == UnitKind::Frozen
             || !unit->partitionRankOf(0)) // experts: the first rank's stand for all
@@ -151,8 +152,9 @@ NodeId ModelParts::paramShapes()
             const Parameter& param = m_source.params[index(unit->params[end])];
             const std::string_view fused = experts.fusedNameOf(param.name);
             Shape sizes = param.shape;
-            if (!fused.empty())
-                sizes.insert(sizes.begin(), experts.layerOf(fused)->localExperts);
+            if (const FusedLayer* layer = experts.layerOf(fused))
+                sizes.insert(sizes.begin(),
+                    dealt == 0 ? layer->localExperts : layer->localExperts * layer->ranks / dealt);
             const std::string_view name = fused.empty() ? std::string_view(param.name) : fused;
             m_builder.setItem(shapes, m_builder.string(name), shape(name, sizes));
         }

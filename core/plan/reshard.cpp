@@ -65,7 +65,7 @@ public:
         m_id = makeId();
         if (!isUniversal())
             m_batch = batchPairs(*m_source, m_parts.contexts().front()->target.ranks);
-        m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize);
+        m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize, expertRanks());
         const bool columns = keepsColumns(*m_source, targetKind(), m_options);
         addZenFlowEquals(*m_source, targetKind(), columns, m_mustStayEqual);
         m_warnings = m_marks;

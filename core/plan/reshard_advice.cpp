@@ -57,11 +57,13 @@ void add(std::vector<Finding>& out, std::string_view code, Severity severity, st
     out.push_back({code, severity, std::move(message), std::move(where), {}});
 }
 
-void addExpertDegrees(const Checkpoint& source, std::vector<std::pair<std::string, std::string>>& out)
+void addExpertDegrees(
+    const Checkpoint& source, uint32_t expertRanks, std::vector<std::pair<std::string, std::string>>& out)
 {
     const FusedExperts fused = FusedExperts::of(source);
     if (!fused.isEmpty())
-        out.emplace_back("expert_parallel.autoep_size", std::to_string(source.parallel.ep));
+        out.emplace_back("expert_parallel.autoep_size",
+            std::to_string(expertRanks == 0 ? source.parallel.ep : expertRanks));
     if (fused.slices() > 1)
         out.emplace_back("tensor_parallel.autotp_size", std::to_string(fused.slices()));
 }
@@ -88,7 +90,7 @@ std::vector<BatchPair> batchPairs(const Checkpoint& source, uint32_t ranks)
 }
 
 std::vector<std::pair<std::string, std::string>> mustStayEqual(
-    const Checkpoint& source, CheckpointKind target, uint64_t subGroupSize)
+    const Checkpoint& source, CheckpointKind target, uint64_t subGroupSize, uint32_t expertRanks)
 {
     std::vector<std::pair<std::string, std::string>> out;
     out.emplace_back("bf16.enabled", source.precision == "bf16" ? "true" : "false");
@@ -100,7 +102,7 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
     if (target == CheckpointKind::Zero3) {
         out.emplace_back("zero_optimization.stage", "3");
         out.emplace_back("zero_optimization.sub_group_size", std::to_string(subGroupSize));
-        addExpertDegrees(source, out);
+        addExpertDegrees(source, expertRanks, out);
         return out;
     }
     if (isStage0(target)) {
@@ -112,7 +114,7 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
         out.emplace_back("zero_optimization.offload_optimizer",
             form == MuonForm::HeldWhole ? "none: Muon's momentum is written for a run without CPU offload"
                                         : "cpu: Muon's momentum is written for a run with CPU offload");
-    addExpertDegrees(source, out);
+    addExpertDegrees(source, expertRanks, out);
     out.emplace_back("zero_optimization.round_robin_gradients",
         targetRoundRobin(source, target)
             ? std::string("True")

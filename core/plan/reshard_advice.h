@@ -14,9 +14,9 @@ namespace shardscope {
 std::vector<BatchPair> batchPairs(const Checkpoint& source, uint32_t ranks);
 
 /// Config keys that nothing checks and that must stay as they were (zero12 9.3, zero3 2.2), with their
-/// values.
+/// values. `expertRanks`: the target's expert-parallel degree, 0 for the source's.
 std::vector<std::pair<std::string, std::string>> mustStayEqual(
-    const Checkpoint& source, CheckpointKind target, uint64_t subGroupSize);
+    const Checkpoint& source, CheckpointKind target, uint64_t subGroupSize, uint32_t expertRanks);
 
 /// What stock DeepSpeed would do wrong or silently with the result, and what cannot be carried.
 std::vector<Finding> reshardWarnings(

@@ -127,8 +127,11 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
             "this build does not deal experts anew where there are tensor slices or pipeline stages, too",
             source.tagFolder.string(), "leave --ep out");
     if (!FusedExperts::of(source).isEmpty()) {
-        if (options.ep && *options.ep != degrees.ep)
-            return fail(ErrorCode::Unsupported, "this build does not deal the experts of AutoEP anew",
+        if (options.ep && *options.ep != degrees.ep && source.kind == CheckpointKind::Zero3)
+            return fail(ErrorCode::Unsupported,
+                "under ZeRO-3 ranks partition all experts of AutoEP that a rank has as one tensor, which "
+                "this "
+                "build does not cut into other ones",
                 source.tagFolder.string(), "leave --ep out");
         const bool folded = FusedExperts::of(source).slices() > 1;
         if (target == CheckpointKind::Universal)

@@ -96,12 +96,12 @@ tl::unexpected<Error> undivided(const Checkpoint& source, uint32_t ranks, uint32
 {
     const uint32_t slices = FusedExperts::of(source).slices();
     const auto all = [&](uint32_t number) { return std::to_string(uint64_t{number} * slices); };
+    const uint32_t below = ranks / families * families;
     return fail(ErrorCode::Usage,
         all(ranks) + (slices > 1 ? "" : " data-parallel") + " ranks do not divide by " + all(families)
             + " expert-parallel ranks",
         source.tagFolder.string(),
-        "choose " + all(std::max(1u, ranks / families) * families) + " or "
-            + all((ranks / families + 1) * families));
+        "choose " + (below > 0 ? all(below) + " or " : std::string()) + all(below + families));
 }
 
 /// One unit per expert-parallel rank, each over its share of the new ranks. `families`: their parameters in

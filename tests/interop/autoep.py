@@ -123,4 +123,12 @@ def one_by_one(state):
         each = len(data) // count
         for expert in range(count):
             weights[f"{fused}.{first + expert}"] = (dtype, tuple(shape[1:]), data[expert * each:(expert + 1) * each])
-    return {**state, "fragments": fragments, "weights": weights}
+    scalars = {}
+    for label, value in state["scalars"].items():
+        name, _, key = label.rpartition(" ")
+        if (experts := _experts(name)) is None:
+            scalars[label] = value
+            continue
+        fused, first, count = experts
+        scalars.update((f"{fused}.{first + expert} {key}", value) for expert in range(count))
+    return {**state, "fragments": fragments, "weights": weights, "scalars": scalars}

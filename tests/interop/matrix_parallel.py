@@ -22,6 +22,7 @@ def short_run():
         ParallelReshard(AUTOEP, 4, 2),
         ParallelReshard(replace(AUTOEP, stage=3), 4, 2),
         ParallelReshard(replace(AUTOEP, slices=2), 4, 2),
+        DealExperts(AUTOEP, 4, 4, 4),
         ParallelReshard(PIPELINE, 4, 2),
         ParallelReshard(SLICES, 4, 2),
         JoinSlices(SLICES, 4, 3, 2),
@@ -45,6 +46,15 @@ def autoep_run():
         ParallelReshard(replace(AUTOEP, degree=1), 2, 3),
         ParallelReshard(replace(AUTOEP, data_first=True), 4, 6),
         ParallelReshard(replace(AUTOEP, data_first=True, stage=1), 4, 2),
+        *(DealExperts(AUTOEP, 4, after, degree) for after, degree in ((4, 4), (4, 1), (8, 4), (3, 1))),
+        DealExperts(replace(AUTOEP, stage=1, precision="fp32"), 4, 4, 4),
+        DealExperts(replace(AUTOEP, precision="fp16"), 4, 2, 1),
+        DealExperts(replace(AUTOEP, stage=1, bf16_optimizer=True), 4, 4, 4),
+        DealExperts(replace(AUTOEP, experts=(4, 8)), 4, 4, 4),
+        DealExperts(replace(AUTOEP, degree=1), 2, 4, 2),
+        DealExperts(replace(AUTOEP, degree=4), 4, 6, 2),
+        DealExperts(replace(AUTOEP, data_first=True), 4, 8, 4),
+        DealExperts(replace(AUTOEP, data_first=True), 4, 4, 1),
     ]
 
 

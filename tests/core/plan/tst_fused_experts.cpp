@@ -113,6 +113,64 @@ TEST_CASE("the degree that the resumed run must have is told")
     CHECK(std::find(told.begin(), told.end(), degree) != told.end());
 }
 
+namespace {
+
+/// Both lists of AutoEP's layers, in full.
+std::vector<std::string> layersIn(const Checkpoint& checkpoint)
+{
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    const NodeId info = lookup(graph, graph.root(), "universal_checkpoint_info");
+    std::vector<std::string> out;
+    for (const NodeId root : {graph.root(), info})
+        out.push_back(nodeText(graph, lookup(graph, root, "ds_autoep_layers")));
+    return out;
+}
+
+} // namespace
+
+TEST_CASE("experts of AutoEP are dealt to another number of expert-parallel ranks, and back")
+{
+    for (const char* sample : {"autoep-w4", "ds0192-autoep-w4"}) {
+        CAPTURE(sample);
+        const CheckpointPtr source = openForPlan(planSample(sample));
+        for (const uint32_t degree : {1u, 4u}) {
+            CAPTURE(degree);
+            const test::TemporaryFolder folder;
+            const CheckpointPtr dealt
+                = test::rewrite(source, {.worldSize = 4, .ep = degree}, folder / "dealt");
+            test::checkSameState(dealt, source);
+            CHECK(dealt->parallel.ep == degree);
+            const int64_t replicas = 4 / degree;
+            if (replicasIn(*source).front() > 0) // else 0.19.2, which does not say
+                CHECK(replicasIn(*dealt) == std::vector<int64_t>(4, replicas));
+            const FlatUnit& unit = *dealt->unitOf(*dealt->findParam("layers.1.mlp.experts.w2.3"));
+            CHECK(unit.partition.ranks() == 4 / degree);
+            CHECK(unit.params.size() == 2 * 3 * 4 / degree);
+            const CheckpointPtr back = test::rewrite(dealt, {.worldSize = 4, .ep = 2}, folder / "back");
+            test::checkSameState(back, source);
+            CHECK(layersIn(*back) == layersIn(*source));
+            for (uint32_t rank = 0; rank < 4; ++rank)
+                CHECK(placesOn(*back, rank) == placesOn(*source, rank));
+            const PickleGraph& graph = dealt->file(dealt->rank0Model).content->pickle();
+            const auto groups = sequenceItems(graph, lookup(graph, graph.root(), "param_shapes"));
+            REQUIRE(groups.size() == 2);
+            CHECK(asShape(graph, lookup(graph, groups[1], "layers.1.mlp.experts.w2"))
+                == Shape{4 / degree, 12, 10});
+            const auto options
+                = nodeText(dealt->file(dealt->rank0Optim).content->pickle(), dealt->groups[1].options);
+            CHECK(options.find("ep_size_" + std::to_string(degree)) != std::string::npos);
+        }
+    }
+}
+
+TEST_CASE("the expert-parallel degree that was asked for is what the resumed run must have")
+{
+    const auto plan = test::planFor(openForPlan(planSample("autoep-w4")), {.worldSize = 4, .ep = 4});
+    const auto& told = plan->mustStayEqual();
+    const auto degree = std::pair<std::string, std::string>("expert_parallel.autoep_size", "4");
+    CHECK(std::find(told.begin(), told.end(), degree) != told.end());
+}
+
 TEST_CASE("what is not done with AutoEP's experts is refused by name")
 {
     JobContext job;
@@ -123,12 +181,14 @@ TEST_CASE("what is not done with AutoEP's experts is refused by name")
         return plan.error();
     };
     CHECK(refusal({.worldSize = 3}).hint == "choose 2 or 4");
-    for (const ReshardOptions& options : {ReshardOptions{.form = TargetForm::Universal},
-             ReshardOptions{.worldSize = 4, .ep = 1}, ReshardOptions{.worldSize = 4, .ep = 4}}) {
-        const Error error = refusal(options);
-        CHECK(error.code == ErrorCode::Unsupported);
-        CHECK(error.message.find("AutoEP") != std::string::npos);
-    }
+    const Error universal = refusal({.form = TargetForm::Universal});
+    CHECK(universal.code == ErrorCode::Unsupported);
+    CHECK(universal.message.find("AutoEP") != std::string::npos);
+    const Error uneven = refusal({.worldSize = 6, .ep = 3});
+    CHECK(uneven.code == ErrorCode::Usage);
+    CHECK(uneven.message
+        == "the 4 experts of `layers.0.mlp.experts.w1` do not divide by 3 expert-parallel ranks");
+    CHECK(refusal({.worldSize = 2, .ep = 4}).hint == "choose 4");
     for (const int stage : {0, 1, 3})
         CHECK(refusal({.worldSize = 4, .stage = stage}).code == ErrorCode::Unsupported);
 }
@@ -179,7 +239,9 @@ TEST_CASE("what AutoEP under ZeRO-3 does not leave to a rewrite is refused")
     const Error odd = refusal({.worldSize = 3});
     CHECK(odd.code == ErrorCode::Usage);
     CHECK(odd.hint == "choose 2 or 4");
-    CHECK(refusal({.worldSize = 4, .ep = 4}).code == ErrorCode::Unsupported);
+    const Error dealt = refusal({.worldSize = 4, .ep = 4});
+    CHECK(dealt.code == ErrorCode::Unsupported);
+    CHECK(dealt.message.find("AutoEP") != std::string::npos);
     CHECK(refusal({.worldSize = 4, .stage = 2}).code == ErrorCode::Unsupported);
     CHECK(refusal({.form = TargetForm::Universal}).code == ErrorCode::Unsupported);
 }
