@@ -42,7 +42,7 @@ Result<std::vector<ExpertFamilies>> expertFamilies(
     const auto counts = sequenceItems(graph, lookup(graph, wrapper, "partition_count"));
     const uint32_t ranks = reading.worldSize;
     const auto localExperts = countLocalExperts(shapes);
-    const bool consecutive = familiesAreConsecutive(reading);
+    const bool consecutive = familiesAreConsecutive(reading.out);
     std::vector<ExpertFamilies> out(shapes.size());
     for (size_t g = 0; g < shapes.size(); ++g) {
         const int64_t recorded = g < counts.size() ? asInteger(graph, counts[g]).value_or(ranks) : ranks;
@@ -66,21 +66,6 @@ Result<std::vector<ExpertFamilies>> expertFamilies(
         families.rankStride = families.consecutive ? 1 : families.count;
     }
     return out;
-}
-
-bool familiesAreConsecutive(const Reading& reading)
-{
-    constexpr std::string_view kOption = "use_data_before_expert_parallelism";
-    if (const NodeId option = configValue(reading, {kOption}); option != kNoNode)
-        return asBool(reading.content(reading.out.rank0Model)->pickle(), option).value_or(false);
-    for (const FileId file : reading.out.optimFiles) { // where model files with experts tell nothing
-        if (reading.content(file) == nullptr)
-            continue;
-        const PickleGraph& graph = reading.content(file)->pickle();
-        const NodeId option = lookup(graph, lookup(graph, graph.root(), "ds_config"), kOption);
-        return option != kNoNode && asBool(graph, option).value_or(false);
-    }
-    return false;
 }
 
 bool holdsExperts(const Reading& reading)

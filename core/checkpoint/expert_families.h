@@ -35,9 +35,6 @@ struct ExpertFamilies {
 Result<std::vector<ExpertFamilies>> expertFamilies(
     const Reading& reading, FileId optimFile, const ShapeLists& shapes, const FusedExperts& fused);
 
-/// Whether the run had use_data_before_expert_parallelism on.
-bool familiesAreConsecutive(const Reading& reading);
-
 /// Whether the model file says that there are mixture-of-experts layers.
 bool holdsExperts(const Reading& reading);
 

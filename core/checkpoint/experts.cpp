@@ -27,6 +27,24 @@ std::optional<ExpertName> parseExpertName(std::string_view name)
     return out;
 }
 
+bool familiesAreConsecutive(const Checkpoint& checkpoint)
+{
+    const auto optionIn = [&](FileId file) -> std::optional<bool> {
+        if (file == kNoFile || !checkpoint.file(file).content)
+            return std::nullopt;
+        const PickleGraph& graph = checkpoint.file(file).content->pickle();
+        const NodeId option
+            = lookup(graph, lookup(graph, graph.root(), "ds_config"), "use_data_before_expert_parallelism");
+        return option == kNoNode ? std::nullopt : std::optional(asBool(graph, option).value_or(false));
+    };
+    if (const auto told = optionIn(checkpoint.rank0Model))
+        return *told;
+    // Before 0.19.3 model files with experts have no configuration.
+    const auto readable = std::find_if(checkpoint.optimFiles.begin(), checkpoint.optimFiles.end(),
+        [&](FileId file) { return file != kNoFile && checkpoint.file(file).content != nullptr; });
+    return readable != checkpoint.optimFiles.end() && optionIn(*readable).value_or(false);
+}
+
 LocalNames::LocalNames(const Checkpoint& checkpoint, const FlatUnit& unit)
     : m_checkpoint(checkpoint)
 {

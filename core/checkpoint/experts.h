@@ -31,6 +31,9 @@ inline constexpr std::string_view kExpertGroupPrefix = "ep_size_";
 /// Nothing when the name is no expert's.
 std::optional<ExpertName> parseExpertName(std::string_view name);
 
+/// Whether the run had use_data_before_expert_parallelism on, as model or optimizer files tell.
+bool familiesAreConsecutive(const Checkpoint& checkpoint);
+
 /// The names under which the ranks of a unit know its parameters: experts are counted from 0 on each. Points
 /// into the checkpoint.
 class LocalNames

@@ -2,6 +2,7 @@
 #include "core/checkpoint/fused_zero3.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/experts.h"
 
 #include <algorithm>
 
@@ -63,7 +64,7 @@ Result<ExpertFamilies> subGroupFamilies(const Reading& reading, const FusedExper
                 where);
         out.count = fused.families();
         out.ranksPerFamily = reading.worldSize / out.count;
-        out.consecutive = familiesAreConsecutive(reading);
+        out.consecutive = familiesAreConsecutive(reading.out);
     }
     out.rankStride = out.consecutive ? 1 : out.count;
     for (uint32_t rank = 0; rank < reading.worldSize; ++rank) {

@@ -2,6 +2,7 @@
 #include "core/checkpoint/nameless_groups.h"
 
 #include "core/checkpoint/expert_families.h"
+#include "core/checkpoint/experts.h"
 #include "core/tensor/convert.h"
 
 #include <algorithm>
@@ -126,7 +127,7 @@ std::vector<NamelessGroup> readNamelessGroups(const Reading& reading)
     const auto first = std::find_if(
         lists.begin(), lists.end(), [](const GroupLists& list) { return list.graph != nullptr; });
     std::vector<NamelessGroup> out(first == lists.end() ? 0 : first->masters.size());
-    const bool consecutive = familiesAreConsecutive(reading);
+    const bool consecutive = familiesAreConsecutive(reading.out);
     for (size_t g = 0; g < out.size(); ++g) {
         NamelessGroup& group = out[g];
         group.sliced = sliced;

@@ -329,13 +329,13 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     const uint32_t ranks = kind == CheckpointKind::Universal
         ? 1
         : options.worldSize / (source->parallel.tp * source->parallel.pp);
-    const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1;
+    const bool dealsExperts = options.ep && *options.ep != source->parallel.ep;
+    const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1 || dealsExperts;
     const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined || cuts
         || deals || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {
-        const bool dealsExperts = options.ep && *options.ep != source->parallel.ep;
         SHARDSCOPE_TRY(ReshardTarget target,
             dealsExperts ? layOutExperts(*part, kind, ranks, *options.ep)
                          : layOutTarget(*part, kind, ranks, subGroupSize));

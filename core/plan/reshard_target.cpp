@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_target.h"
 
+#include "core/checkpoint/experts.h"
 #include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/stage0.h"
@@ -277,9 +278,7 @@ Result<ReshardTarget> layOutExperts(
     out.kind = kind;
     out.ranks = ranks;
     out.expertRanks = expertRanks;
-    const NodeId option = configNode(source, {"use_data_before_expert_parallelism"});
-    const bool consecutive = option != kNoNode
-        && asBool(source.file(source.rank0Model).content->pickle(), option).value_or(false);
+    const bool consecutive = familiesAreConsecutive(source);
     SHARDSCOPE_TRY(const std::vector<TargetGroup> groups, groupsForExpertDegree(source, expertRanks));
     const PickleGraph& model = source.file(source.rank0Model).content->pickle();
     const NodeId scheduler = lookup(model, model.root(), "lr_scheduler");
