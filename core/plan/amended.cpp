@@ -41,6 +41,8 @@ std::span<const RepairFix> repairFixes()
     static constexpr std::array kAll{
         RepairFix{code::kStaleFile, leaveOut},
         RepairFix{code::kMixedPrefix, leaveOut},
+        RepairFix{code::kTrailingData, writeAnew},
+        RepairFix{"bad-world-size-field", writeAnew},
         RepairFix{code::kFileTorn, takeRecovered},
         RepairFix{code::kRankMissing, giveUpShards},
         RepairFix{code::kRankForeign, giveUpShards},
@@ -55,6 +57,13 @@ Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings)
         amended.mend(*finding, "left out of the copy: " + finding->message);
+    return {};
+}
+
+Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings)
+        amended.mend(*finding, "written anew, so that it is no longer true: " + finding->message);
     return {};
 }
 

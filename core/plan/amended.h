@@ -45,6 +45,8 @@ std::span<const RepairFix> repairFixes();
 
 /// Leaves out of the copy what does not belong to the checkpoint.
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings);
+/// What every file is written anew without.
+Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings);
 /// Takes the values that most ranks have where one rank's steps, options or scaler differ; a rank whose
 /// masters are of another step counts as lost.
 Status takeMajority(Amended& amended, const std::vector<const Finding*>& findings);

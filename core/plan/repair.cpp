@@ -132,7 +132,7 @@ public:
                 {mends(code::kLatestMissing) ? code::kLatestMissing : code::kLatestDangling, "latest",
                     "names the newest complete tag", source->latest.value_or(std::string()), source->tag,
                     false});
-        SHARDSCOPE_CHECK(applyFixes(amended));
+        SHARDSCOPE_CHECK(applyFixes(amended, found));
         SHARDSCOPE_CHECK(refillLost(amended));
         std::shared_ptr<Checkpoint>& mended = amended.checkpoint;
         mended->complete = mended->fullyRead && !mended->modelError
@@ -203,16 +203,31 @@ private:
         return found.checkpoint;
     }
 
-    Status applyFixes(Amended& amended) const
+    /// What the doctor found; where another tag than was asked about is mended, what its reader did.
+    static std::vector<const Finding*> findingsOf(
+        const Amended& amended, const CheckResult& found, std::string_view code)
+    {
+        std::vector<const Finding*> out;
+        const auto add = [&](const Finding& finding) {
+            if (finding.code == code && finding.severity != Severity::Info)
+                out.push_back(&finding);
+        };
+        if (amended.source == found.checkpoint) {
+            for (const DoctorFinding& made : found.findings)
+                add(made.finding);
+        } else {
+            for (const Finding& finding : amended.source->findings)
+                add(finding);
+        }
+        return out;
+    }
+
+    Status applyFixes(Amended& amended, const CheckResult& found) const
     {
         for (const RepairFix& fix : repairFixes()) {
             if (!mends(fix.code))
                 continue;
-            std::vector<const Finding*> findings;
-            for (const Finding& finding : amended.source->findings) {
-                if (finding.code == fix.code && finding.severity != Severity::Info)
-                    findings.push_back(&finding);
-            }
+            const std::vector<const Finding*> findings = findingsOf(amended, found, fix.code);
             if (!findings.empty())
                 SHARDSCOPE_CHECK(fix.apply(amended, findings));
         }

@@ -96,3 +96,14 @@ def masters_cut(tag):
         key = "fp32_flat_groups" if "fp32_flat_groups" in wrapper else "single_partition_of_fp32_groups"
         wrapper[key] = [group[:group.numel() // 2].clone() for group in wrapper[key]]
     _edit(shard(tag, 1), change)
+
+
+def bytes_behind_the_end(tag):
+    with open(shard(tag, 1), "ab") as file:
+        file.write(b"left over from a longer file of the same name")
+
+
+def world_size_zero(tag):
+    """As files that other tools converted have it."""
+    for path in sorted(tag.glob("*model_states.pt")):
+        _edit(path, lambda content: content.update(dp_world_size=0))

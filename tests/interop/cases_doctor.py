@@ -175,7 +175,8 @@ SETUPS = [Setup(1, "bf16"), TWO, Setup(1, "fp32"), Setup(3, "bf16", sub_group_si
           Setup(1, "bf16", bf16_optimizer=True), Setup(2, "bf16", round_robin=True)]
 WITHOUT_LOSS = [("pointer_missing", "latest-missing"), ("pointer_dangling", "latest-dangling"),
                 ("larger_save_left", "stale-file"), ("directory_lost", "file-torn"),
-                ("option_changed", "option-mismatch")]
+                ("option_changed", "option-mismatch"), ("bytes_behind_the_end", "trailing-data"),
+                ("world_size_zero", "bad-world-size-field")]
 WITH_LOSS = [("rank_missing", "rank-missing"), ("first_rank_missing", "rank-missing"), ("rank_twice", "rank-foreign"),
              ("cut_short", "file-torn"), ("masters_cut", "state-length")]
 

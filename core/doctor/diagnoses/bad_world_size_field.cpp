@@ -90,6 +90,7 @@ const Diagnosis kBadWorldSizeField{
         .resuming = "Nothing is lost: the shards are what they should be.",
         .exporting = "Export does not need the field."},
     .remedy = "set the number that the files have",
+    .repairs = true,
     .threads = "DS#4258, DS#7732",
     .look = look,
 };

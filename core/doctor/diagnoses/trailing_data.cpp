@@ -12,7 +12,8 @@ const Diagnosis kTrailingData{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .means = {.loading = "torch.load finds the end record within its search range, else it stops."},
-    .noRemedy = "nothing of the state is in them; a rewritten copy leaves them out",
+    .remedy = "leave them out of a copy: nothing of the state is in them",
+    .repairs = true,
 };
 
 } // namespace shardscope::diagnosis
