@@ -90,6 +90,15 @@ std::string_view fileStatusName(FileStatus status)
 
 UnitState::Place UnitState::placeOf(const FlatPiece& piece) const
 {
+    if (boxes) {
+        Place out;
+        forEachBoxRun(
+            boxes->shape, boxes->boxes, piece.paramOffset, piece.paramOffset + 1, [&](const BoxRun& run) {
+                out = {boxes->runs[run.box], run.boxElement};
+                return false;
+            });
+        return out;
+    }
     if (!perParam.empty())
         return piece.param < perParam.size() ? Place{perParam[piece.param], piece.paramOffset} : Place{};
     if (!perSlice.empty() && piece.rank < perRank.size()) {

@@ -6,11 +6,13 @@
 #include "core/base/string_hash.h"
 #include "core/io/file_system.h"
 #include "core/partition/flat_partition.h"
-#include "core/tensor/transposed_order.h"
+#include "core/tensor/boxes.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
+#include "core/tensor/transposed_order.h"
 #include "core/torchfile/torch_file.h"
 
+#include <compare>
 #include <memory>
 #include <optional>
 #include <string>
@@ -39,6 +41,12 @@ std::string_view kindName(CheckpointKind kind);
 [[nodiscard]] constexpr bool liesInNoRun(CheckpointKind kind)
 {
     return kind == CheckpointKind::Weights || kind == CheckpointKind::Dcp;
+}
+/// Forms that checkpoints are converted into: every tensor in one piece for any number of ranks, and of no
+/// stage.
+[[nodiscard]] constexpr bool isConverted(CheckpointKind kind)
+{
+    return kind == CheckpointKind::Universal || kind == CheckpointKind::Dcp;
 }
 
 struct ParallelDegrees {
@@ -134,12 +142,21 @@ struct UnitState {
         uint64_t first = 0; ///< its first element inside the flattened parameter
     };
     std::vector<Slice> perSlice;
+    /// Whole units of one parameter only, in distributed checkpoints: the boxes that cover it, by number, and
+    /// where each lies. perRank has one entry that stands for all, as above.
+    struct Boxes {
+        Shape shape; ///< of the parameter
+        std::vector<Box> boxes;
+        std::vector<StoredRun> runs;
+    };
+    std::shared_ptr<const Boxes> boxes{};
 
     struct Place {
         StoredRun run; ///< absent where nothing is stored
         uint64_t offset = 0; ///< first element of the piece inside the run
     };
-    /// Where a piece of the unit's partition is stored. `param` is a position in FlatUnit::params.
+    /// Where a piece of the unit's partition is stored, or begins where it lies in several boxes. `param` is
+    /// a position in FlatUnit::params.
     [[nodiscard]] Place placeOf(const FlatPiece& piece) const;
 };
 
@@ -208,6 +225,14 @@ struct StepCounters {
     std::optional<int64_t> skippedSteps;
 };
 
+/// Bytes of a file that are an archive of torch.save by themselves.
+struct ArchivePart {
+    FileId file = kNoFile;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    auto operator<=>(const ArchivePart&) const = default;
+};
+
 struct JoinedSlices;
 
 /// Everything known about one tag of a run, immutable. Views, verbs and planners share snapshots of it, not
@@ -264,6 +289,10 @@ struct Checkpoint {
     FileId rank0Optim = kNoFile; ///< universal: zero/optimizer_state.pt
     /// In rank 0's optimizer file: the mapping that holds `loss_scaler` and the like.
     NodeId optimWrapper = kNoNode;
+    /// Distributed checkpoints of PyTorch: what their files consist of, ascending; no two overlap but in
+    /// files that a finding tells to be damaged. There rank0Model and rank0Optim are `.metadata`, whose
+    /// content is made from the objects that the archives hold (dcp_native.h).
+    std::vector<ArchivePart> archives;
     std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile where missing. Of the first part
     std::vector<FileId> modelFiles; ///< ZeRO-3: index = dp rank; else one entry. Of the first part
 

@@ -36,9 +36,15 @@ DcpKey parseDcpKey(std::string_view key)
         out.state = key.substr(dot + 1);
     } else if (take(key, "param_groups.")) {
         const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), out.group);
-        if (error == std::errc() && std::string_view(end, key.data() + key.size()) == ".params"
-            && out.group < 1'000'000)
+        std::string_view rest(end, static_cast<size_t>(key.data() + key.size() - end));
+        if (error != std::errc() || out.group >= 1'000'000 || !take(rest, "."))
+            return out;
+        if (rest == "params") {
             out.kind = DcpKey::Kind::GroupMembers;
+        } else if (rest.find('.') == std::string_view::npos) {
+            out.kind = DcpKey::Kind::GroupOption;
+            out.name = rest;
+        }
     }
     return out;
 }

@@ -3,13 +3,15 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/dcp_archives.h"
 #include "core/checkpoint/dcp_keys.h"
-#include "core/torchfile/dcp_metadata.h"
+#include "core/checkpoint/dcp_native.h"
+#include "core/checkpoint/dcp_units.h"
+#include "core/checkpoint/reading.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
+#include <optional>
 #include <set>
 
 namespace shardscope {
@@ -17,49 +19,6 @@ namespace shardscope {
 namespace {
 
 constexpr std::string_view kStep = "step";
-
-/// A tensor's parts in the order of its elements, and how they are cut; nothing where they are cut otherwise.
-struct Cut {
-    std::vector<const DcpChunk*> chunks;
-    FlatPartition partition;
-};
-
-std::optional<Cut> cutOf(const DcpEntry& entry)
-{
-    const uint64_t elements = elementCount(entry.shape).value_or(0);
-    Cut out;
-    for (const DcpChunk& chunk : entry.chunks)
-        out.chunks.push_back(&chunk);
-    std::sort(out.chunks.begin(), out.chunks.end(),
-        [](const DcpChunk* a, const DcpChunk* b) { return a->offsets < b->offsets; });
-    // torch.chunk: every rank has as many rows but the last ones, which may have fewer or none.
-    uint64_t rows = 0;
-    uint64_t at = 0;
-    for (const DcpChunk* chunk : out.chunks) {
-        for (size_t i = 1; i < entry.shape.size(); ++i) {
-            if (chunk->offsets[i] != 0 || chunk->sizes[i] != entry.shape[i])
-                return std::nullopt;
-        }
-        if (entry.shape.empty())
-            break;
-        rows = std::max(rows, chunk->sizes[0]);
-        if (chunk->offsets[0] != at && chunk->sizes[0] > 0)
-            return std::nullopt;
-        if (at % std::max<uint64_t>(rows, 1) != 0 && chunk->sizes[0] > 0)
-            return std::nullopt;
-        at += chunk->sizes[0];
-    }
-    const uint64_t rowElements = entry.shape.empty() || entry.shape[0] == 0 ? 1 : elements / entry.shape[0];
-    const uint64_t share = out.chunks.size() > 1 ? rows * rowElements : 1;
-    if (out.chunks.empty() || share > std::numeric_limits<uint32_t>::max() || (elements > 0 && share == 0))
-        return std::nullopt;
-    auto partition = FlatPartition::contiguous({elements}, static_cast<uint32_t>(out.chunks.size()),
-        static_cast<uint32_t>(std::max<uint64_t>(share, 1)));
-    if (!partition)
-        return std::nullopt;
-    out.partition = std::move(*partition);
-    return out;
-}
 
 class Reader
 {
@@ -76,312 +35,190 @@ public:
     Status run()
     {
         SHARDSCOPE_TRY(m_entries, readDcpMetadata(m_files, m_folder, m_job));
+        SHARDSCOPE_CHECK(addMetadataFile());
         for (const DcpEntry& entry : m_entries)
             m_keys.push_back(parseDcpKey(entry.key));
+        m_archives.emplace(m_files, m_folder, m_entries, m_job, m_out);
+        m_named = std::any_of(
+            m_keys.begin(), m_keys.end(), [](const DcpKey& key) { return key.kind == DcpKey::Kind::Model; });
         takeModel();
         if (m_out.params.empty())
             return fail(ErrorCode::NotACheckpoint, "the distributed checkpoint holds no tensors of a model",
                 m_folder.string());
-        SHARDSCOPE_CHECK(readGroups());
-        SHARDSCOPE_CHECK(readValues());
-        finish();
+        SHARDSCOPE_CHECK(readObjects());
+        SHARDSCOPE_CHECK(takeStates());
+        DcpUnits units(*m_archives, m_out, m_native.members, m_native.steps);
+        SHARDSCOPE_CHECK(units.add(m_held, m_job));
+        finish(units.anyLost());
         return {};
     }
 
 private:
-    struct Held {
-        const DcpEntry* weight = nullptr;
-        std::map<std::string, const DcpEntry*> states;
-        const DcpEntry* step = nullptr;
-    };
+    /// First in the table: its content stands for what the objects tell.
+    Status addMetadataFile()
+    {
+        CheckpointFile file;
+        file.path = m_folder / kDcpMetadataName;
+        file.name = kDcpMetadataName;
+        file.role = FileRole::ModelStates;
+        SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(file.path));
+        file.identity = info.identity;
+        m_out.files.push_back(std::move(file));
+        return {};
+    }
 
     void takeModel()
     {
-        const bool named = std::any_of(
-            m_keys.begin(), m_keys.end(), [](const DcpKey& key) { return key.kind == DcpKey::Kind::Model; });
-        std::map<std::pair<std::string, uint64_t>, ParamId> owners;
+        std::map<std::pair<FileId, uint64_t>, ParamId> owners;
         for (size_t i = 0; i < m_entries.size(); ++i) {
             const DcpEntry& entry = m_entries[i];
-            const bool other = m_keys[i].kind == DcpKey::Kind::Other && !entry.key.starts_with("optim");
-            if (!entry.isTensor || entry.chunks.empty()
-                || (named ? m_keys[i].kind != DcpKey::Kind::Model : !other))
+            if (!isOfModel(i))
                 continue;
             Parameter param;
-            param.name = named ? m_keys[i].name : entry.key;
+            param.name = m_named ? m_keys[i].name : entry.key;
             param.shape = entry.shape;
             param.elements = elementCount(entry.shape).value_or(0);
             param.role = ParamRole::Frozen;
             const ParamId id{static_cast<uint32_t>(m_out.params.size())};
             const DcpPlace& place = entry.chunks.front().place;
-            const auto [owner, isNew] = owners.try_emplace({place.file, place.offset}, id);
-            if (!isNew)
+            const auto [owner, isNew]
+                = owners.try_emplace({m_archives->fileOf(place.file), place.offset}, id);
+            if (!isNew && isSame(*m_held[index(owner->second)].weight, entry)) {
                 param.sharedWith = owner->second;
+                m_owners.insert(owner->second);
+            }
             if (!m_out.paramByName.emplace(param.name, id).second)
                 continue;
             m_out.params.push_back(std::move(param));
             m_held.push_back({&entry, {}, nullptr});
         }
+    }
+
+    [[nodiscard]] bool isOfModel(size_t i) const
+    {
+        const DcpEntry& entry = m_entries[i];
+        if (!entry.isTensor || entry.chunks.empty())
+            return false;
+        return m_named ? m_keys[i].kind == DcpKey::Kind::Model
+                       : m_keys[i].kind == DcpKey::Kind::Other && !entry.key.starts_with("optim");
+    }
+
+    static bool isSame(const DcpEntry& a, const DcpEntry& b)
+    {
+        return a.shape == b.shape && a.dtype == b.dtype && a.chunks.size() == b.chunks.size();
+    }
+
+    /// Options, counters, scheduler, scaler and client state.
+    Status readObjects()
+    {
+        std::vector<bool> wanted(m_entries.size(), false);
         for (size_t i = 0; i < m_entries.size(); ++i) {
+            const DcpEntry& entry = m_entries[i];
+            const bool whole = entry.isTensor ? entry.chunks.size() == 1 && m_named : true;
+            const DcpKey::Kind kind = m_keys[i].kind;
+            wanted[i] = whole && kind != DcpKey::Kind::Model && kind != DcpKey::Kind::State;
+        }
+        SHARDSCOPE_TRY(DcpStateDict dict, readDcpStateDict(m_entries, wanted, *m_archives, m_out, m_job));
+        m_native = makeDcpNative(std::move(dict), m_out.files.front());
+        m_out.files.front().content = m_native.content;
+        m_out.rank0Model = m_out.rank0Optim = FileId{0};
+        m_out.modelFiles = m_out.optimFiles = {FileId{0}};
+        m_out.optimWrapper = m_native.wrapper;
+        m_out.zeroStage = m_native.zeroStage;
+        tieParameters();
+        for (const std::string& name : m_native.bufferNames) {
+            if (const auto param = m_out.findParam(name))
+                m_out.params[index(*param)].role = ParamRole::Buffer;
+        }
+        return {};
+    }
+
+    /// torch saves tied parameters twice where it saves them again. Their values are those of the owner, as
+    /// in every form.
+    void tieParameters()
+    {
+        for (const auto& [name, ownerName] : m_native.tied) {
+            const auto param = m_out.findParam(name);
+            const auto owner = m_out.findParam(ownerName);
+            if (!param || !owner || param == owner)
+                continue;
+            const Parameter& of = m_out.params[index(*owner)];
+            Parameter& tied = m_out.params[index(*param)];
+            if (of.sharedWith == kNoParam && tied.sharedWith == kNoParam && of.shape == tied.shape
+                && !m_owners.contains(*param))
+                tied.sharedWith = *owner;
+            if (tied.sharedWith == *owner)
+                m_owners.insert(*owner);
+        }
+    }
+
+    Status takeStates()
+    {
+        for (size_t i = 0; i < m_entries.size(); ++i) {
+            const DcpEntry& entry = m_entries[i];
             const auto param = m_out.findParam(m_keys[i].name);
-            if (m_keys[i].kind != DcpKey::Kind::State || !param || !m_entries[i].isTensor
-                || m_entries[i].chunks.empty())
+            if (m_keys[i].kind != DcpKey::Kind::State || !param)
                 continue;
-            Held& held = m_held[index(*param)];
-            if (m_entries[i].shape == m_out.params[index(*param)].shape && m_keys[i].state != kStep)
-                held.states.emplace(m_keys[i].state, &m_entries[i]);
-            else if (m_keys[i].state == kStep)
-                held.step = &m_entries[i];
+            DcpHeld& held = m_held[index(*param)];
+            const bool hasTensor = entry.isTensor && !entry.chunks.empty();
+            if (m_keys[i].state == kStep && (hasTensor || !entry.isTensor))
+                held.step = &entry;
+            else if (hasTensor && entry.shape == m_out.params[index(*param)].shape)
+                held.states.emplace(m_keys[i].state, &entry);
             else
-                add(code::kNotSupported, Severity::Info,
-                    "the state has another shape than its parameter and is not shown", m_keys[i].name,
-                    m_keys[i].state);
-        }
-    }
-
-    Status readGroups()
-    {
-        std::map<uint32_t, std::vector<std::string>> members;
-        for (size_t i = 0; i < m_entries.size(); ++i) {
-            if (m_keys[i].kind != DcpKey::Kind::GroupMembers || m_entries[i].isTensor)
-                continue;
-            const DcpPlace& place = m_entries[i].place;
-            const auto file = openAt(place);
-            if (!file && file.error().code == ErrorCode::Cancelled)
-                return forward(file.error());
-            if (!file) {
-                addError(file.error(), place.file);
-                continue;
-            }
-            const PickleGraph& graph = (*file)->pickle();
-            for (const NodeId item : sequenceItems(graph, graph.root())) {
-                if (const auto name = asString(graph, item))
-                    members[m_keys[i].group].emplace_back(*name);
-            }
-        }
-        for (auto& [group, names] : members) {
-            for (const std::string& name : names) {
-                if (const auto param = m_out.findParam(name))
-                    m_groupOf.emplace(*param, group);
-            }
+                m_out.findings.push_back({code::kNotSupported, Severity::Info,
+                    entry.isTensor ? "the state has another shape than its parameter and is not shown"
+                                   : "the state is no tensor and is not shown",
+                    percentEncode(m_keys[i].name) + "#" + percentEncode(m_keys[i].state), {}});
         }
         return {};
     }
 
-    Status readValues()
+    void finish(bool lostAny)
     {
-        for (uint32_t i = 0; i < m_out.params.size(); ++i) {
-            SHARDSCOPE_CHECK(m_job.poll());
-            const Held& held = m_held[i];
-            Parameter& param = m_out.params[i];
-            if (param.sharedWith != kNoParam) { // its owner comes before it
-                param.role = m_out.params[index(param.sharedWith)].role;
-                param.group = m_out.params[index(param.sharedWith)].group;
-                continue;
-            }
-            const auto cut = cutOf(*held.weight);
-            const bool alone = held.states.empty() && held.weight->chunks.size() == 1;
-            if (!cut) {
-                add(code::kNotSupported, Severity::Error,
-                    "the tensor is not cut into equal runs of rows, which is all that this build joins",
-                    param.name, "weight");
-                continue;
-            }
-            if (alone)
-                SHARDSCOPE_CHECK(addWhole(ParamId{i}, *held.weight));
-            else
-                SHARDSCOPE_CHECK(addUnit(ParamId{i}, held, *cut));
+        for (uint32_t g = 0; g < m_out.groups.size() && g < m_native.groupOptions.size(); ++g)
+            m_out.groups[g].options = m_native.groupOptions[g];
+        Reading reading{m_files, m_job, OpenDepth::Full, m_out};
+        reading.modelRoot = m_native.content->pickle().root();
+        readModelHeader(reading);
+        if (lookup(m_native.content->pickle(), reading.modelRoot, "module") == kNoNode)
+            m_out.precision = storedPrecision();
+        for (const FlatUnit& unit : m_out.units) {
+            for (size_t s = 1; unit.group >= 0 && m_out.optimizer.empty() && s < unit.states.size(); ++s)
+                m_out.optimizer += (s > 1 ? "+" : "") + unit.states[s].name;
         }
-        return {};
-    }
-
-    Status addWhole(ParamId id, const DcpEntry& entry)
-    {
-        SHARDSCOPE_TRY(const StoredRun run, runOf(entry, entry.chunks.front()));
-        WholeTensor whole;
-        whole.param = id;
-        whole.dtype = entry.dtype;
-        whole.run = run;
-        m_out.whole.push_back(std::move(whole));
-        return {};
-    }
-
-    Status addUnit(ParamId id, const Held& held, const Cut& cut)
-    {
-        Parameter& param = m_out.params[index(id)];
-        const bool trained = !held.states.empty();
-        FlatUnit unit;
-        unit.kind = UnitKind::Whole;
-        unit.params = {id};
-        unit.partition = cut.partition;
-        if (trained) {
-            const auto group = m_groupOf.find(id);
-            unit.group = group == m_groupOf.end() ? 0 : static_cast<int32_t>(group->second);
-            param.role = ParamRole::Trainable;
-            param.group = unit.group;
-        }
-        param.unit = UnitId{static_cast<uint32_t>(m_out.units.size())};
-        // Beside moments the fp32 value is what the optimizer goes on from.
-        const bool master = trained && held.weight->dtype == DType::Float32;
-        SHARDSCOPE_CHECK(addState(unit, master ? "fp32" : "weight", *held.weight));
-        for (const auto& [name, entry] : held.states)
-            SHARDSCOPE_CHECK(addState(unit, name, *entry));
-        if (held.step != nullptr)
-            SHARDSCOPE_CHECK(readStep(unit, *held.step));
-        m_out.parallel.dp = std::max(m_out.parallel.dp, unit.partition.ranks());
-        m_out.units.push_back(std::move(unit));
-        return {};
-    }
-
-    Status addState(FlatUnit& unit, std::string name, const DcpEntry& entry)
-    {
-        const auto cut = cutOf(entry);
-        const bool same = cut && cut->partition.ranks() == unit.partition.ranks()
-            && cut->partition.partitionElements() == unit.partition.partitionElements();
-        if (!same) {
-            add(code::kNotSupported, Severity::Error,
-                "the state is cut otherwise than its parameter, which this build does not join",
-                m_out.params[index(unit.params.front())].name, name);
-            return {};
-        }
-        UnitState state;
-        state.name = std::move(name);
-        state.dtype = entry.dtype;
-        for (const DcpChunk* chunk : cut->chunks) {
-            SHARDSCOPE_TRY(const StoredRun run, runOf(entry, *chunk));
-            state.perRank.push_back(run);
-        }
-        if (state.perRank.size() == 1) // as of all that is stored whole
-            state.perParam = state.perRank;
-        unit.states.push_back(std::move(state));
-        return {};
-    }
-
-    Status readStep(FlatUnit& unit, const DcpEntry& entry)
-    {
-        SHARDSCOPE_TRY(const StoredRun run, runOf(entry, entry.chunks.front()));
-        if (!run.isPresent() || run.elements != 1)
-            return {};
-        std::vector<uint8_t> bytes(itemSize(entry.dtype));
-        SHARDSCOPE_TRY(const auto file, m_files.openRead(m_out.file(run.file).path));
-        SHARDSCOPE_CHECK(file->readAt(run.byteOffset, bytes));
-        unit.step = elementAsDouble(entry.dtype, bytes.data());
-        unit.stepForm = StepForm::Tensor;
-        unit.stepType = entry.dtype;
-        return {};
-    }
-
-    /// Where a chunk's elements lie; an absent run, with a finding, where that cannot be told.
-    Result<StoredRun> runOf(const DcpEntry& entry, const DcpChunk& chunk)
-    {
-        const auto file = openAt(chunk.place);
-        if (!file && file.error().code == ErrorCode::Cancelled)
-            return forward(file.error());
-        if (!file) {
-            addError(file.error(), chunk.place.file);
-            return StoredRun{};
-        }
-        const PickleGraph& graph = (*file)->pickle();
-        const auto tensor = asTensor(graph, graph.root());
-        const auto extent
-            = tensor ? (*file)->extentOf(*tensor) : Result<TensorExtent>(forward(tensor.error()));
-        const bool fits = extent && tensor->dtype == entry.dtype && tensor->sizes == chunk.sizes
-            && tensor->isContiguous() && !(*file)->isBigEndian();
-        if (!fits) {
-            addError(extent ? Error{ErrorCode::Damaged,
-                         "`" + toValidUtf8(entry.key) + "` is stored otherwise than the metadata say",
-                         chunk.place.file, {}}
-                            : extent.error(),
-                chunk.place.file);
-            return StoredRun{};
-        }
-        return StoredRun{fileOf(chunk.place.file), StoredRun::kNoRecord,
-            chunk.place.offset + extent->byteOffset, elementCount(chunk.sizes).value_or(0)};
-    }
-
-    Result<std::shared_ptr<const TorchFile>> openAt(const DcpPlace& place)
-    {
-        return TorchFile::openPart(
-            m_files, m_folder / place.file, place.offset, place.bytes, ReadMode::Strict, m_job);
-    }
-
-    FileId fileOf(const std::string& name)
-    {
-        const auto [known, isNew]
-            = m_fileIds.try_emplace(name, FileId{static_cast<uint32_t>(m_out.files.size())});
-        if (isNew) {
-            CheckpointFile file;
-            file.path = m_folder / name;
-            file.name = name;
-            const auto info = m_files.stat(file.path);
-            file.status = info ? FileStatus::Ok : FileStatus::Missing;
-            if (info)
-                file.identity = info->identity;
-            m_out.files.push_back(std::move(file));
-        }
-        return known->second;
-    }
-
-    void add(std::string_view code, Severity severity, std::string message, const std::string& name,
-        const std::string& state)
-    {
-        m_complete = m_complete && severity != Severity::Error;
-        m_out.findings.push_back(
-            {code, severity, std::move(message), percentEncode(name) + "#" + percentEncode(state), {}});
-    }
-
-    /// Once for each file.
-    void addError(const Error& error, const std::string& file)
-    {
-        m_complete = false;
-        const FileId id = fileOf(file);
-        CheckpointFile& entry = m_out.files[index(id)];
-        if (!m_told.insert(file).second)
-            return;
-        const bool missing = entry.status == FileStatus::Missing;
-        if (!missing)
-            entry.status = FileStatus::Damaged;
-        m_out.findings.push_back({missing          ? code::kRankMissing
-                : error.code == ErrorCode::Hostile ? code::kFileHostile
-                                                   : code::kFileUnreadable,
-            Severity::Error,
-            missing ? "the metadata name a file that is not there" : "a part of the file cannot be used",
-            percentEncode(file), {describe(error)}});
-    }
-
-    void finish()
-    {
-        for (const auto& [param, number] : m_groupOf) {
-            if (number >= m_out.groups.size())
-                m_out.groups.resize(number + size_t{1});
-        }
-        const bool trained = std::any_of(
-            m_out.units.begin(), m_out.units.end(), [](const FlatUnit& unit) { return unit.group >= 0; });
-        if (trained && m_out.groups.empty())
-            m_out.groups.resize(1);
-        for (uint32_t g = 0; g < m_out.groups.size(); ++g)
-            m_out.groups[g].index = g;
-        for (uint32_t u = 0; u < m_out.units.size(); ++u) {
-            const FlatUnit& unit = m_out.units[u];
-            if (unit.group < 0)
-                continue;
-            ParamGroup& group = m_out.groups[static_cast<size_t>(unit.group)];
-            group.units.push_back(UnitId{u});
-            ++group.parameters;
-            group.elements += unit.partition.payloadElements();
-            if (m_out.optimizer.empty()) {
-                for (size_t s = 1; s < unit.states.size(); ++s)
-                    m_out.optimizer += (s > 1 ? "+" : "") + unit.states[s].name;
-            }
-        }
+        describeScaler();
         m_out.supported = true;
-        m_out.complete = m_complete;
+        m_out.complete = !lostAny && !m_archives->anyLost();
         m_out.fullyRead = true;
-        m_out.precision = "fp32";
         m_out.evidence.push_back("`.metadata` of torch.distributed.checkpoint, which names "
-            + std::to_string(m_entries.size()) + " entries in " + std::to_string(m_out.files.size())
+            + std::to_string(m_entries.size()) + " entries in " + std::to_string(m_out.files.size() - 1)
             + " files");
         if (m_out.parallel.dp > 1)
             m_out.evidence.push_back("tensors are cut for " + std::to_string(m_out.parallel.dp) + " ranks");
+    }
+
+    /// Where nothing tells the model's own dtypes: what is trained is all that there is.
+    [[nodiscard]] std::string storedPrecision() const
+    {
+        for (uint32_t i = 0; i < m_held.size(); ++i) {
+            const DType dtype = m_held[i].weight->dtype;
+            if (m_out.params[i].role == ParamRole::Trainable && dtype == DType::Float16)
+                return "fp16";
+            if (m_out.params[i].role == ParamRole::Trainable && dtype == DType::BFloat16)
+                return "bf16";
+        }
+        return "fp32";
+    }
+
+    void describeScaler()
+    {
+        const PickleGraph& graph = m_native.content->pickle();
+        const auto scaler = asObject(graph, lookup(graph, m_out.optimWrapper, "loss_scaler"));
+        const NodeId scale = scaler ? lookup(graph, scaler->attributes, "cur_scale")
+                                    : lookup(graph, m_out.optimWrapper, "cur_scale");
+        if (scale != kNoNode)
+            m_out.lossScale = asNumber(graph, scale);
     }
 
     io::FileSystem& m_files;
@@ -390,11 +227,11 @@ private:
     Checkpoint& m_out;
     std::vector<DcpEntry> m_entries;
     std::vector<DcpKey> m_keys; ///< by entry
-    std::vector<Held> m_held; ///< by parameter
-    std::map<ParamId, uint32_t> m_groupOf;
-    std::map<std::string, FileId> m_fileIds;
-    std::set<std::string> m_told;
-    bool m_complete = true;
+    bool m_named = false; ///< parameters stand below `model.`
+    std::optional<DcpArchives> m_archives;
+    DcpNative m_native;
+    std::vector<DcpHeld> m_held; ///< by parameter
+    std::set<ParamId> m_owners; ///< of tied parameters: none of them is tied to another
 };
 
 } // namespace

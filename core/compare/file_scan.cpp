@@ -131,7 +131,7 @@ public:
             [&](uint32_t a, uint32_t b) { return records[a].payloadOffset < records[b].payloadOffset; });
     }
 
-    void feed(uint64_t offset, std::span<const uint8_t> chunk, std::vector<uint32_t>& bad)
+    void feed(uint64_t offset, std::span<const uint8_t> chunk, std::vector<std::string>& bad)
     {
         const uint64_t end = offset + chunk.size();
         while (m_next < m_order.size()) {
@@ -147,7 +147,7 @@ public:
             // The CRC of a deflated record is that of its inflated bytes; readers check those when they
             // inflate.
             if (record.crcPresent && !record.deflated && m_crc != record.crc32)
-                bad.push_back(m_order[m_next]);
+                bad.push_back(record.name);
             m_crc = 0;
             ++m_next;
         }
@@ -160,13 +160,36 @@ private:
     uint32_t m_crc = 0;
 };
 
+/// The records of all archives that a file of a distributed checkpoint consists of, by their place in the
+/// file.
+Result<std::vector<ZipRecord>> recordsOfArchives(
+    io::FileSystem& files, const Checkpoint& checkpoint, FileId id, JobContext& job)
+{
+    std::vector<ZipRecord> out;
+    const CheckpointFile& file = checkpoint.file(id);
+    const auto first
+        = std::lower_bound(checkpoint.archives.begin(), checkpoint.archives.end(), ArchivePart{id, 0, 0});
+    for (auto part = first; part != checkpoint.archives.end() && part->file == id; ++part) {
+        SHARDSCOPE_TRY(const auto archive,
+            TorchFile::openPart(files, file.path, part->offset, part->bytes, ReadMode::Tolerant, job));
+        const bool alone = part->offset == 0 && part->bytes == file.identity.bytes;
+        for (ZipRecord record : archive->zip().records()) {
+            record.payloadOffset += part->offset;
+            if (!alone)
+                record.name = std::to_string(part->offset) + ":" + record.name;
+            out.push_back(std::move(record));
+        }
+    }
+    return out;
+}
+
 void addUnitRuns(const Checkpoint& checkpoint, const TensorTable& table, const FlatUnit& unit, FileId file,
     std::vector<TensorRun>& out)
 {
     for (uint32_t s = 0; s < unit.states.size(); ++s) {
         const UnitState& state = unit.states[s];
         const uint32_t item = itemSize(state.dtype);
-        if (!state.perParam.empty())
+        if (!state.perParam.empty() || state.boxes)
             continue; // WholeRuns has them
         for (size_t at = 0; at < state.perSlice.size(); ++at) {
             const UnitState::Slice& slice = state.perSlice[at];
@@ -207,6 +230,8 @@ WholeRuns::WholeRuns(const Checkpoint& checkpoint, const TensorTable& table)
                     m_runs.push_back({run.file,
                         {run.byteOffset, run.elements * item, table.indexOf(unit.params[at], s), item, 0}});
             }
+            if (state.boxes)
+                addBoxes(*state.boxes, table.indexOf(unit.params.front(), s), item);
         }
     }
     for (uint32_t i = 0; i < checkpoint.whole.size(); ++i) {
@@ -218,6 +243,19 @@ WholeRuns::WholeRuns(const Checkpoint& checkpoint, const TensorTable& table)
     }
     std::stable_sort(
         m_runs.begin(), m_runs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+void WholeRuns::addBoxes(const UnitState::Boxes& of, uint32_t tensor, uint32_t item)
+{
+    for (size_t i = 0; i < of.boxes.size(); ++i) {
+        const StoredRun& run = of.runs[i];
+        if (!run.isPresent())
+            continue;
+        forEachRunOfBox(of.shape, of.boxes[i], [&](const BoxRun& row) {
+            m_runs.push_back({run.file,
+                {run.byteOffset + row.boxElement * item, row.elements * item, tensor, item, row.element}});
+        });
+    }
 }
 
 void WholeRuns::addTo(std::vector<TensorRun>& out, FileId file) const
@@ -254,7 +292,16 @@ FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const Ten
     out.file = id;
     const CheckpointFile& entry = checkpoint.file(id);
     std::shared_ptr<const TorchFile> content = entry.content;
-    if (!content && entry.role != FileRole::Swap) { // swap files hold bare elements
+    std::vector<ZipRecord> parts;
+    if (checkpoint.kind == CheckpointKind::Dcp) {
+        content = nullptr; // that of `.metadata` is made, and has no bytes
+        auto found = recordsOfArchives(files, checkpoint, id, job);
+        if (!found) {
+            out.error = std::move(found).error();
+            return out;
+        }
+        parts = std::move(*found);
+    } else if (!content && entry.role != FileRole::Swap) { // swap files hold bare elements
         auto opened = TorchFile::open(files, entry.path, ReadMode::Tolerant, job);
         if (!opened) {
             out.error = std::move(opened).error();
@@ -271,8 +318,7 @@ FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const Ten
         (*file)->dropCache(0, (*file)->size());
     const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, wholeRuns, id);
     RunDigester digester(checkpoint, table, runs, backend);
-    static const std::vector<ZipRecord> kNoRecords;
-    RecordChecker records(content ? content->zip().records() : kNoRecords);
+    RecordChecker records(content ? content->zip().records() : parts);
     io::Sha256 sha;
     const size_t chunkBytes = std::max(kChunkBytes, backend.batchBytes());
     const HostMemory chunk = backend.hostMemory(chunkBytes);

@@ -24,6 +24,9 @@ public:
     void addTo(std::vector<TensorRun>& out, FileId file) const;
 
 private:
+    /// Boxes of a distributed checkpoint, row by row.
+    void addBoxes(const UnitState::Boxes& of, uint32_t tensor, uint32_t item);
+
     std::vector<std::pair<FileId, TensorRun>> m_runs; ///< ascending by file
     JoinedRuns m_joined;
 };

@@ -119,8 +119,11 @@ std::optional<Digest> PartialFingerprint::whole() const
 Result<PartialFingerprint> digestFiles(
     io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job)
 {
-    if (checkpoint->kind == CheckpointKind::Universal)
-        return fail(ErrorCode::Unsupported, "a universal folder has no ranks whose files could lie elsewhere",
+    if (isConverted(checkpoint->kind))
+        return fail(ErrorCode::Unsupported,
+            checkpoint->kind == CheckpointKind::Dcp
+                ? "a distributed checkpoint lies in one folder, whose metadata all of its files need"
+                : "a universal folder has no ranks whose files could lie elsewhere",
             checkpoint->tagFolder.string(), "digest it whole, without --partial");
     const std::vector<std::string> allowed{
         std::string(code::kRankMissing), std::string(code::kModelStatesMissing)};

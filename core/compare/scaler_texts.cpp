@@ -33,10 +33,18 @@ ScalerTexts fromKeys(const PickleGraph& graph, NodeId wrapper)
 
 } // namespace
 
+bool keepsScalerKeys(const Checkpoint& checkpoint)
+{
+    if (checkpoint.kind != CheckpointKind::Dcp || !checkpoint.isReadable(checkpoint.rank0Optim))
+        return isStage0(checkpoint.kind);
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    return lookup(graph, checkpoint.optimWrapper, "loss_scaler") == kNoNode;
+}
+
 ScalerTexts scalerTexts(const Checkpoint& checkpoint)
 {
     const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
-    if (isStage0(checkpoint.kind))
+    if (keepsScalerKeys(checkpoint))
         return fromKeys(graph, checkpoint.optimWrapper);
     const NodeId scaler = lookup(graph, checkpoint.optimWrapper, "loss_scaler");
     const auto object = scaler == kNoNode ? std::nullopt : asObject(graph, scaler);

@@ -18,6 +18,8 @@ using ScalerTexts = std::vector<std::pair<std::string, std::string>>;
 /// The scaler that a checkpoint holds: ZeRO's `loss_scaler` object (runtime/fp16/loss_scaler.py), or the keys
 /// of the wrappers without ZeRO (runtime/fp16/fused_optimizer.py, state_dict) under that object's names.
 ScalerTexts scalerTexts(const Checkpoint& checkpoint);
+/// Whether it is kept in those keys: without ZeRO, and in a distributed checkpoint that was made from such.
+bool keepsScalerKeys(const Checkpoint& checkpoint);
 /// An attribute that an object of an older release does not have, and the value that today's class gives it.
 struct ScalerAttribute {
     std::string_view name;

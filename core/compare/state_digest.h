@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/base/job_context.h"
-#include "core/tensor/element_digest.h"
 #include "core/compare/scaler_texts.h"
 #include "core/compare/tensor_table.h"
+#include "core/tensor/element_digest.h"
 #include "core/tensor/workers.h"
 
 #include <optional>
@@ -32,7 +32,8 @@ struct FileScan {
     FileId file = kNoFile;
     uint64_t bytes = 0;
     std::string sha256; ///< of the whole file, where it was asked for
-    std::vector<uint32_t> badRecords; ///< records whose CRC is not the directory's
+    /// Records whose CRC is not the directory's; of a file of several archives "OFFSET:NAME".
+    std::vector<std::string> badRecords;
     std::optional<Error> error; ///< reading stopped here
     /// What the file adds to the fingerprint. Of tensors that all ranks have whole, the first rank's count.
     std::vector<StateShare> states;
@@ -47,8 +48,8 @@ struct CheckpointScan {
 /// Reads every readable torch file of the checkpoint once, sequentially, several at a time. Memory: 1 MiB per
 /// thread plus 40 bytes per parameter and state of the file at hand. Cancelled when stopped; damage is in the
 /// FileScans. `dropCache` asks for the device, not the page cache. SHA-256 takes half of the time.
-Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers,
-    bool dropCache, JobContext& job, bool withSha256 = true);
+Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
+    const Workers& workers, bool dropCache, JobContext& job, bool withSha256 = true);
 
 /// The digest of the whole training state: a sum modulo 2^128, defined so that another program can compute it
 /// (tests/interop/fingerprint.py does, from live tensors). Of tensors, as element_digest.h defines their

@@ -32,11 +32,9 @@ std::vector<std::string> damageOf(const Checkpoint& checkpoint, const Checkpoint
     std::vector<std::string> out;
     for (const FileScan& file : scan.files) {
         const CheckpointFile& entry = checkpoint.file(file.file);
-        for (const uint32_t record : file.badRecords)
+        for (const std::string& record : file.badRecords)
             out.push_back(std::string(code::kRecordCorrupt) + ": " + percentEncode(entry.name) + "!"
-                + (entry.content ? percentEncode(entry.content->zip().records()[record].name)
-                                 : std::to_string(record))
-                + " – its bytes do not have the CRC they were saved with");
+                + percentEncode(record) + " – its bytes do not have the CRC they were saved with");
     }
     return out;
 }
@@ -63,7 +61,7 @@ Status requireAllOfState(const Checkpoint& checkpoint)
             return undigested(
                 checkpoint, "`" + percentEncode(param.name) + "` is not stored row by row, but with strides");
     }
-    if (!isStage0(checkpoint.kind))
+    if (!isStage0(checkpoint.kind) && checkpoint.kind != CheckpointKind::Dcp)
         return {};
     const auto aside = std::ranges::find_if(checkpoint.findings, [](const Finding& finding) {
         return finding.code == code::kNotSupported && finding.severity == Severity::Info;
@@ -89,15 +87,12 @@ Status requireEqualReplicas(io::FileSystem& files, const Checkpoint& checkpoint,
 
 } // namespace
 
-Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers,
-    const std::vector<std::string>& allow, bool withSha256, JobContext& job)
+Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint,
+    const Workers& workers, const std::vector<std::string>& allow, bool withSha256, JobContext& job)
 {
-    if (checkpoint->kind == CheckpointKind::Dcp)
-        return fail(ErrorCode::Unsupported,
-            "a distributed checkpoint of PyTorch tells options, scaler and scheduler in no form that is "
-            "digested",
-            checkpoint->tagFolder.string(), "`shardscope diff` compares its tensors and steps");
-    if (checkpoint->kind == CheckpointKind::Weights)
+    const bool trains
+        = std::ranges::any_of(checkpoint->units, [](const FlatUnit& unit) { return unit.group >= 0; });
+    if (checkpoint->kind == CheckpointKind::Weights || (checkpoint->kind == CheckpointKind::Dcp && !trains))
         return fail(ErrorCode::Unsupported, "weights alone hold no training state to digest",
             checkpoint->tagFolder.string());
     SHARDSCOPE_CHECK(requireComplete(*checkpoint, allow));

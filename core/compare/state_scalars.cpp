@@ -65,7 +65,7 @@ std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
 {
     std::vector<StateScalar> out;
     const bool told = graphOf(checkpoint, checkpoint.rank0Optim) != nullptr;
-    if (told || checkpoint.kind == CheckpointKind::Dcp) // which keeps steps beside the tensors
+    if (told)
         addGroups(out, checkpoint);
     if (told) {
         for (const auto& [name, value] : scalerTexts(checkpoint))

@@ -47,13 +47,10 @@ void reportScan(const Checkpoint& checkpoint, const CheckpointScan& scan, Verify
         if (file.error)
             addProblem(report, code::kFileUnreadable, "the file cannot be read to its end", entry.name,
                 {describe(*file.error)});
-        for (const uint32_t record : file.badRecords) {
-            const std::string name = entry.content ? entry.content->zip().records()[record].name
-                                                   : "record " + std::to_string(record);
+        for (const std::string& record : file.badRecords)
             addProblem(report, code::kRecordCorrupt,
                 "the record's bytes do not have the CRC they were saved with",
-                percentEncode(entry.name) + "!" + percentEncode(name) + "+0");
-        }
+                percentEncode(entry.name) + "!" + percentEncode(record) + "+0");
     }
 }
 
@@ -80,6 +77,30 @@ std::vector<std::string> compareManifest(
             addProblem(report, code::kForeignFile, "the manifest does not name this file", path);
     }
     return others;
+}
+
+/// A distributed checkpoint's files are scanned; what lies beside them (a model's configuration) is read
+/// here.
+Status compareDistributedManifest(io::FileSystem& files, const Checkpoint& checkpoint,
+    const CheckpointScan& scan, const Manifest& manifest, VerifyReport& report, JobContext& job)
+{
+    Manifest scanned = manifest;
+    Manifest others = manifest;
+    std::erase_if(scanned.files, [&](const auto& entry) {
+        return std::none_of(scan.files.begin(), scan.files.end(),
+            [&](const FileScan& file) { return checkpoint.file(file.file).name == entry.first; });
+    });
+    std::erase_if(others.files, [&](const auto& entry) { return scanned.files.contains(entry.first); });
+    compareManifest(checkpoint, scan, scanned, report);
+    return verifyExported(files, checkpoint.tagFolder, others, report, job);
+}
+
+/// Whether there is a training state, which weights in files of other tools have not.
+bool holdsState(const Checkpoint& checkpoint)
+{
+    return checkpoint.kind != CheckpointKind::Dcp
+        || std::any_of(checkpoint.units.begin(), checkpoint.units.end(),
+            [](const FlatUnit& unit) { return unit.group >= 0; });
 }
 
 struct NamedDigest {
@@ -148,7 +169,7 @@ std::pair<std::string, std::string> comparable(const CheckpointPtr& checkpoint, 
 {
     if (tellsOptions(*checkpoint) != tellsOptions(*against))
         return comparable(withoutOptions(checkpoint), scan, withoutOptions(against), other);
-    const bool across = isStage0(checkpoint->kind) != isStage0(against->kind);
+    const bool across = keepsScalerKeys(*checkpoint) != keepsScalerKeys(*against);
     const auto print = [&](const CheckpointPtr& of, const CheckpointScan& tensors) {
         const bool restricted = across && of->isReadable(of->rank0Optim);
         return restricted
@@ -163,7 +184,7 @@ Result<VerifyReport> verifyWeights(
     io::FileSystem& files, const Checkpoint& checkpoint, bool against, JobContext& job)
 {
     const auto text = files.readSmall(checkpoint.tagFolder / kManifestName, kManifestLimitBytes);
-    if (against || !liesInNoRun(checkpoint.kind) || !text)
+    if (against || !text)
         return fail(ErrorCode::Unsupported,
             "weights alone carry no checksums and no state that could be held against another",
             checkpoint.tagFolder.string());
@@ -186,7 +207,7 @@ Result<VerifyReport> verifyWeights(
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const CheckpointPtr& against, const Workers& workers, JobContext& job, const SliceRules* rules)
 {
-    if (liesInNoRun(checkpoint->kind) || (against && liesInNoRun(against->kind)))
+    if (checkpoint->kind == CheckpointKind::Weights || (against && against->kind == CheckpointKind::Weights))
         return verifyWeights(files, *checkpoint, against != nullptr, job);
     std::pair<CheckpointPtr, CheckpointPtr> compared;
     if (against) {
@@ -204,12 +225,15 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
     SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, false, job));
     reportScan(*checkpoint, scan, report);
     const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors);
-    report.fingerprint = checkpoint->modelError ? std::string() : fingerprint.text();
+    report.fingerprint
+        = checkpoint->modelError || !holdsState(*checkpoint) ? std::string() : fingerprint.text();
     if (const auto text = files.readSmall(checkpoint->tagFolder / kManifestName, kManifestLimitBytes)) {
         report.manifest = true;
         const auto manifest = parseManifest(*text);
         if (!manifest) {
             addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
+        } else if (liesInNoRun(checkpoint->kind)) {
+            SHARDSCOPE_CHECK(compareDistributedManifest(files, *checkpoint, scan, *manifest, report, job));
         } else {
             const std::vector<std::string> others = compareManifest(*checkpoint, scan, *manifest, report);
             SHARDSCOPE_CHECK(verifyOthers(files, *checkpoint, *manifest, others, report, job));

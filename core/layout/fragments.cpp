@@ -53,11 +53,27 @@ bool visitStored(Fragment fragment, const StoredRun& run, uint64_t stored,
     return visit(absent);
 }
 
+/// Runs of a parameter that lies in boxes.
+bool visitBoxes(const UnitState::Boxes& boxes, const Fragment& whole, uint64_t begin, uint64_t end,
+    const std::function<bool(const Fragment&)>& visit)
+{
+    bool goOn = true;
+    forEachBoxRun(boxes.shape, boxes.boxes, begin, end, [&](const BoxRun& run) {
+        const StoredRun& stored = boxes.runs[run.box];
+        Fragment fragment = whole;
+        fragment.paramOffset = fragment.flatOffset = run.element;
+        fragment.elements = run.elements;
+        fragment.byteOffset = stored.byteOffset + run.boxElement * itemSize(whole.dtype);
+        return goOn = visitStored(fragment, stored,
+                   stored.elements > run.boxElement ? stored.elements - run.boxElement : 0, visit);
+    });
+    return goOn;
+}
+
 bool visitPiece(const Checkpoint& checkpoint, UnitId unitId, const UnitState& state, const FlatPiece& piece,
     const std::function<bool(const Fragment&)>& visit)
 {
     const FlatUnit& unit = checkpoint.units[index(unitId)];
-    const auto [run, offset] = state.placeOf(piece);
     Fragment fragment;
     fragment.param = unit.params[piece.param];
     fragment.paramOffset = piece.paramOffset;
@@ -67,6 +83,10 @@ bool visitPiece(const Checkpoint& checkpoint, UnitId unitId, const UnitState& st
     fragment.flatOffset = piece.flatOffset;
     fragment.elements = piece.elements;
     fragment.dtype = state.dtype;
+    if (state.boxes)
+        return visitBoxes(
+            *state.boxes, fragment, piece.paramOffset, piece.paramOffset + piece.elements, visit);
+    const auto [run, offset] = state.placeOf(piece);
     fragment.byteOffset = run.byteOffset + offset * itemSize(state.dtype);
     return visitStored(fragment, run, run.elements > offset ? run.elements - offset : 0, visit);
 }

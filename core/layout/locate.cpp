@@ -147,6 +147,20 @@ bool contains(const StoredRun& run, FileId file, uint64_t byte, uint64_t itemByt
     return run.file == file && byte >= run.byteOffset && (byte - run.byteOffset) / itemBytes < run.elements;
 }
 
+/// The parameter's element that is the n-th of a box.
+uint64_t elementInBox(const UnitState::Boxes& of, size_t at, uint64_t number)
+{
+    const Box& box = of.boxes[at];
+    uint64_t out = 0;
+    uint64_t stride = 1;
+    for (size_t d = of.shape.size(); d-- > 0;) {
+        out += (box.offsets[d] + number % box.sizes[d]) * stride;
+        number /= box.sizes[d];
+        stride *= of.shape[d];
+    }
+    return out;
+}
+
 /// What lies at a byte of a file: a place in a flat unit, an element of a whole tensor, or nothing that is a
 /// tensor.
 Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t byte)
@@ -164,6 +178,14 @@ Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t 
                             + (byte - run.byteOffset) / itemBytes);
             }
             if (!states[i].perParam.empty())
+                continue;
+            for (size_t at = 0; states[i].boxes && at < states[i].boxes->runs.size(); ++at) {
+                const StoredRun& run = states[i].boxes->runs[at];
+                if (contains(run, file, byte, itemBytes))
+                    return locateInUnit(checkpoint, UnitId{unit}, i, 0,
+                        elementInBox(*states[i].boxes, at, (byte - run.byteOffset) / itemBytes));
+            }
+            if (states[i].boxes)
                 continue;
             const auto& slices = states[i].perSlice;
             for (size_t at = 0; at < slices.size(); ++at) {

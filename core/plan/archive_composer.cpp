@@ -102,7 +102,7 @@ std::vector<OutputRecord> recordsOfToday()
 
 Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const TorchFile& source)
 {
-    if (source.isLegacy())
+    if (source.isLegacy() || source.isMade())
         return recordsOfToday(); // it has no such records
     SHARDSCOPE_TRY(const auto file, files.openRead(source.path()));
     std::vector<OutputRecord> out;
@@ -231,6 +231,12 @@ Result<OutputRecord> ArchiveComposer::storageRecord(const std::string& key, cons
     }
     if (m_source == nullptr)
         return fail(ErrorCode::Internal, "a storage of no archive", name);
+    if (const std::string* held = m_source->heldStorage(key)) {
+        record.bytes = held->size();
+        record.literal = *held;
+        record.content = OutputRecord::Content::Literal;
+        return record;
+    }
     const auto source = m_source->zip().find("data/" + key);
     if (!source)
         return fail(ErrorCode::Damaged, "record data/" + key + " is missing", m_source->path().string());

@@ -3,7 +3,10 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/dcp_native.h"
+#include "core/checkpoint/optimizer_order.h"
 #include "core/plan/archive_composer.h"
+#include "core/plan/model_types.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -16,16 +19,19 @@ namespace shardscope {
 
 namespace {
 
-/// Of rank 0's model file: the model itself, the optimizer of stage 0, and what only files of ranks need.
-constexpr std::array<std::string_view, 12> kNotCarried{"module", "optimizer", "param_shapes",
-    "frozen_param_shapes", "frozen_param_fragments", "shared_params", "buffer_names", "ds_config",
-    "sparse_tensor_module_names", "csr_tensor_module_names", "dp_world_size", "mp_world_size"};
+/// Of rank 0's model file: the model itself, the optimizer of stage 0, and what follows from the tensors.
+constexpr std::array<std::string_view, 8> kNotCarried{"module", "optimizer", "param_shapes",
+    "frozen_param_shapes", "frozen_param_fragments", "shared_params", "buffer_names", "mp_world_size"};
+/// Of slices and stages: nothing is said of them any more where they were joined.
+constexpr std::array<std::string_view, 2> kOfDegrees{
+    "universal_checkpoint_info", "checkpoint_parallel_dimensions"};
 
 constexpr std::array<std::string_view, 8> kScalerKeys{"dynamic_loss_scale", "overflow", "clip_grad",
     "cur_scale", "cur_iter", "last_overflow_iter", "scale_factor", "scale_window"};
 
-constexpr std::array<std::string_view, 9> kPlainModules{
-    "torch", "numpy", "collections", "builtins", "__builtin__", "_codecs", "copyreg", "copy_reg", "datetime"};
+/// The last ones are Python's own: command lines are often kept as argparse.Namespace.
+constexpr std::array<std::string_view, 11> kPlainModules{"torch", "numpy", "collections", "builtins",
+    "__builtin__", "_codecs", "copyreg", "copy_reg", "datetime", "argparse", "pathlib"};
 
 /// The first class below a node that is none of Python's, torch's or NumPy's; empty for none.
 std::string foreignClass(const PickleGraph& graph, NodeId root)
@@ -110,11 +116,9 @@ public:
             }
             ArchiveComposer composer;
             std::vector<NodeId> names;
-            for (const UnitId unit : group.units) {
-                for (const ParamId param : m_source.units[index(unit)].params) {
-                    if (const auto name = m_nameOf.find(param); name != m_nameOf.end())
-                        names.push_back(composer.builder().string(name->second));
-                }
+            for (const ParamId param : optimizerOrder(m_source, group)) {
+                if (const auto name = m_nameOf.find(param); name != m_nameOf.end())
+                    names.push_back(composer.builder().string(name->second));
             }
             SHARDSCOPE_CHECK(finish(composer, composer.builder().list(names), {pathOf("params")}, false));
         }
@@ -128,6 +132,9 @@ public:
             const auto items = mappingItems(graph, graph.root());
             for (size_t i = 0; i + 1 < items.size(); i += 2) {
                 const auto key = asString(graph, items[i]);
+                if (m_source.joined && key
+                    && std::find(kOfDegrees.begin(), kOfDegrees.end(), *key) != kOfDegrees.end())
+                    continue;
                 if (key && std::find(kNotCarried.begin(), kNotCarried.end(), *key) == kNotCarried.end())
                     SHARDSCOPE_CHECK(
                         carry(m_source.rank0Model, items[i + 1], {"deepspeed", std::string(*key)}));
@@ -150,10 +157,64 @@ public:
         return {};
     }
 
+    /// What of DeepSpeed's files no state dict of torch's form tells (core/checkpoint/dcp_native.h).
+    Status addNative()
+    {
+        ArchiveComposer names;
+        std::vector<NodeId> buffers;
+        for (const Parameter& param : m_source.params) {
+            if (param.role == ParamRole::Buffer)
+                buffers.push_back(names.builder().string(param.name));
+        }
+        SHARDSCOPE_CHECK(
+            finish(names, names.builder().list(buffers), {{"deepspeed", "buffer_names"}}, false));
+
+        ArchiveComposer composer;
+        PickleBuilder& builder = composer.builder();
+        const NodeId form = builder.dict();
+        builder.setItem(form, builder.string("zero_stage"), builder.integer(m_source.zeroStage));
+        std::vector<NodeId> steps;
+        for (const ParamGroup& group : m_source.groups) {
+            const FlatUnit* unit
+                = group.units.empty() ? nullptr : &m_source.units[index(group.units.front())];
+            steps.push_back(builder.string(dcpStepFormText(
+                unit == nullptr ? DcpStepForm() : DcpStepForm{unit->stepForm, unit->stepType})));
+        }
+        builder.setItem(form, builder.string("steps"), builder.list(steps));
+        if (const auto types = moduleTypes(m_source); !types.empty())
+            builder.setItem(form, builder.string("module"), module(builder, types));
+        const NodeId tied = builder.dict();
+        for (const Parameter& param : m_source.params) {
+            if (param.sharedWith != kNoParam)
+                builder.setItem(tied, builder.string(param.name),
+                    builder.string(m_source.params[index(param.sharedWith)].name));
+        }
+        builder.setItem(form, builder.string("tied"), tied);
+        return finish(composer, form, {{"deepspeed", std::string(kDcpNativeForm)}}, false);
+    }
+
     std::vector<DcpObject> take() { return std::move(m_out); }
     [[nodiscard]] const std::vector<std::string>& leftOut() const { return m_leftOut; }
 
 private:
+    /// In the model's order, which tells the owner of tied parameters where nothing else does.
+    [[nodiscard]] NodeId module(PickleBuilder& builder, const std::map<std::string_view, DType>& types) const
+    {
+        std::map<DType, NodeId> known;
+        const NodeId out = builder.dict();
+        for (const ParamId param : modelOrder(m_source)) {
+            const std::string& name = m_source.params[index(param)].name;
+            const auto found = types.find(name);
+            if (found == types.end())
+                continue;
+            const auto [type, isNew] = known.try_emplace(found->second, kNoNode);
+            if (isNew)
+                type->second = builder.global("torch", dtypeName(found->second));
+            builder.setItem(out, builder.string(name), type->second);
+        }
+        return out;
+    }
+
     [[nodiscard]] const TorchFile* contentOf(FileId file) const
     {
         return m_source.isReadable(file) ? m_source.file(file).content.get() : nullptr;
@@ -197,6 +258,7 @@ Result<std::vector<DcpObject>> dcpObjects(const Checkpoint& source, const std::v
     SHARDSCOPE_CHECK(maker.addSteps());
     SHARDSCOPE_CHECK(maker.addGroups());
     SHARDSCOPE_CHECK(maker.addRun());
+    SHARDSCOPE_CHECK(maker.addNative());
     std::string list;
     for (const std::string& left : maker.leftOut())
         list += (list.empty() ? "" : ", ") + toValidUtf8(left);

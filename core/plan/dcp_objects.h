@@ -23,10 +23,11 @@ struct DcpObject {
 
 /// Beside a checkpoint's tensors: `optim.state.NAME.step` as torch's optimizers keep it, a float32 tensor
 /// without dimensions, and one value for all that are equal; `optim.param_groups.N.KEY`, whose `params` are
-/// names; `deepspeed.KEY` of what DeepSpeed and the run keep in rank 0's model file (global_steps,
-/// lr_scheduler, client state) and of the loss scaler's numbers. What cannot be loaded without other packages
-/// than torch and NumPy is left out, and `warnings` names it. `sourceOfFile`: FileId → index into
-/// WritePlan::sources(). Pure.
+/// names, in the optimizer's order; `deepspeed.KEY` of what DeepSpeed and the run keep in rank 0's model file
+/// (global_steps, lr_scheduler, ds_config, client state), of the loss scaler's numbers, and what of
+/// DeepSpeed's form torch's does not tell (core/checkpoint/dcp_native.h), so that the checkpoint can be made
+/// of it again. What cannot be loaded without other packages than torch and NumPy is left out, and `warnings`
+/// names it. `sourceOfFile`: FileId → index into WritePlan::sources(). Pure.
 Result<std::vector<DcpObject>> dcpObjects(const Checkpoint& source, const std::vector<ExportName>& names,
     const std::vector<uint32_t>& sourceOfFile, std::vector<Finding>& warnings);
 

@@ -175,10 +175,7 @@ Status addSources(const Checkpoint& source, const std::vector<ExportTensor>& ten
         for (const UnitState& state : unit.states) {
             if (!isNeeded(unit, state))
                 continue;
-            for (const StoredRun& run : state.perRank)
-                SHARDSCOPE_CHECK(list.add(run.file));
-            for (const StoredRun& run : state.perParam)
-                SHARDSCOPE_CHECK(list.add(run.file));
+            SHARDSCOPE_CHECK(list.addAllOf(state));
         }
     }
     if (!states.contains("weight"))

@@ -45,7 +45,7 @@ public:
             const NodeId config = lookup(m_graph, m_graph.root(), "ds_config");
             set(root, "ds_config", config == kNoNode ? m_builder.none() : m_composer.import(config));
         }
-        if (m_source.kind == CheckpointKind::Universal || isStage0(m_source.kind)) {
+        if (isConverted(m_source.kind) || isStage0(m_source.kind)) {
             set(root, "ds_version", m_builder.string(writtenVersion(m_source)));
         } else {
             const auto items = mappingItems(m_graph, m_graph.root());
@@ -121,7 +121,7 @@ private:
                 carry(wrapper, key);
             return;
         }
-        if (isStage0(m_source.kind)) {
+        if (keepsScalerKeys(m_source)) {
             const NodeId scaler = scalerObject(m_composer, m_source);
             set(wrapper, "loss_scaler", scaler);
             const NodeId dynamic = lookup(m_graph, m_source.optimWrapper, "dynamic_loss_scale");
@@ -206,7 +206,7 @@ private:
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto key = asString(m_graph, items[i]);
             const bool known = key
-                && (describesShards(*key) || isStage0(m_source.kind)
+                && (describesShards(*key) || keepsScalerKeys(m_source)
                     || std::find(kTargetKeys.begin(), kTargetKeys.end(), *key) != kTargetKeys.end()
                     || std::find(kScalerKeys.begin(), kScalerKeys.end(), *key) != kScalerKeys.end()
                     || *key == "clip_grad" || (m_source.joined && *key == "universal_checkpoint_info"));

@@ -71,7 +71,8 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
     NodeId node = kNoNode;
     if (m_source.params[index(owner)].elements == 0) {
         node = m_composer.smallTensor(dtype, m_source.params[index(owner)].shape, {});
-    } else if (!fromMaster && (m_source.wholeOf(owner) != nullptr || m_source.wholeOf(param) != nullptr)) {
+    } else if (!fromMaster && m_source.kind != CheckpointKind::Dcp
+        && (m_source.wholeOf(owner) != nullptr || m_source.wholeOf(param) != nullptr)) {
         node = m_composer.import(inModule);
     } else {
         const bool frozen = m_source.params[index(owner)].role != ParamRole::Trainable;
@@ -109,7 +110,8 @@ Result<NodeId> ModelParts::module(ModuleContent content)
             : std::nullopt;
         const ParamRole role = param ? m_source.params[index(*param)].role : ParamRole::Buffer;
         NodeId value = kNoNode;
-        if (!tensor || !*tensor || (param && role == ParamRole::Buffer)) {
+        const bool held = !param || m_source.kind != CheckpointKind::Dcp; // which has its tensors elsewhere
+        if (!tensor || !*tensor || (param && role == ParamRole::Buffer && held)) {
             value = m_composer.import(items[i + 1]);
         } else if (role == ParamRole::Trainable ? !content.trainable
                                                 : role == ParamRole::Frozen && !content.frozen) {

@@ -120,7 +120,7 @@ NodeId stepValue(ArchiveComposer& composer, const FlatUnit& unit)
 NodeId stateEntry(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
     uint32_t unit, uint32_t rank, NodeId old)
 {
-    if (context->source->kind == CheckpointKind::Universal)
+    if (isConverted(context->source->kind))
         return entryFromModel(composer, context, unit, rank);
     if (old == kNoNode)
         return kNoNode; // saved before the first step

@@ -7,6 +7,7 @@
 #include "core/checkpoint/open.h"
 #include "core/compare/state_digest.h"
 #include "core/io/sha256.h"
+#include "core/plan/distributed_source.h"
 #include "core/plan/elastic_options.h"
 #include "core/plan/marks.h"
 #include "core/plan/old_forms.h"
@@ -282,12 +283,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
 {
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
-    if (source->kind == CheckpointKind::Dcp)
-        return fail(ErrorCode::Unsupported,
-            "this build reads distributed checkpoints of PyTorch and writes none of DeepSpeed's from them: "
-            "they "
-            "have no optimizer groups, scaler and counters in DeepSpeed's form",
-            source->tagFolder.string(), "`shardscope export` writes its weights and states");
+    SHARDSCOPE_CHECK(requireNativeFacts(*source));
     if (source->kind == CheckpointKind::Weights)
         return fail(ErrorCode::Unsupported,
             "weights alone hold no masters and no optimizer state, which a run goes on from",

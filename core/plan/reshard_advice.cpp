@@ -34,7 +34,7 @@ std::optional<uint64_t> globalBatch(const Checkpoint& source)
     if (!micro)
         return std::nullopt;
     uint64_t ranks = source.parallel.dp;
-    if (source.kind == CheckpointKind::Universal) { // of the run that it was made from
+    if (isConverted(source.kind)) { // of the run that it was made from
         const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
         const auto saved = asInteger(graph, lookup(graph, graph.root(), "dp_world_size"));
         if (!saved || *saved <= 0)

@@ -43,6 +43,8 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
         SHARDSCOPE_CHECK(list.add(copied.file));
     for (const FlatUnit& unit : stored.units) {
         for (const UnitState& state : unit.states) {
+            if (liesInNoRun(source.kind)) // no file of it is an optimizer's alone
+                SHARDSCOPE_CHECK(list.addAllOf(state));
             for (const StoredRun& run : state.perParam)
                 SHARDSCOPE_CHECK(list.add(run.file));
             for (const StoredRun& run : state.perRank) { // swap files; the rest is there already
@@ -50,6 +52,10 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
                     SHARDSCOPE_CHECK(list.add(run.file));
             }
         }
+    }
+    for (const WholeTensor& whole : source.whole) { // those of a model file are there already
+        if (liesInNoRun(source.kind))
+            SHARDSCOPE_CHECK(list.add(whole.run.file));
     }
     out.sources = list.takeSources();
     out.sourceOfFile = list.takeMap();
@@ -303,8 +309,7 @@ uint32_t weightTensor(const ReshardContext& context, ParamId param)
         return context
             .planOfTable[context.table->indexOfWhole(static_cast<uint32_t>(whole - source.whole.data()))];
     const FlatUnit* unit = source.unitOf(param);
-    return unit != nullptr && unit->kind == UnitKind::Frozen ? context.tensorOf(param, 0)
-                                                             : Segment::kNoTensor;
+    return unit != nullptr && unit->group < 0 ? context.tensorOf(param, 0) : Segment::kNoTensor;
 }
 
 NodeId wholeTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,

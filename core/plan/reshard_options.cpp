@@ -79,12 +79,13 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
 {
     if (options.form == TargetForm::Universal)
         return CheckpointKind::Universal;
-    if (!options.stage && source.kind == CheckpointKind::Universal && source.zeroStage == 0)
+    if (!options.stage && isConverted(source.kind) && source.zeroStage == 0)
         return fail(ErrorCode::Usage,
-            "the universal checkpoint does not tell the ZeRO stage it was made from",
+            std::string(source.kind == CheckpointKind::Universal ? "the universal" : "the distributed")
+                + " checkpoint does not tell the ZeRO stage it was made from",
             source.tagFolder.string(), "name the stage of the new run with --stage 0, 1, 2 or 3");
     const int stage = options.stage.value_or(source.zeroStage);
-    const bool sameStage = source.kind != CheckpointKind::Universal && stage == source.zeroStage;
+    const bool sameStage = !isConverted(source.kind) && stage == source.zeroStage;
     CheckpointKind kind = source.kind;
     if (!sameStage)
         kind = stage == 3 ? CheckpointKind::Zero3
@@ -116,8 +117,8 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
     const bool pipeline = std::any_of(source.files.begin(), source.files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
     const bool experts = degrees.ep > 1 || hasExperts(source);
-    const bool sameStage = source.kind == CheckpointKind::Universal && source.zeroStage == 1
-        && target == CheckpointKind::Zero1;
+    const bool sameStage
+        = isConverted(source.kind) && source.zeroStage == 1 && target == CheckpointKind::Zero1;
     const bool changes = target != source.kind && !sameStage;
     if (options.ep && *options.ep != degrees.ep && !experts)
         return fail(ErrorCode::Unsupported, "the checkpoint has no experts that ranks could share out",
@@ -212,6 +213,8 @@ bool targetRoundRobin(const Checkpoint& source, CheckpointKind target)
 std::string targetTag(const Checkpoint& source, const ReshardOptions& options)
 {
     std::string tag = options.tagOut.empty() ? source.tag : options.tagOut;
+    if (tag.empty()) // a distributed checkpoint has none: as DeepSpeed calls it by itself
+        tag = "global_step" + std::to_string(source.steps.globalSteps.value_or(0));
     const bool has = tag.ends_with(kUniversalSuffix) && tag.size() > kUniversalSuffix.size();
     if (options.form == TargetForm::Universal)
         return has ? tag : tag + std::string(kUniversalSuffix);
@@ -234,8 +237,7 @@ Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
     }
     if (source.groups.empty())
         return refuse("the source tells no param groups");
-    if (source.deepspeedVersion.empty()
-        && (source.kind == CheckpointKind::Universal || isStage0(source.kind)))
+    if (source.deepspeedVersion.empty() && (isConverted(source.kind) || isStage0(source.kind)))
         return refuse("the source does not tell the DeepSpeed version that wrote it, and stock asks for one");
     if (target != CheckpointKind::Universal)
         return {};

@@ -96,7 +96,7 @@ std::vector<std::pair<std::string_view, NodeId>> scalerKeys(
     const PickleGraph& graph = optimGraph(source);
     NodeId from = source.optimWrapper;
     bool dynamic = isDynamic(source);
-    if (!isStage0(source.kind)) {
+    if (!keepsScalerKeys(source)) {
         const auto object = asObject(graph, lookup(graph, source.optimWrapper, "loss_scaler"));
         from = object ? object->attributes : kNoNode;
         dynamic = object && object->className == "DynamicLossScaler";
@@ -119,7 +119,7 @@ ScalerTexts targetScalerTexts(const Checkpoint& source, CheckpointKind target)
     ScalerTexts texts = scalerTexts(source);
     if (isStage0(target))
         return scalerTextsWithoutZero(std::move(texts));
-    if (!isStage0(source.kind) || !isDynamic(source))
+    if (!keepsScalerKeys(source) || !isDynamic(source))
         return texts;
     const auto text = [](auto make) {
         PickleBuilder builder;

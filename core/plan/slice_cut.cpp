@@ -55,8 +55,10 @@ Status checkCut(const Checkpoint& source, const ReshardOptions& options)
     if (source.parallel.ep > 1 || hasExperts(source))
         return unsupported(
             "this build does not cut tensors into slices where there are experts", "leave --tp out");
-    if (source.kind == CheckpointKind::Universal)
-        return unsupported("this build cuts ZeRO checkpoints into tensor slices, and no universal folder",
+    if (isConverted(source.kind))
+        return unsupported(
+            "this build cuts ZeRO checkpoints into tensor slices, and no universal folder or distributed "
+            "checkpoint",
             "a universal folder is read by any number of slices as it is");
     if (!isSharded(source.kind) || (options.stage && *options.stage == 0))
         return unsupported(

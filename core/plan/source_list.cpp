@@ -48,6 +48,17 @@ std::shared_ptr<const std::vector<uint32_t>> SourceList::takeMap()
     return std::make_shared<const std::vector<uint32_t>>(std::move(m_map));
 }
 
+Status SourceList::addAllOf(const UnitState& state)
+{
+    for (const StoredRun& run : state.perRank)
+        SHARDSCOPE_CHECK(add(run.file));
+    for (const StoredRun& run : state.perParam)
+        SHARDSCOPE_CHECK(add(run.file));
+    for (size_t i = 0; state.boxes && i < state.boxes->runs.size(); ++i)
+        SHARDSCOPE_CHECK(add(state.boxes->runs[i].file));
+    return {};
+}
+
 Status requireRuns(const Checkpoint& source, const StateChoice& isNeeded)
 {
     for (const FlatUnit& unit : source.units) {
@@ -59,6 +70,14 @@ Status requireRuns(const Checkpoint& source, const StateChoice& isNeeded)
                 if (!state.perParam[at].isPresent() && param.elements > 0)
                     return fail(ErrorCode::Refused,
                         "state `" + state.name + "` of parameter `" + toValidUtf8(param.name)
+                            + "` is not there, so it cannot be carried",
+                        source.tagFolder.string());
+            }
+            for (const StoredRun& run : state.boxes ? state.boxes->runs : std::vector<StoredRun>()) {
+                if (!run.isPresent())
+                    return fail(ErrorCode::Refused,
+                        "a box of state `" + state.name + "` of parameter `"
+                            + toValidUtf8(source.params[index(unit.params.front())].name)
                             + "` is not there, so it cannot be carried",
                         source.tagFolder.string());
             }

@@ -20,6 +20,8 @@ public:
     /// Nothing for kNoFile. Reads the directory again of a file whose content was dropped. Files of bare
     /// elements (swapped states, safetensors) have one record, all of the file, without a checksum.
     Status add(FileId id);
+    /// All files that hold a part of a state.
+    Status addAllOf(const UnitState& state);
 
     [[nodiscard]] std::vector<PlanSource> takeSources() { return std::move(m_sources); }
     /// FileId → index into the sources, Segment::kZero for files that were not added.

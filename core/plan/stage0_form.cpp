@@ -63,7 +63,7 @@ const Parameter* emptyParameter(const Checkpoint& source)
 
 bool ranInBf16(const Checkpoint& source)
 {
-    if (source.kind != CheckpointKind::Universal && !isStage0(source.kind))
+    if (!isConverted(source.kind) && !isStage0(source.kind))
         return source.file(source.rank0Optim).name.starts_with("bf16_");
     if (configNode(source, {"bf16", "enabled"}) == kNoNode)
         return source.precision == "bf16" && source.kind != CheckpointKind::Torch;
@@ -200,7 +200,7 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
             "multiply the "
             "loss by it, so that its moments are smaller by that scale than with ZeRO; they are carried as "
             "they are");
-    if (!isStage0(target) && isStage0(source.kind) && !tellsScaling(source))
+    if (!isStage0(target) && keepsScalerKeys(source) && !tellsScaling(source))
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "the source does not record its fp16 configuration: the loss scaler gets DeepSpeed's presets for "
             "least "

@@ -168,7 +168,7 @@ private:
     {
         const FlatUnit& of = unit(u);
         const NodeId old = m_source.units[index(m_source.groups[u].units.front())].stateNode;
-        const bool fromModel = m_source.kind == CheckpointKind::Universal;
+        const bool fromModel = isConverted(m_source.kind);
         if (fromModel ? of.states.size() < 2 && of.stepForm == StepForm::Absent : old == kNoNode)
             return kNoNode;
         const NodeId entry = m_builder.dict();

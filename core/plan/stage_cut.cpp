@@ -96,7 +96,7 @@ Status checkStageCut(const Checkpoint& source, const ReshardOptions& options)
         return fail(ErrorCode::Unsupported, what, source.tagFolder.string(),
             "leave --pp and --pp-layers out; a universal folder is read by any number of stages");
     };
-    if (source.kind == CheckpointKind::Universal || !isPipeline(source))
+    if (isConverted(source.kind) || !isPipeline(source))
         return unsupported("layers are dealt to pipeline stages where a PipelineModule saved them, and there "
                            "are no files of layers here");
     if (source.parallel.tp > 1 || options.tp.value_or(1) > 1)

@@ -28,10 +28,11 @@ public:
     Result<OutputFile> compose(const std::string& name)
     {
         const NodeId root = m_builder.dict();
-        if (isStage0(m_source.kind))
+        const bool byKeys = keepsScalerKeys(m_source);
+        if (byKeys)
             addScaler(root);
         const auto items = mappingItems(m_graph, m_source.optimWrapper);
-        for (size_t i = 0; i + 1 < items.size() && !isStage0(m_source.kind); i += 2) {
+        for (size_t i = 0; i + 1 < items.size() && !byKeys; i += 2) {
             const auto key = asString(m_graph, items[i]);
             const bool known = key
                 && (*key == "param_groups" || *key == "ds_version" || describesShards(*key)

@@ -33,7 +33,7 @@ std::vector<FileId> filesBeside(const Checkpoint& source)
 /// does.
 uint32_t processesOf(const Checkpoint& source)
 {
-    if (source.kind != CheckpointKind::Universal)
+    if (!isConverted(source.kind))
         return source.parallel.dp * source.parallel.tp * source.parallel.pp;
     uint32_t processes = 0;
     for (const FileId id : filesBeside(source)) {

@@ -3,6 +3,7 @@
 
 #include "core/base/job_context.h"
 #include "core/io/file_system.h"
+#include "core/tensor/boxes.h"
 #include "core/tensor/dtype.h"
 #include "core/tensor/shape.h"
 
@@ -32,6 +33,8 @@ struct DcpChunk {
     Shape offsets;
     Shape sizes;
     DcpPlace place;
+
+    [[nodiscard]] Box box() const { return {offsets, sizes}; }
 };
 
 /// A step on the way from the root of a nested state dict: a key, or a position in a list.
@@ -44,7 +47,7 @@ struct DcpEntry {
     bool isTensor = false;
     DType dtype = DType::Unknown;
     Shape shape;
-    std::vector<DcpChunk> chunks; ///< of a tensor
+    std::vector<DcpChunk> chunks; ///< of a tensor; they cover each of its elements once
     DcpPlace place; ///< of an object
 };
 

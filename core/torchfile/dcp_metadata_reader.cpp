@@ -8,12 +8,14 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 namespace shardscope {
 
 namespace {
 
 constexpr uint64_t kMostBytes = uint64_t{1} << 30;
+constexpr size_t kMostDimensions = 64; ///< torch's own limit of what takes several tensors
 constexpr std::string_view kModule = "torch.distributed.checkpoint.metadata";
 
 /// One folder's metadata, from the pickle to entries.
@@ -101,7 +103,7 @@ private:
                         + "), which this build does not undo",
                     m_path);
             const auto offsets = asShape(m_graph, lookup(m_graph, at->attributes, "offset"));
-            m_places[std::string(*key)].push_back({offsets, {std::string(*file), *offset, *bytes}});
+            m_places[std::string(*key)].emplace(offsets, DcpPlace{std::string(*file), *offset, *bytes});
         }
         return {};
     }
@@ -125,7 +127,7 @@ private:
             const auto places = m_places.find(entry.key);
             if (places == m_places.end() || places->second.size() != 1)
                 return bad(entry.key, "is stored nowhere, or more than once");
-            entry.place = places->second.front().place;
+            entry.place = places->second.begin()->second;
             return {};
         }
         if (!object || object->className != "TensorStorageMetadata")
@@ -140,6 +142,8 @@ private:
         const auto shape = asShape(m_graph, lookup(m_graph, attributes, "size"));
         if (!shape || !elementCount(*shape))
             return bad(entry.key, "has no size");
+        if (shape->size() > kMostDimensions)
+            return bad(entry.key, "has more dimensions than torch computes with");
         entry.shape = *shape;
         if (properties == kNoNode)
             return bad(entry.key, "has no properties");
@@ -179,10 +183,9 @@ private:
         DcpChunk chunk{*offsets, *sizes, {}};
         const auto places = m_places.find(entry.key);
         if (places != m_places.end()) {
-            const auto place = std::find_if(places->second.begin(), places->second.end(),
-                [&](const Stored& stored) { return stored.offsets == chunk.offsets; });
+            const auto place = places->second.find(chunk.offsets);
             if (place != places->second.end()) {
-                chunk.place = place->place;
+                chunk.place = place->second;
                 entry.chunks.push_back(std::move(chunk));
                 return {};
             }
@@ -190,25 +193,25 @@ private:
         return bad(entry.key, "has a chunk that is stored nowhere");
     }
 
-    /// As many elements in chunks as the tensor has; that they do not overlap is the readers' business.
-    Status checkCover(const DcpEntry& entry) const
+    /// Of chunks that several ranks saved the first is kept; the others cover the tensor once.
+    Status checkCover(DcpEntry& entry)
     {
-        uint64_t elements = 0;
+        std::set<std::pair<Shape, Shape>> known;
+        std::vector<Box> boxes;
+        std::erase_if(entry.chunks,
+            [&](const DcpChunk& chunk) { return !known.emplace(chunk.offsets, chunk.sizes).second; });
         for (const DcpChunk& chunk : entry.chunks)
-            elements += elementCount(chunk.sizes).value_or(0); // inside the tensor, which has a count
-        if (elements != *elementCount(entry.shape))
-            return bad(entry.key, "has chunks that are not all of it");
+            boxes.push_back(chunk.box());
+        if (!coverOnce(entry.shape, boxes, m_effort))
+            return bad(entry.key, "has chunks that are not all of it, or overlap");
         return {};
     }
 
-    struct Stored {
-        std::optional<Shape> offsets;
-        DcpPlace place;
-    };
-
     const PickleGraph& m_graph;
     std::string m_path;
-    std::map<std::string, std::vector<Stored>> m_places; ///< by key
+    /// By key, and by the offsets of a tensor's chunk; the first of those that ranks saved alike.
+    std::map<std::string, std::map<std::optional<Shape>, DcpPlace>> m_places;
+    uint64_t m_effort = uint64_t{1} << 28; ///< of looking whether chunks cover tensors; a second or so
 };
 
 } // namespace

@@ -187,6 +187,26 @@ std::shared_ptr<const TorchFile> TorchFile::withPickle(const TorchFile& file, Pi
     return out;
 }
 
+std::shared_ptr<const TorchFile> TorchFile::made(
+    io::Path path, io::FileIdentity identity, PickleGraph pickle, HeldStorages storages)
+{
+    auto out = std::make_shared<TorchFile>();
+    out->m_zip = std::make_shared<const ZipDirectory>(ZipDirectory::ofRecords(path.stem().string(), {}));
+    out->m_path = std::move(path);
+    out->m_identity = identity;
+    out->m_pickle = std::make_shared<const PickleGraph>(std::move(pickle));
+    out->m_held = std::make_shared<const HeldStorages>(std::move(storages));
+    return out;
+}
+
+const std::string* TorchFile::heldStorage(std::string_view key) const
+{
+    if (!m_held)
+        return nullptr;
+    const auto found = m_held->find(key);
+    return found == m_held->end() ? nullptr : &found->second;
+}
+
 Status TorchFile::readLegacy(
     const io::ReadFile& file, ReadMode mode, JobContext& job, SharedPickles::Reduce reduce)
 {

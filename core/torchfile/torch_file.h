@@ -6,7 +6,11 @@
 #include "core/torchfile/shared_pickles.h"
 #include "core/torchfile/zip_directory.h"
 
+#include <functional>
+#include <map>
 #include <memory>
+#include <string>
+#include <string_view>
 
 namespace shardscope {
 
@@ -38,6 +42,16 @@ public:
     /// The same file, with its pickle told in other words that name the same storages.
     static std::shared_ptr<const TorchFile> withPickle(const TorchFile& file, PickleGraph pickle);
 
+    /// What several archives say, told as one that lies nowhere (distributed checkpoints): a pickle, and the
+    /// bytes of the storages that it names, by key. `path` and `identity` are those of the file that leads to
+    /// the archives. It has no records, so that extentOf() finds nothing.
+    using HeldStorages = std::map<std::string, std::string, std::less<>>;
+    static std::shared_ptr<const TorchFile> made(
+        io::Path path, io::FileIdentity identity, PickleGraph pickle, HeldStorages storages);
+    [[nodiscard]] bool isMade() const { return m_held != nullptr; }
+    /// Of a file that was made: the bytes of a storage; null where there is none of that key.
+    [[nodiscard]] const std::string* heldStorage(std::string_view key) const;
+
     [[nodiscard]] const io::Path& path() const { return m_path; }
     [[nodiscard]] const io::FileIdentity& identity() const { return m_identity; }
     [[nodiscard]] const ZipDirectory& zip() const { return *m_zip; }
@@ -66,6 +80,7 @@ private:
     std::vector<Finding> m_findings;
     bool m_bigEndian = false;
     bool m_legacy = false;
+    std::shared_ptr<const HeldStorages> m_held; ///< set where the file was made
 };
 
 } // namespace shardscope

@@ -9,8 +9,12 @@ import torch
 
 import cases_export
 import cases_parallel
+import cases_stage0
 import checks
+import ranks
 import setups
+import universal
+from cases_universal import stage_options
 from live_state import plain
 from model import build_model, split_parameters
 from parallel_setups import ParallelSetup
@@ -117,11 +121,12 @@ class Distributed:
         answer = context.tool.call("convert", source.folder, target, "--to", "dcp")
         if not answer["result"]["verified"] or answer["plan"]["kind"] != "dcp":
             raise checks.Failure("the conversion was not verified")
-        # Options, scaler and counters are not read from it; every tensor and step is.
-        told = context.tool.call("diff", source.folder, target, expect=1)["differences"]
-        wrong = [entry for entry in told if entry["kind"] not in ("option", "scalar") or entry.get("name") == "step"]
-        if wrong:
-            raise checks.Failure(f"it differs from its source: {wrong[:3]}")
+        told = context.tool.call("diff", source.folder, target)
+        if told["verdict"] not in ("same-training-state", "different-in-padding") or told["causes"]:
+            raise checks.Failure(f"it differs from its source: {told['verdict']} {told['differences'][:3]}")
+        prints = [context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, target)]
+        if prints[0] != prints[1] or not context.tool.call("verify", target, "--against", source.folder)["ok"]:
+            raise checks.Failure(f"it has another fingerprint than its source: {prints}")
         loaded = Loaded(target)
         live = cases_export._live(source.state)
         model = dict(loaded.state["model"])
@@ -215,6 +220,65 @@ class Joined:
         return f"{len(live)} tensors bit-equal"
 
 
+@dataclass(frozen=True)
+class Back:
+    """Converted, and resharded from there: stock DeepSpeed has the source's whole state back, and trains on from it.
+    `saved_again`: between the two, torch loads it and saves it sharded by rows, every mapping flattened."""
+    setup: Setup
+    before: int
+    native: Setup
+    after: int
+    saved_again: int = 0
+
+    @property
+    def name(self):
+        return f"dcp {self.setup.name} {self.before}->native {self.native.name} {self.after}" + \
+            (f" saved again by {self.saved_again}" if self.saved_again else "")
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        folder, target = context.target(f"{self.name} dcp"), context.target(self.name)
+        context.tool.call("convert", source.folder, folder, "--to", "dcp")
+        if self.saved_again:
+            again = context.target(f"{self.name} again")
+            ranks.run_ranks(self.saved_again, _saved_again, str(folder), str(again), log_path=context.sources.log)
+            folder = again
+            if not context.tool.call("verify", folder, "--against", source.folder)["ok"]:
+                raise checks.Failure("what torch saved again is not the same training state")
+        context.tool.reshard(folder, target, self.after, *stage_options(self.native))
+        if not context.tool.call("verify", target, "--against", source.folder)["ok"]:
+            raise checks.Failure("verify does not accept what reshard wrote")
+        state, losses, client = context.sources.resume(self.native, self.after, target)
+        if 0 in (self.setup.stage, self.native.stage):
+            tensors = checks.same_state_but(cases_stage0.comparable(source.state, self.setup),
+                                            cases_stage0.comparable(state, self.native), {})
+            cases_stage0.check_scaling(source.state, self.setup, state, self.native)
+        else:
+            tensors = checks.same_state_but(source.state, state, universal.scaler_changes(self.setup, self.native))
+        checks.same_client_state(client)
+        deviation = checks.losses_track(source.losses, losses, checks.TOLERANCE[self.native.precision])
+        return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
+def _saved_again(rank, world, folder, target):
+    """All that has rows is cut over the ranks, as FSDP does; what has none is saved by one of them."""
+    from torch.distributed import checkpoint
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Shard, distribute_tensor
+    mesh = init_device_mesh("cpu", (world,))
+
+    def cut(value):
+        if isinstance(value, dict):
+            return {key: cut(one) for key, one in value.items()}
+        if isinstance(value, torch.Tensor) and value.dim() > 0:
+            return distribute_tensor(value, mesh, [Shard(0)])
+        return value
+
+    state = Loaded(folder).state
+    checkpoint.save({**state, "model": cut(state["model"]),
+                     "optim": {**state["optim"], "state": cut(state["optim"]["state"])}}, checkpoint_id=target)
+
+
 def _sharded(rank, world, folder):
     """Saves what FSDP would: tensors cut by rows over the ranks, some rows of ranks short or none, steps, groups."""
     from torch.distributed import checkpoint
@@ -226,6 +290,29 @@ def _sharded(rank, world, folder):
     for name, tensors in whole.items():
         cut = {kind: tensor if tensor.dim() == 0 else distribute_tensor(tensor, mesh, [Shard(0)])
                for kind, tensor in tensors.items()}
+        state["model"][name] = cut.pop("weight")
+        if cut:
+            state["optim"]["state"][name] = cut
+    checkpoint.save(state, checkpoint_id=folder)
+
+
+def _boxed(rank, world, folder):
+    """Saves what FSDP and tensor parallelism make together: every matrix in boxes, cut in two dimensions; moments along
+    the other one than their weight."""
+    from torch.distributed import checkpoint
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.tensor import Replicate, Shard, distribute_tensor
+    mesh = init_device_mesh("cpu", (2, world // 2), mesh_dim_names=("dp", "tp"))
+    line = init_device_mesh("cpu", (world,))
+    state = {"model": {}, "optim": {"state": {}, "param_groups": [{"lr": 0.5, "params": list(_whole())[:-1]}]}}
+    for name, tensors in _whole().items():
+        cut = {}
+        for kind, tensor in tensors.items():
+            if tensor.dim() > 1:
+                cut[kind] = distribute_tensor(tensor, mesh, [Shard(0), Shard(1)]) if kind != "exp_avg" else \
+                    distribute_tensor(tensor, line, [Shard(1)])
+            else:
+                cut[kind] = distribute_tensor(tensor, mesh, [Replicate(), Shard(0)]) if tensor.dim() else tensor
         state["model"][name] = cut.pop("weight")
         if cut:
             state["optim"]["state"][name] = cut
@@ -245,20 +332,21 @@ def _whole():
 
 @dataclass(frozen=True)
 class FromTorch:
-    """What stock dcp.save wrote of sharded tensors is read bit for bit."""
+    """What stock dcp.save wrote of sharded tensors is read bit for bit; what DeepSpeed's files need besides is not in
+    it, and asked for by name."""
     world: int
+    boxes: bool = False
 
     @property
     def name(self):
-        return f"dcp from torch {self.world}"
+        return f"dcp from torch {self.world}{' in boxes' if self.boxes else ''}"
 
     def run(self, context):
         import numpy
         from safetensors.torch import load_file
 
-        import ranks
         folder, target = context.target(f"{self.name} saved"), context.target(self.name)
-        ranks.run_ranks(self.world, _sharded, str(folder), log_path=context.sources.log)
+        ranks.run_ranks(self.world, _boxed if self.boxes else _sharded, str(folder), log_path=context.sources.log)
         told = context.tool.call("inspect", folder)
         if told["kind"] != "dcp" or not told["supported"] or told["findings"]:
             raise checks.Failure(f"it is read as {told['kind']} with {told['findings']}")
@@ -280,17 +368,29 @@ class FromTorch:
         context.tool.call("show", folder, "a.weight#exp_avg", "--npy", array, "--force")
         if not numpy.array_equal(numpy.load(array), whole["a.weight"]["exp_avg"].numpy()):
             raise checks.Failure("show finds other elements")
+        if not context.tool.call("verify", folder)["ok"]:
+            raise checks.Failure("verify finds fault with what torch saved")
+        refused = context.tool.call("reshard", folder, context.target(f"{self.name} native"), "--world-size", 2,
+                                    "--stage", 2, expect=6)["message"]
+        if "deepspeed.ds_version" not in refused or "deepspeed.native_form" not in refused:
+            raise checks.Failure(f"what is not there is not named: {refused}")
         return f"{count} tensors bit-equal"
 
 
 def short_run():
     return [Distributed(Setup(2, "bf16"), 3), Distributed(Setup(3, "fp16", sub_group_size=200), 2),
-            FromTorch(2)]
+            FromTorch(2), FromTorch(4, boxes=True), Back(Setup(2, "bf16"), 3, Setup(3, "bf16", sub_group_size=200), 2)]
 
 
 def full_run():
     return short_run() + [
-        FromTorch(1), FromTorch(3), FromTorch(4),
+        FromTorch(1), FromTorch(3), FromTorch(4), FromTorch(2, boxes=True),
+        Back(Setup(3, "fp16", sub_group_size=200), 2, Setup(2, "fp16"), 3),
+        Back(Setup(1, "fp32"), 3, Setup(1, "fp32"), 2), Back(Setup(2, "bf16", round_robin=True), 3,
+                                                             Setup(2, "bf16", round_robin=True), 2),
+        Back(Setup(2, "bf16", "sgd"), 2, Setup(1, "bf16", "sgd"), 3),
+        Back(Setup(0, "bf16"), 2, Setup(2, "bf16"), 3), Back(Setup(2, "bf16"), 2, Setup(0, "bf16"), 2),
+        Back(Setup(2, "fp16"), 3, Setup(2, "fp16"), 2, saved_again=2),
         Distributed(Setup(1, "bf16"), 2), Distributed(Setup(1, "fp32"), 3), Distributed(Setup(2, "fp16"), 2),
         Distributed(Setup(2, "fp32"), 1), Distributed(Setup(3, "bf16"), 4), Distributed(Setup(3, "fp32"), 2),
         Distributed(Setup(2, "bf16", round_robin=True), 3), Distributed(Setup(2, "bf16", aligned=True), 2),
