@@ -70,7 +70,8 @@ Command diffCommand()
            "form. What pads buffers and 16-bit copies beside masters are no part of the training state.",
             "Besides the values it compares the next optimizer step that both would make, without a gradient "
             "and with one of 1 everywhere, and says what that means for training on. Known causes are named: "
-            "zeroed moments, a step started anew, tensors or ranks that changed places, one stale rank, "
+            "zeroed moments, a step started anew, tensors or ranks that changed places, flat groups taken in "
+            "another order than round_robin_gradients dealt them in, one stale rank, "
             "masters refilled from 16-bit weights and others. The exit status is 1 when anything differs by "
             "more than the tolerance."},
         .positionals = {pathArgument(),

@@ -304,7 +304,9 @@ Result<std::vector<DiffCause>> explainDiff(io::FileSystem& files, const Checkpoi
     findZeroed(diff, out);
     findNotFinite(diff, out);
     findRounded(diff, out);
-    SHARDSCOPE_CHECK(findSwappedTensors(files, left, right, diff, out, job));
+    SHARDSCOPE_TRY(const bool ordered, findFlatOrder(files, left, right, diff, out, job));
+    if (!ordered) // which explains tensors of one size that changed places, too
+        SHARDSCOPE_CHECK(findSwappedTensors(files, left, right, diff, out, job));
     SHARDSCOPE_CHECK(addRanks(files, left, right, diff, out, job));
     findStaleCopies(diff, out);
     findScalars(left, right, diff, out);

@@ -288,6 +288,33 @@ class LostByStock:
         return f"{len(lost)} states only left"
 
 
+@dataclass(frozen=True)
+class ScrambledByStock:
+    """Under round_robin_gradients DeepSpeed's converter takes flat groups in another order than they stand in."""
+    setup: Setup
+    world: int
+
+    @property
+    def name(self):
+        return f"diff tells the order that stock's converter takes, {self.setup.name} w{self.world}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.world)
+        target = context.target(self.name)
+        universal.stock_convert(context, source.folder, target)
+        told = context.tool.call("diff", source.folder, target, expect=1)
+        causes = {cause["code"]: cause for cause in told["causes"]}
+        cause = causes.get("flat-group-order")
+        if cause is None or cause["side"] != "right" or told["verdict"] != "will-train-differently":
+            raise checks.Failure(f"diff says {told['verdict']} and names {list(causes)}")
+        if f"dealt to {self.world} ranks" not in cause["evidence"][0]:
+            raise checks.Failure(f"diff tells {cause['evidence']}")
+        turned = context.tool.call("diff", target, source.folder, expect=1)["causes"]
+        if ("flat-group-order", "left") not in {(cause["code"], cause["side"]) for cause in turned}:
+            raise checks.Failure(f"the other way round diff names {turned}")
+        return f"{cause['evidence'][0]}; beside it {', '.join(sorted(set(causes) - {'flat-group-order'})) or 'nothing'}"
+
+
 def planted():
     def one(change):
         return lambda wounded: wounded.edit_optimizers(change, ranks=(0,))
@@ -334,5 +361,7 @@ def full_run():
     cases += [NoAlarm(setup, 4, setup, 0, "stock universal")
               for setup in (Setup(1, "fp32", shape=plain), Setup(2, "bf16", shape=plain))]
     cases += [LostByStock(ZERO2, 4)]
+    dealt = Setup(2, "bf16", round_robin=True, shape=plain)
+    cases += [ScrambledByStock(dealt, world) for world in (2, 3)]
     cases += [NoAlarm(Setup(1, "fp32"), 4, Setup(0, "fp32"), 2), NoAlarm(ZERO2, 4, Setup(0, "bf16"), 2)]
     return cases
