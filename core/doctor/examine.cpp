@@ -27,6 +27,7 @@ public:
         , m_patient{files, job, options.target, path, CheckDepth::Names, {}, {}, {}, {}, nullptr, nullptr}
     {
         m_out.path = path.string();
+        m_patient.jobs = jobs();
     }
 
     Result<CheckResult> run()

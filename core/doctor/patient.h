@@ -56,6 +56,8 @@ struct Patient {
     // bytes
     std::shared_ptr<const ByteFacts> bytes; ///< null below, and without a model
 
+    unsigned jobs = 1; ///< threads for what a diagnosis reads beyond that
+
     /// Whether there is a logical model: parameters, layout, places of values.
     [[nodiscard]] bool hasModel() const { return checkpoint && !checkpoint->modelError; }
 };
