@@ -79,3 +79,28 @@ TEST_CASE("masters in another order are told from those of another step")
     REQUIRE(found != nullptr);
     CHECK(textOf(*found).find("another order") != std::string::npos);
 }
+
+TEST_CASE("a universal folder whose masters are not those of the tag beside it")
+{
+    for (const char* sample : {"zero3-universal-w3", "zero2-universal-w2"}) {
+        CAPTURE(sample);
+        const std::string tag = slurp(std::filesystem::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples"
+            / sample / "latest_universal");
+        const Patchable copy(sample, tag);
+        copy.operate("zero/norm.bias/fp32.pt", [](Surgery& surgery) {
+            const bool bare = !isMapping(surgery.graph(), surgery.graph().root()); // of ZeRO-3
+            surgery.editTensor(bare ? Way{} : Way{"param"}, [](std::string& elements) { elements[0] ^= 1; });
+        });
+        CHECK(troubles(copy.check()).empty());
+        const CheckResult result = copy.check(CheckDepth::Bytes);
+        CHECK(troubles(result) == Codes{"universal-not-source"});
+        const DoctorFinding* found = findingOf(result, "universal-not-source");
+        REQUIRE(found != nullptr);
+        CHECK(found->finding.where == "norm.bias#fp32");
+        const std::string source = tag.substr(0, tag.find("_universal"));
+        CHECK(found->command == "convert " + (copy.run() / source).string() + " DST --to universal");
+
+        std::filesystem::remove_all(copy.run() / source); // nothing to hold it against
+        CHECK(troubles(copy.check(CheckDepth::Bytes)).empty());
+    }
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/shell_quote.h"
+#include "core/base/text.h"
+#include "core/checkpoint/open.h"
+#include "core/compare/same_degrees.h"
+#include "core/compare/state_diff.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/saved_facts.h"
+
+#include <algorithm>
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+/// What ds_to_universal's callers, and this program, append to the tag that they convert.
+constexpr std::string_view kSuffix = "_universal";
+
+std::string sourceTag(const Checkpoint& universal)
+{
+    return universal.tag.ends_with(kSuffix) ? universal.tag.substr(0, universal.tag.size() - kSuffix.size())
+                                            : std::string();
+}
+
+/// The tag beside the folder that it was converted from: of that name, whole, and at the same step.
+Result<CheckpointPtr> openSource(const Patient& patient)
+{
+    const Checkpoint& universal = *patient.checkpoint;
+    OpenOptions options;
+    options.tag = sourceTag(universal);
+    if (options.tag.empty()
+        || std::none_of(patient.run.begin(), patient.run.end(),
+            [&](const FolderEntry& entry) { return entry.isFolder && entry.name == options.tag; }))
+        return CheckpointPtr();
+    auto opened = openCheckpoint(patient.files, universal.runFolder, options, patient.job);
+    if (!opened) {
+        if (opened.error().code == ErrorCode::Cancelled)
+            return forward(std::move(opened).error());
+        return CheckpointPtr();
+    }
+    const Checkpoint& source = *opened->checkpoint;
+    const bool usable = !source.modelError && source.complete && hasZeroShards(source)
+        && source.steps.globalSteps == universal.steps.globalSteps;
+    return usable ? opened->checkpoint : CheckpointPtr();
+}
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.bytes || !patient.hasModel() || patient.checkpoint->kind != CheckpointKind::Universal)
+        return {};
+    SHARDSCOPE_TRY(const CheckpointPtr source, openSource(patient));
+    if (!source)
+        return {};
+    const auto both = inSameDegrees(source, patient.checkpoint, nullptr);
+    if (!both)
+        return {}; // nothing says how its slices join
+    DiffOptions options;
+    options.states = {"fp32"};
+    options.jobs = patient.jobs;
+    SHARDSCOPE_TRY(const StateDiff diff,
+        diffStates(patient.files, *both->first, *both->second, options, plainBackend(), patient.job));
+    for (const ParamDifference& param : diff.params) {
+        for (const StateDifference& state : param.states) {
+            if (state.state.left != "fp32" || state.state.right != "fp32")
+                continue;
+            sink.add(Severity::Error,
+                "the masters are not those of the checkpoint that the folder was converted from",
+                percentEncode(param.param.name) + "#fp32",
+                {"`" + source->tag + "` beside it is at the same step"});
+        }
+    }
+    return {};
+}
+
+std::string convertSource(const Patient& patient, const Finding& /*finding*/)
+{
+    const Checkpoint& universal = *patient.checkpoint;
+    return "convert " + shellQuoted((universal.runFolder / sourceTag(universal)).string())
+        + " DST --to universal";
+}
+
+} // namespace
+
+/// A universal folder against the tag beside it of which it bears the name.
+extern const Diagnosis kUniversalNotSource;
+const Diagnosis kUniversalNotSource{
+    .code = "universal-not-source",
+    .letter = "S19",
+    .name = "A universal folder that is not its source",
+    .depth = CheckDepth::Bytes,
+    .worst = Severity::Error,
+    .silent = true,
+    .means = {.loading = "Stock DeepSpeed loads it without a word.",
+        .resuming = "Training goes on from other masters than those of the step: the loss jumps, or starts "
+                    "as if the model were fresh.",
+        .exporting = "Weights made from the folder are not those of the source."},
+    .remedy = "convert again from the source beside it",
+    .command = convertSource,
+    .threads = "DS#6691, DS#5475, DS#1111, ACC#3199, MLM#6920",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis
