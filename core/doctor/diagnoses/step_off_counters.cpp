@@ -120,9 +120,8 @@ const Diagnosis kStepOffCounters{
     .silent = true,
     .means = {.loading = "Stock DeepSpeed takes the optimizer's step as it stands, without a word.",
         .resuming = "Without any step the first update stops with a KeyError. Else bias correction is that "
-                    "of the other step. A step that is too small makes the first "
-                    "updates too large where moments are those of a longer run; a step that began anew says "
-                    "that the moments did, too.",
+                    "of the other step, so that updates have another size than they had; a step that began "
+                    "anew says that the moments did, too.",
         .exporting = "Weights are not touched."},
     .remedy = "set the step that the counters give, unless the optimizer was begun anew on purpose",
     .threads = "DS#5263, DS#4396, MDS#248, DS#1823, DS#7786, DS#7586",

@@ -61,4 +61,16 @@ TEST_CASE("what stock DeepSpeed saves and cannot load")
     CHECK(samplesWith("cannot-load-own-save")
         == std::set<std::string>{
             "ds0310-zero2-w2:global_step7", "ds045-zero2-w3:global_step7", "elastic-w3:global_step4"});
+
+    const Patchable copy("zero3-w4");
+    copy.operateOnAll("optim_states.pt", [](Surgery& surgery) { // Adagrad's state
+        for (const int group : {0, 1, 2})
+            surgery.rename(
+                {"optimizer_state_dict", "optimizer_state_dict", "state", group}, "exp_avg", "sum");
+    });
+    const CheckResult result = copy.check();
+    const DoctorFinding* found = findingOf(result, "cannot-load-own-save");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.severity == Severity::Info);
+    CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 4");
 }
