@@ -3,6 +3,9 @@
 
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
+#include "core/checkpoint/file_names.h"
+
+#include <algorithm>
 
 namespace shardscope {
 
@@ -57,6 +60,25 @@ bool isOfZenflow(const Checkpoint& checkpoint)
     const SavedFile model = savedModel(checkpoint);
     const NodeId options = model.at({"ds_config", "zero_optimization", "zenflow"});
     return options != kNoNode && isMapping(*model.graph, options);
+}
+
+std::optional<double> stepsAhead(const Checkpoint& checkpoint)
+{
+    std::optional<double> most;
+    for (const FlatUnit& unit : checkpoint.units) {
+        if (unit.step)
+            most = std::max(most.value_or(*unit.step), *unit.step);
+    }
+    if (!most || !checkpoint.steps.globalSteps)
+        return std::nullopt;
+    return *most
+        - static_cast<double>(*checkpoint.steps.globalSteps - checkpoint.steps.skippedSteps.value_or(0));
+}
+
+bool isLaidOutAnew(const Patient& patient)
+{
+    return std::any_of(patient.tag.begin(), patient.tag.end(),
+        [](const FolderEntry& entry) { return entry.name == kManifestName; });
 }
 
 std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state)

@@ -5,6 +5,7 @@
 #include "core/doctor/patient.h"
 
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -30,6 +31,12 @@ SavedFile savedOptimizer(const Checkpoint& checkpoint);
 bool hasZeroShards(const Checkpoint& checkpoint);
 /// Whether a run of ZenFlow saved it, which steps and schedules more often than the engine counts.
 bool isOfZenflow(const Checkpoint& checkpoint);
+
+/// By how many steps the optimizer is ahead of what the engine has taken, skipped steps left out; below zero
+/// when it is behind. Nothing where either is not recorded.
+std::optional<double> stepsAhead(const Checkpoint& checkpoint);
+/// Whether this program laid it out: it told then what of the source it could not carry.
+bool isLaidOutAnew(const Patient& patient);
 
 /// "NAME#STATE", or "NAME#STATE[element]".
 std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state);

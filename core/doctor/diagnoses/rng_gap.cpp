@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/file_names.h"
 #include "core/checkpoint/wrapper_files.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
@@ -12,13 +11,6 @@ namespace shardscope::diagnosis {
 namespace {
 
 constexpr size_t kMostNamed = 8;
-
-/// Laid out by this program for more ranks than had random states, which it said then.
-bool isLaidOutAnew(const Patient& patient)
-{
-    return std::any_of(patient.tag.begin(), patient.tag.end(),
-        [](const FolderEntry& entry) { return entry.name == kManifestName; });
-}
 
 Status look(const Patient& patient, FindingSink& sink)
 {
