@@ -7,6 +7,7 @@
 #include "core/base/finding_codes.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace shardscope {
 
@@ -196,7 +197,7 @@ private:
         m_reading.add(code::kSubGroupSize, Severity::Warning,
             "the sub-groups on disk are not those that the recorded sub_group_size makes; a reshard needs it "
             "named",
-            m_out.file(m_out.rank0Model).name, {"sub_group_size " + std::to_string(size)});
+            m_out.file(m_out.rank0Model).name, {"sub_group_size " + std::to_string(std::llround(std::clamp(size, 0.0, 1e18)))});
     }
 
     [[nodiscard]] bool subGroupsMatch(uint64_t size) const

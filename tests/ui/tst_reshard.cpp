@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/engine/execute.h"
+#include "core/plan/export.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
@@ -31,6 +33,21 @@ bool waitForPlan(ReshardDialog* dialog)
 {
     QSignalSpy shown(dialog, &ReshardDialog::previewShown);
     return shown.wait(30'000);
+}
+
+/// Writes a checkpoint as a distributed one of PyTorch.
+bool distribute(const QString& from, const QString& to)
+{
+    JobContext job;
+    const auto opened = openCheckpoint(io::realFileSystem(), from.toStdString(), {}, job);
+    ExportOptions options;
+    options.format = ExportFormat::Dcp;
+    options.folderName = io::Path(to.toStdString()).filename().string();
+    const auto plan = opened ? planExport(io::realFileSystem(), opened->checkpoint, options, job)
+                             : Result<std::shared_ptr<const ExportPlan>>(nullptr);
+    ExecuteOptions how;
+    how.destination = io::Path(to.toStdString()).parent_path();
+    return opened && plan && execute(io::realFileSystem(), **plan, how, job);
 }
 
 Job* makeEndlessJob()
@@ -227,6 +244,7 @@ private Q_SLOTS:
         QTest::newRow("stage 0 to stage 2") << u"stage0-fp16"_s << 2 << u"--stage 2"_s;
         QTest::newRow("universal to stage 3")
             << u"zero2-universal-w2/global_step5_universal"_s << 3 << u"--stage 3"_s;
+        QTest::newRow("distributed to stage 1") << u"dcp:zero2-w2"_s << 1 << u"--stage 1"_s;
     }
 
     void stageAndFormAreChosen()
@@ -235,7 +253,12 @@ private Q_SLOTS:
         QFETCH(int, stage);
         QFETCH(QString, says);
         WindowFixture ui;
-        QVERIFY(ui.open(samplePath(sample.toLatin1().constData())));
+        QString path = samplePath(sample.toLatin1().constData());
+        if (sample.startsWith(u"dcp:"_s)) {
+            path = ui.folder(u"dcp"_s);
+            QVERIFY(distribute(samplePath(sample.sliced(4).toLatin1().constData()), path));
+        }
+        QVERIFY(ui.open(path));
         ReshardDialog* dialog = ui.window().showReshardDialog();
         QVERIFY(dialog != nullptr);
         auto* form = dialog->findChild<QComboBox*>(u"reshardKind"_s);

@@ -13,8 +13,8 @@
 #include <QComboBox>
 #include <QGridLayout>
 #include <QLabel>
-#include <QPushButton>
 #include <QPlainTextEdit>
+#include <QPushButton>
 #include <QTabWidget>
 
 #include <chrono>
@@ -216,8 +216,10 @@ void ReshardDialog::showUnits()
     showGroup(m_after, m_preview.target);
     m_beforeTitle->setText(titleOf(tr("Now: %1"), m_source->parallel.ranks(),
         at < m_source->groups.size() ? subGroupsOf(*m_source, m_source->groups[at]) : 0));
-    if (m_source->kind == CheckpointKind::Universal)
-        m_beforeTitle->setText(tr("Now: universal folder"));
+    if (isConverted(m_source->kind))
+        m_beforeTitle->setText(m_source->kind == CheckpointKind::Universal
+                ? tr("Now: universal folder")
+                : tr("Now: distributed checkpoint"));
     if (m_preview.plan && m_preview.plan->targetKind() == CheckpointKind::Universal)
         return m_afterTitle->setText(tr("Then: universal folder"));
     m_afterTitle->setText(m_preview.plan ? titleOf(tr("Then: %1"), m_preview.plan->worldSize(),

@@ -78,7 +78,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     m_ranks->setMinimumWidth(96);
     ranks->setSpacing(10);
     ranks->addWidget(m_ranks);
-    if (source->kind != CheckpointKind::Universal)
+    if (!isConverted(source->kind))
         ranks->addWidget(new QLabel(tr("now %1").arg(countText(now)), this));
     ranks->addStretch();
     form->addRow(tr("&Result"), m_form);
@@ -121,14 +121,13 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
 
 void ReshardForm::fillForms()
 {
-    const bool hasStage = m_source->kind != CheckpointKind::Universal || m_source->zeroStage > 0;
+    const bool hasStage = !isConverted(m_source->kind) || m_source->zeroStage > 0;
     for (const int stage : {0, 1, 2, 3}) {
         QString text = stage == 0 ? tr("Without ZeRO (stage 0)") : tr("ZeRO-%1").arg(stage);
         if (stage == m_source->zeroStage && m_source->kind == CheckpointKind::Bf16)
             text = tr("BF16_Optimizer");
         if (stage == m_source->zeroStage && hasStage)
-            text += m_source->kind == CheckpointKind::Universal ? tr(" (it was made from this)")
-                                                                : tr(" (as now)");
+            text += isConverted(m_source->kind) ? tr(" (it was made from this)") : tr(" (as now)");
         m_form->addItem(text, stage);
     }
     m_form->addItem(tr("Universal folder, for any stage and GPU count"), kUniversal);
@@ -155,7 +154,7 @@ std::optional<int> ReshardForm::stage() const
 
 bool ReshardForm::changesStage() const
 {
-    return m_source->kind == CheckpointKind::Universal || stage() != m_source->zeroStage;
+    return isConverted(m_source->kind) || stage() != m_source->zeroStage;
 }
 
 void ReshardForm::onFormChosen()
