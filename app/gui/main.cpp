@@ -46,8 +46,8 @@ void declareOptions(QCommandLineParser& parser)
     parser.addOption(
         {u"screenshot"_s, u"Save a picture of the window as PNG and end; needs no display."_s, u"FILE"_s});
     parser.addOption({u"page"_s,
-        u"Begin with this page: overview, map, parameters, tensor, files, compare, reshard, "
-        "export."_s,
+        u"Begin with this page: overview, map, parameters, tensor, files, compare, "
+        "findings, reshard, export."_s,
         u"NAME"_s});
     parser.addOption({u"against"_s, u"Compare the first PATH with this checkpoint."_s, u"OTHER"_s});
     parser.addOption(

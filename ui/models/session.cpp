@@ -6,6 +6,8 @@
 #include "ui/models/rank_list.h"
 #include "ui/models/text.h"
 
+#include <algorithm>
+
 namespace shardscope::ui {
 
 namespace {
@@ -179,6 +181,20 @@ void Session::close()
     if (std::exchange(m_opening, false))
         Q_EMIT openingChanged(false);
     Q_EMIT checkpointChanged(nullptr, false);
+}
+
+CheckPlace Session::place() const
+{
+    CheckPlace place{m_shown.path, {}};
+    if (!m_checkpoint)
+        return place;
+    if (std::any_of(m_checkpoint->files.begin(), m_checkpoint->files.end(),
+            [this](const CheckpointFile& file) { return file.path == m_shown.path; }))
+        place.path = m_checkpoint->tagFolder;
+    place.open.tag = m_shown.tag;
+    place.open.roots = m_shown.roots;
+    place.open.salvage = m_shown.salvage;
+    return place;
 }
 
 void Session::checkOnDisk()

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/open.h"
 #include "core/layout/map_query.h"
+#include "ui/jobs/check_run.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/selection.h"
 
@@ -37,6 +38,9 @@ public:
     [[nodiscard]] const ParamLooksPtr& looks() const { return m_looks; }
     [[nodiscard]] const io::Path& path() const { return m_place.path; }
     [[nodiscard]] const std::vector<io::Path>& roots() const { return m_place.roots; }
+    /// The checkpoint that is shown, for who reads it once more: its folder and tag even where one file was
+    /// opened.
+    [[nodiscard]] CheckPlace place() const;
     [[nodiscard]] bool isOpening() const { return m_opening; }
     [[nodiscard]] Selection& selection() { return m_selection; }
     [[nodiscard]] io::FileSystem& files() const { return m_files; }

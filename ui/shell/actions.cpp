@@ -65,15 +65,17 @@ Actions makeActions(const Theme& theme, QWidget* parent)
     actions.nextPane = make(u"actionNextPane"_s, Words::tr("&Next Pane"), {Qt::Key_F6});
     actions.previousPane
         = make(u"actionPreviousPane"_s, Words::tr("Pre&vious Pane"), {Qt::SHIFT | Qt::Key_F6});
+    actions.check = make(u"actionCheck"_s, Words::tr("Chec&k"), {Qt::Key_F8}, u"check"_s);
     actions.reshard
         = make(u"actionReshard"_s, Words::tr("&Reshard…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_R}, u"reshard"_s);
     actions.exportWeights
         = make(u"actionExport"_s, Words::tr("&Export…"), {Qt::CTRL | Qt::SHIFT | Qt::Key_E}, u"export"_s);
     const std::array names = {u"actionOverview"_s, u"actionMap"_s, u"actionParameters"_s, u"actionTensor"_s,
-        u"actionFiles"_s, u"actionComparePage"_s};
+        u"actionFiles"_s, u"actionComparePage"_s, u"actionFindings"_s};
     const std::array texts = {Words::tr("&Overview"), Words::tr("Partition &Map"), Words::tr("&Parameters"),
-        Words::tr("&Tensor"), Words::tr("&Files"), Words::tr("&Compare")};
-    const std::array icons = {u"overview"_s, u"map"_s, u"table"_s, u"tensor"_s, u"file"_s, u"compare"_s};
+        Words::tr("&Tensor"), Words::tr("&Files"), Words::tr("&Compare"), Words::tr("Fin&dings")};
+    const std::array icons
+        = {u"overview"_s, u"map"_s, u"table"_s, u"tensor"_s, u"file"_s, u"compare"_s, u"check"_s};
     for (size_t i = 0; i < actions.pages.size(); ++i)
         actions.pages[i] = make(names[i], texts[i],
             {QKeySequence(QKeyCombination(Qt::CTRL, static_cast<Qt::Key>(Qt::Key_1 + static_cast<int>(i))))},
@@ -105,7 +107,7 @@ QList<QAction*> Actions::all() const
 {
     QList<QAction*> list{open, openFile, addFolder, reload, close, back, forward, find, goTo, quickOpen,
         palette, pageWindow, saveMap, compare, nextDifference, previousDifference, nextPane, previousPane,
-        reshard, exportWeights};
+        check, reshard, exportWeights};
     for (QAction* page : pages)
         list.append(page);
     list << fullScreen << shortcuts << quit;
@@ -131,7 +133,8 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap)
             ? Words::tr("Take names, shapes, steps and options from an earlier checkpoint of the run")
             : Words::tr(
                 "Read other ranks of this checkpoint, or its run's swap folder, from a further folder"));
-    for (QAction* action : {addFolder, reload, close, find, goTo, quickOpen, pageWindow, saveMap, compare})
+    for (QAction* action :
+        {addFolder, reload, close, find, goTo, quickOpen, pageWindow, saveMap, compare, check})
         action->setEnabled(isOpen);
     for (QAction* page : pages)
         page->setEnabled(isOpen);

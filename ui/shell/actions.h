@@ -35,9 +35,10 @@ struct Actions {
     QAction* previousDifference = nullptr;
     QAction* nextPane = nullptr;
     QAction* previousPane = nullptr;
+    QAction* check = nullptr;
     QAction* reshard = nullptr;
     QAction* exportWeights = nullptr;
-    std::array<QAction*, 6> pages{}; ///< in the order of the tabs
+    std::array<QAction*, 7> pages{}; ///< in the order of the tabs
     std::array<QAction*, 3> themes{}; ///< by ThemeMode
     QActionGroup* themeGroup = nullptr;
     QAction* fullScreen = nullptr;

@@ -7,6 +7,7 @@
 #include "ui/views/details_panel.h"
 #include "ui/views/explorer_panel.h"
 #include "ui/views/files_page.h"
+#include "ui/views/findings_page.h"
 #include "ui/views/map_page.h"
 #include "ui/views/overview_page.h"
 #include "ui/views/parameters_page.h"
@@ -35,6 +36,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     , m_settings(settings)
     , m_session(files)
     , m_compareRun(files)
+    , m_checkRun(files)
     , m_actions(makeActions(theme, this))
 {
     setObjectName(u"mainWindow"_s);
@@ -117,6 +119,11 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_filesPage->setCheckpoint(checkpoint);
     m_compareRun.clear(); // ids of the former checkpoint
     m_compare->setCheckpoint(checkpoint);
+    if (checkpoint && checkpoint->fullyRead)
+        m_checkRun.start(m_session.place(), CheckDepth::Metadata);
+    else
+        m_checkRun.clear();
+    m_findings->setCheckpoint(checkpoint, m_session.place());
     m_explorer->setCheckpoint(checkpoint);
     m_details->setCheckpoint(checkpoint);
     m_breadcrumb->setCheckpoint(checkpoint);
@@ -131,11 +138,13 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
         m_parameterFilter.clear();
         m_fileFilter.clear();
         m_compareFilter.clear();
+        m_findingFilter.clear();
         m_filter->clear();
         m_filterCount->clear();
         m_parameters->setFilter({});
         m_filesPage->setFilter({});
         m_compare->setFilter({});
+        m_findings->setFilter({});
         m_messages->hide();
         m_tabs->setCurrentIndex(0);
         if (checkpoint && !m_pageWanted.isEmpty())
@@ -168,7 +177,7 @@ void MainWindow::showOpenError(const Error& error)
 bool MainWindow::isSettled() const
 {
     return !m_session.isOpening() && !m_parameters->isBusy() && !m_filesPage->isBusy() && !m_compare->isBusy()
-        && !m_tensor->isBusy() && !m_explorer->isBusy() && !m_details->isBusy()
+        && !m_findings->isBusy() && !m_tensor->isBusy() && !m_explorer->isBusy() && !m_details->isBusy()
         && (!m_map->isVisible() || m_map->mapView()->canvas()->tilesUnderWay() == 0);
 }
 
@@ -186,7 +195,10 @@ bool MainWindow::showPage(const QString& name)
 QString& MainWindow::currentFilter()
 {
     const QWidget* page = m_tabs->currentWidget();
-    return page == m_filesPage ? m_fileFilter : page == m_compare ? m_compareFilter : m_parameterFilter;
+    return page == m_filesPage ? m_fileFilter
+        : page == m_compare    ? m_compareFilter
+        : page == m_findings   ? m_findingFilter
+                               : m_parameterFilter;
 }
 
 void MainWindow::onPageChanged()
@@ -196,6 +208,7 @@ void MainWindow::onPageChanged()
     m_filter->setText(filter);
     m_filter->setPlaceholderText(&filter == &m_fileFilter ? tr("Filter files (Ctrl+F)")
             : &filter == &m_compareFilter                 ? tr("Filter differences (Ctrl+F)")
+            : &filter == &m_findingFilter                 ? tr("Filter findings (Ctrl+F)")
                                                           : tr("Filter parameters (Ctrl+F)"));
     m_changingFilter = false;
     m_filterCount->setVisible(&filter == &m_parameterFilter);
@@ -212,6 +225,8 @@ void MainWindow::onFilterTyped(const QString& text)
         m_filesPage->setFilter(text);
     else if (&filter == &m_compareFilter)
         m_compare->setFilter(text);
+    else if (&filter == &m_findingFilter)
+        m_findings->setFilter(text);
     else
         m_parameters->setFilter(text);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/jobs/check_run.h"
 #include "ui/jobs/compare_run.h"
 #include "ui/jobs/job.h"
 #include "ui/jobs/latest_only.h"
@@ -24,6 +25,7 @@ class ExplorerPanel;
 class ExportDialog;
 class FilesPage;
 class FilterField;
+class FindingsPage;
 class FocusRing;
 class JobsPanel;
 class MapPage;
@@ -45,7 +47,8 @@ public:
     ~MainWindow() override;
 
     void openPath(const QString& path, const QString& tag = {});
-    /// By object name without "Page": "overview", "map", "parameters", "tensor", "files", "compare". False
+    /// By object name without "Page": "overview", "map", "parameters", "tensor", "files", "compare",
+    /// "findings". False
     /// when there is none.
     bool showPage(const QString& name);
     /// As soon as the checkpoint that is being opened is shown, which begins with the first page else.
@@ -106,6 +109,7 @@ private:
     void rememberPlace();
     void revisit(const HistoryPlace& place);
     void rememberRecent();
+    void updateFindingsTab();
     void goToPlace(const QString& where);
     void askForFolder();
     void askForFile();
@@ -124,6 +128,7 @@ private:
     SelectionHistory m_history;
     JobList m_jobs;
     CompareRun m_compareRun;
+    CheckRun m_checkRun;
     Actions m_actions;
 
     QStackedWidget* m_stack = nullptr;
@@ -136,6 +141,7 @@ private:
     TensorPage* m_tensor = nullptr;
     FilesPage* m_filesPage = nullptr;
     ComparePage* m_compare = nullptr;
+    FindingsPage* m_findings = nullptr;
     ExplorerPanel* m_explorer = nullptr;
     DetailsPanel* m_details = nullptr;
     JobsPanel* m_jobsPanel = nullptr;
@@ -155,6 +161,7 @@ private:
     QString m_parameterFilter;
     QString m_fileFilter;
     QString m_compareFilter;
+    QString m_findingFilter;
     QString m_addressWanted; ///< is gone to when the checkpoint being opened is shown
     QString m_pageWanted; ///< comes to the front when the checkpoint being opened is shown
     bool m_changingFilter = false;

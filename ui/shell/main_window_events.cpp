@@ -13,6 +13,7 @@
 #include "ui/models/text.h"
 #include "ui/views/compare_page.h"
 #include "ui/views/explorer_panel.h"
+#include "ui/views/findings_page.h"
 #include "ui/views/jobs_panel.h"
 #include "ui/views/map_page.h"
 #include "ui/views/overview_page.h"
@@ -68,6 +69,10 @@ void MainWindow::connectActions()
         m_actions.previousDifference, &QAction::triggered, this, [this] { m_compare->goToDifference(-1); });
     connect(m_actions.nextPane, &QAction::triggered, this, [this] { focusPane(1); });
     connect(m_actions.previousPane, &QAction::triggered, this, [this] { focusPane(-1); });
+    connect(m_actions.check, &QAction::triggered, this, [this] {
+        showPage(u"findings"_s);
+        m_findings->check();
+    });
     connect(m_actions.reshard, &QAction::triggered, this, &MainWindow::showReshardDialog);
     connect(m_actions.exportWeights, &QAction::triggered, this, &MainWindow::showExportDialog);
     for (size_t i = 0; i < m_actions.pages.size(); ++i)
@@ -102,7 +107,8 @@ void MainWindow::connectPages()
     connect(m_tabs, &QTabWidget::currentChanged, this, &MainWindow::onPageChanged);
     connect(m_filter, &QLineEdit::textChanged, this, &MainWindow::onFilterTyped);
     connect(m_filter, &FilterField::accepted, this, [this] {
-        if (m_tabs->currentWidget()->objectName() != "filesPage"_L1)
+        const QString page = m_tabs->currentWidget()->objectName();
+        if (page != "filesPage"_L1 && page != "findingsPage"_L1)
             showPage(u"parameters"_s);
         m_tabs->currentWidget()->setFocus(Qt::OtherFocusReason);
     });
@@ -132,6 +138,7 @@ void MainWindow::connectPages()
     });
     connect(m_compare, &ComparePage::differencesChanged, this,
         [this] { m_actions.setDifferences(m_compare->hasDifferences()); });
+    connect(&m_checkRun, &CheckRun::changed, this, &MainWindow::updateFindingsTab);
     connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
 }
 

@@ -7,9 +7,11 @@
 #include "ui/layoutmap/map_picture.h"
 #include "ui/layoutmap/map_text.h"
 #include "ui/models/text.h"
+#include "ui/shell/icons.h"
 #include "ui/shell/page_window.h"
 #include "ui/views/compare_page.h"
 #include "ui/views/files_page.h"
+#include "ui/views/findings_page.h"
 #include "ui/views/map_page.h"
 #include "ui/views/overview_page.h"
 #include "ui/views/parameters_page.h"
@@ -60,6 +62,10 @@ PageWindow* MainWindow::openPageWindow()
     } else if (current == m_compare) {
         auto* page = new ComparePage(m_compareRun, m_settings, m_theme, window->selection(), window);
         window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
+    } else if (current == m_findings) {
+        auto* page = new FindingsPage(m_checkRun, m_theme, window->selection(), window);
+        window->setPage(page, tr("Findings"),
+            [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.place()); });
     } else {
         auto* page = new OverviewPage(m_theme, window);
         connect(page, &OverviewPage::placeRequested, this, &MainWindow::goToPlace);
@@ -69,6 +75,25 @@ PageWindow* MainWindow::openPageWindow()
     window->show();
     window->activateWindow();
     return window;
+}
+
+void MainWindow::updateFindingsTab()
+{
+    const size_t errors = m_checkRun.count(Severity::Error);
+    const size_t warnings = m_checkRun.count(Severity::Warning);
+    const int tab = m_tabs->indexOf(m_findings);
+    QStringList counts;
+    if (errors > 0)
+        counts.append(errors == 1 ? tr("1 error") : tr("%1 errors").arg(countText(errors)));
+    if (warnings > 0)
+        counts.append(warnings == 1 ? tr("1 warning") : tr("%1 warnings").arg(countText(warnings)));
+    const size_t worst = errors > 0 ? errors : warnings;
+    m_tabs->setTabText(tab, worst > 0 ? tr("Findings (%1)").arg(countText(worst)) : tr("Findings"));
+    m_tabs->setTabToolTip(tab, counts.join(u", "_s));
+    m_tabs->setTabIcon(tab,
+        errors > 0         ? themedIcon(m_theme, u"error"_s, ThemeRole::Error)
+            : warnings > 0 ? themedIcon(m_theme, u"warning"_s, ThemeRole::Warning)
+                           : themedIcon(m_theme, u"check"_s, ThemeRole::MutedText));
 }
 
 bool MainWindow::goToAddress(const QString& address)

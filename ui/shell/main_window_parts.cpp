@@ -7,6 +7,7 @@
 #include "ui/views/details_panel.h"
 #include "ui/views/explorer_panel.h"
 #include "ui/views/files_page.h"
+#include "ui/views/findings_page.h"
 #include "ui/views/jobs_panel.h"
 #include "ui/views/map_page.h"
 #include "ui/views/overview_page.h"
@@ -53,12 +54,14 @@ void MainWindow::makePages()
     m_tensor = new TensorPage(m_session.files(), m_theme, shared, m_tabs);
     m_filesPage = new FilesPage(m_session.files(), m_theme, shared, m_tabs);
     m_compare = new ComparePage(m_compareRun, m_settings, m_theme, shared, m_tabs);
+    m_findings = new FindingsPage(m_checkRun, m_theme, shared, m_tabs);
     m_tabs->addTab(m_overview, themedIcon(m_theme, u"overview"_s, ThemeRole::MutedText), tr("Overview"));
     m_tabs->addTab(m_map, themedIcon(m_theme, u"map"_s, ThemeRole::MutedText), tr("Partition map"));
     m_tabs->addTab(m_parameters, themedIcon(m_theme, u"table"_s, ThemeRole::MutedText), tr("Parameters"));
     m_tabs->addTab(m_tensor, themedIcon(m_theme, u"tensor"_s, ThemeRole::MutedText), tr("Tensor"));
     m_tabs->addTab(m_filesPage, themedIcon(m_theme, u"file"_s, ThemeRole::MutedText), tr("Files"));
     m_tabs->addTab(m_compare, themedIcon(m_theme, u"compare"_s, ThemeRole::MutedText), tr("Compare"));
+    m_tabs->addTab(m_findings, themedIcon(m_theme, u"check"_s, ThemeRole::MutedText), tr("Findings"));
     auto* rows = new QVBoxLayout(centre);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
@@ -114,9 +117,10 @@ void MainWindow::makeToolBar()
     m_toolBar->addWidget(m_filter);
     m_toolBar->addAction(m_actions.goTo);
     m_toolBar->addSeparator();
+    m_toolBar->addAction(m_actions.check);
     m_toolBar->addAction(m_actions.reshard);
     m_toolBar->addAction(m_actions.exportWeights);
-    for (QAction* action : {m_actions.reshard, m_actions.exportWeights})
+    for (QAction* action : {m_actions.check, m_actions.reshard, m_actions.exportWeights})
         if (auto* button = qobject_cast<QToolButton*>(m_toolBar->widgetForAction(action)))
             button->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     for (QAction* action : m_toolBar->actions())
@@ -148,7 +152,7 @@ void MainWindow::makeMenus()
     go->addSeparator();
     go->addActions({m_actions.nextPane, m_actions.previousPane});
     QMenu* checkpoint = add(u"checkpointMenu"_s, tr("&Checkpoint"));
-    checkpoint->addActions({m_actions.reshard, m_actions.exportWeights});
+    checkpoint->addActions({m_actions.check, m_actions.reshard, m_actions.exportWeights});
     QMenu* view = add(u"viewMenu"_s, tr("&View"));
     for (QDockWidget* dock : {m_explorerDock, m_detailsDock, m_jobsDock})
         view->addAction(dock->toggleViewAction());

@@ -88,7 +88,7 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
         shown = dialog;
     } else if (!wish.page.isEmpty() && !window.showPage(wish.page)) {
         return complain(
-            u"there is no page named “%1”; try overview, map, parameters, tensor, files, compare, reshard, export"_s
+            u"there is no page named “%1”; try overview, map, parameters, tensor, files, compare, findings, reshard, export"_s
                 .arg(wish.page));
     }
     (void)shown->grab(); // the first picture asks the map for its tiles

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/jobs/check_run.h"
+
+#include "core/report/check_report.h"
+#include "core/report/html_report.h"
+#include "core/report/sarif_report.h"
+#include "ui/jobs/free_later.h"
+
+#include <QSaveFile>
+
+#include <algorithm>
+#include <chrono>
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr auto kBurst = std::chrono::milliseconds(40);
+
+} // namespace
+
+CheckRun::CheckRun(io::FileSystem& files, QObject* parent)
+    : QObject(parent)
+    , m_files(files)
+{
+    m_pause.setSingleShot(true);
+    m_pause.setInterval(kBurst);
+    connect(&m_pause, &QTimer::timeout, this, &CheckRun::changed);
+}
+
+CheckRun::~CheckRun()
+{
+    m_stop.request_stop();
+}
+
+void CheckRun::start(CheckPlace place, CheckDepth depth)
+{
+    m_stop.request_stop();
+    m_stop = std::stop_source();
+    m_place = std::move(place);
+    m_depth = depth;
+    m_progress = {};
+    m_findings.clear();
+    m_result.reset();
+    m_error.reset();
+    m_running = true;
+    m_worker.run<Stage>(
+        [&files = m_files, place = m_place, depth, stop = m_stop](
+            const std::stop_token& token, const std::function<void(Stage)>& deliver) {
+            const std::stop_callback dropped(token, [stop]() mutable { stop.request_stop(); });
+            JobContext job(stop.get_token(), [&deliver](const Progress& progress) {
+                deliver({progress, {}, {}});
+            });
+            CheckOptions options;
+            options.depth = depth;
+            options.open = place.open;
+            auto result = examine(files, place.path, options, job, [&deliver](const DoctorFinding& made) {
+                deliver({{}, made, {}});
+            });
+            deliver({{}, {}, std::move(result)});
+        },
+        [this](Stage stage) { receive(std::move(stage)); });
+    Q_EMIT changed();
+}
+
+void CheckRun::receive(Stage stage)
+{
+    if (stage.progress) {
+        m_progress = std::move(*stage.progress);
+        Q_EMIT progressChanged();
+    }
+    if (stage.finding) {
+        m_findings.push_back(std::move(*stage.finding));
+        if (!m_pause.isActive())
+            m_pause.start();
+    }
+    if (stage.result)
+        finish(std::move(*stage.result));
+}
+
+void CheckRun::finish(Result<CheckResult> result)
+{
+    m_running = false;
+    m_pause.stop();
+    if (result) {
+        result->checkpoint = freedOnWorker(std::move(result->checkpoint));
+        m_findings = result->findings;
+        m_result = std::make_shared<const CheckResult>(std::move(*result));
+    } else if (result.error().code != ErrorCode::Cancelled) {
+        m_error = std::move(result).error();
+    }
+    Q_EMIT changed();
+}
+
+void CheckRun::stop()
+{
+    if (!m_running)
+        return;
+    m_stop.request_stop();
+    Q_EMIT changed();
+}
+
+void CheckRun::clear()
+{
+    m_stop.request_stop();
+    m_worker.cancel();
+    m_pause.stop();
+    m_running = false;
+    m_findings.clear();
+    m_result.reset();
+    m_error.reset();
+    Q_EMIT changed();
+}
+
+size_t CheckRun::count(Severity severity) const
+{
+    return static_cast<size_t>(std::count_if(m_findings.begin(), m_findings.end(),
+        [severity](const DoctorFinding& made) { return made.finding.severity == severity; }));
+}
+
+QString writeCheckReport(const CheckResult& result, CheckDepth depth, CheckReport form, const QString& path)
+{
+    QSaveFile file(path);
+    if (!file.open(QIODevice::WriteOnly))
+        return file.errorString();
+    const auto write
+        = [&file](std::string_view text) { file.write(text.data(), static_cast<qint64>(text.size())); };
+    switch (form) {
+    case CheckReport::Html:
+        write(htmlReport({result}, depth));
+        break;
+    case CheckReport::Sarif:
+        write(sarifReport({result}));
+        break;
+    case CheckReport::Json:
+        writeCheckJson(write, {result}, depth);
+        break;
+    }
+    return file.commit() ? QString() : file.errorString();
+}
+
+} // namespace shardscope::ui

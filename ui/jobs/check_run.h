@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/doctor/examine.h"
+#include "ui/jobs/latest_only.h"
+
+#include <QObject>
+#include <QTimer>
+
+#include <memory>
+#include <optional>
+
+namespace shardscope::ui {
+
+/// What is examined, as openCheckpoint() takes it.
+struct CheckPlace {
+    io::Path path;
+    OpenOptions open;
+};
+
+/// Forms in which a check can be saved.
+enum class CheckReport : uint8_t { Html, Sarif, Json };
+
+/// Has the doctor examine a checkpoint on a worker thread; one examination at a time, the latest wins.
+/// Findings can be read while it still looks. Lives on the GUI thread.
+class CheckRun : public QObject
+{
+    Q_OBJECT
+public:
+    explicit CheckRun(io::FileSystem& files, QObject* parent = nullptr);
+    ~CheckRun() override;
+
+    void start(CheckPlace place, CheckDepth depth);
+    /// Ends soon, and keeps what was found so far.
+    void stop();
+    /// Forgets everything, as when another checkpoint is opened.
+    void clear();
+
+    [[nodiscard]] bool isRunning() const { return m_running; }
+    [[nodiscard]] bool isStopping() const { return m_running && m_stop.stop_requested(); }
+    [[nodiscard]] const Progress& progress() const { return m_progress; }
+    /// What was found so far, as it came; after the end as the result has it.
+    [[nodiscard]] const std::vector<DoctorFinding>& findings() const { return m_findings; }
+    [[nodiscard]] const std::shared_ptr<const CheckResult>& result() const
+    {
+        return m_result;
+    } ///< at the end
+    [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
+    [[nodiscard]] CheckDepth depth() const { return m_depth; } ///< of the last start()
+    [[nodiscard]] const CheckPlace& place() const { return m_place; } ///< of the last start()
+    [[nodiscard]] size_t count(Severity severity) const;
+
+Q_SIGNALS:
+    /// Began, found something, ended or was cleared.
+    void changed();
+    void progressChanged();
+
+private:
+    struct Stage {
+        std::optional<Progress> progress;
+        std::optional<DoctorFinding> finding;
+        std::optional<Result<CheckResult>> result;
+    };
+    void receive(Stage stage);
+    void finish(Result<CheckResult> result);
+
+    io::FileSystem& m_files;
+    bool m_running = false;
+    CheckPlace m_place;
+    CheckDepth m_depth = CheckDepth::Metadata;
+    Progress m_progress;
+    std::vector<DoctorFinding> m_findings;
+    std::shared_ptr<const CheckResult> m_result;
+    std::optional<Error> m_error;
+    std::stop_source m_stop; ///< of the doctor's work alone: what it delivers then still counts
+    QTimer m_pause; ///< findings come in bursts
+    LatestOnly m_worker;
+};
+
+/// The report into a file, as `shardscope check` writes it. Empty when that went well, else why not. For a
+/// worker.
+QString writeCheckReport(const CheckResult& result, CheckDepth depth, CheckReport form, const QString& path);
+
+} // namespace shardscope::ui

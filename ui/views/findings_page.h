@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/check_run.h"
+#include "ui/jobs/latest_only.h"
+#include "ui/models/finding_tree_model.h"
+#include "ui/models/selection.h"
+#include "ui/shell/theme.h"
+
+#include <QWidget>
+
+class QLabel;
+class QSplitter;
+class QTreeView;
+
+namespace shardscope::ui {
+
+class CheckBar;
+class FindingDetails;
+class MessageBar;
+
+/// What the doctor found: kinds of findings on the left, what the chosen one means on the right.
+class FindingsPage : public QWidget
+{
+    Q_OBJECT
+public:
+    /// Several pages may show one run.
+    FindingsPage(CheckRun& run, Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place);
+    void setFilter(const QString& part);
+    /// Examines the checkpoint as deep as is chosen.
+    void check();
+    void saveReport(CheckReport form, const QString& path);
+    [[nodiscard]] bool isBusy() const;
+    [[nodiscard]] FindingTreeModel* model() const { return m_model; }
+
+protected:
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    void connectParts();
+    void showRun();
+    void showCurrent();
+    void refill(const std::function<void()>& change);
+    void updateEmpty();
+    void askWhere(CheckReport form);
+    void setTicked(const std::string& code, bool ticked);
+
+    CheckRun& m_run;
+    Selection& m_selection;
+    CheckpointPtr m_checkpoint;
+    CheckPlace m_place;
+    CheckBar* m_bar;
+    MessageBar* m_messages;
+    QSplitter* m_splitter;
+    FindingTreeModel* m_model;
+    QTreeView* m_tree;
+    FindingDetails* m_details;
+    QLabel* m_empty;
+    FindingTreeModel::Key m_current; ///< is chosen again when the list is made anew
+    bool m_filling = false;
+    std::set<std::string> m_ticked;
+    LatestOnly m_writer;
+};
+
+} // namespace shardscope::ui
