@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/checkpoint/open.h"
+#include "core/report/repair_report.h"
 #include "ui/models/text.h"
 
 #include <QCoreApplication>
@@ -61,19 +62,28 @@ Result<ExecuteOptions> withCompute(
     return options;
 }
 
+/// What a look at a result shows, as the end of the job's summary.
+using Afterwards = std::function<Result<QString>(const ExecuteReport& report, JobContext& context)>;
+
 Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<const WritePlan>& plan,
-    const ExecuteOptions& options)
+    const ExecuteOptions& options, const Afterwards& afterwards = {})
 {
     const QString target = pathText(options.destination / plan->targetName());
-    return new Job(title, target, [&files, plan, options](JobContext& context) -> Result<JobOutcome> {
-        SHARDSCOPE_TRY(const ExecuteOptions how, withCompute(files, *plan, options, context));
-        SHARDSCOPE_TRY(const ExecuteReport report, execute(files, *plan, how, context));
-        // Not every form of an export is one that can be opened here.
-        OpenOptions look;
-        look.depth = OpenDepth::Structure;
-        const bool opens = openCheckpoint(files, report.output, look, context).has_value();
-        return JobOutcome{summaryOf(report), opens ? report.output : io::Path()};
-    });
+    return new Job(
+        title, target, [&files, plan, options, afterwards](JobContext& context) -> Result<JobOutcome> {
+            SHARDSCOPE_TRY(const ExecuteOptions how, withCompute(files, *plan, options, context));
+            SHARDSCOPE_TRY(const ExecuteReport report, execute(files, *plan, how, context));
+            // Not every form of an export is one that can be opened here.
+            OpenOptions look;
+            look.depth = OpenDepth::Structure;
+            const bool opens = openCheckpoint(files, report.output, look, context).has_value();
+            QString summary = summaryOf(report);
+            if (afterwards) {
+                SHARDSCOPE_TRY(const QString seen, afterwards(report, context));
+                summary += u" · "_s % seen;
+            }
+            return JobOutcome{summary, opens ? report.output : io::Path()};
+        });
 }
 
 } // namespace
@@ -84,6 +94,23 @@ Job* makeReshardJob(
     return makeJob(plan->worldSize() == 1 ? Words::tr("Reshard to 1 GPU")
                                           : Words::tr("Reshard to %1 GPUs").arg(plan->worldSize()),
         files, plan, options);
+}
+
+Job* makeRepairJob(
+    io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options)
+{
+    return makeJob(Words::tr("Mend a copy"), files, plan, options,
+        [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<QString> {
+            SHARDSCOPE_TRY(const CheckResult after, examine(files, report.output, {}, context));
+            const RepairCheck check = compareChecks(plan->fixed(), *plan->source(), after);
+            QStringList codes;
+            for (const std::string& code : check.remaining)
+                codes.append(toText(code));
+            for (const Finding& finding : check.appeared)
+                codes.append(toText(finding.code));
+            return check.ok() ? Words::tr("Checked again: it is mended")
+                              : Words::tr("Checked again, and found: %1").arg(codes.join(u", "_s));
+        });
 }
 
 Job* makeExportJob(

@@ -3,6 +3,7 @@
 
 #include "core/engine/execute.h"
 #include "core/plan/export.h"
+#include "core/plan/repair.h"
 #include "core/plan/reshard.h"
 #include "ui/jobs/job.h"
 
@@ -11,6 +12,9 @@ namespace shardscope::ui {
 /// A job that runs a reshard plan. Not yet started; JobList::add does that.
 Job* makeReshardJob(
     io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan, const ExecuteOptions& options);
+/// The same for a repair; what was written is checked again, and the summary tells how that went.
+Job* makeRepairJob(
+    io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options);
 /// The same for an export.
 Job* makeExportJob(
     io::FileSystem& files, const std::shared_ptr<const ExportPlan>& plan, const ExecuteOptions& options);

@@ -16,6 +16,10 @@ class QLabel;
 class QStackedWidget;
 class QTabWidget;
 
+namespace shardscope {
+class RepairPlan;
+}
+
 namespace shardscope::ui {
 
 class Breadcrumb;
@@ -110,6 +114,7 @@ private:
     void revisit(const HistoryPlace& place);
     void rememberRecent();
     void updateFindingsTab();
+    void startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder);
     void goToPlace(const QString& where);
     void askForFolder();
     void askForFile();

@@ -138,6 +138,7 @@ void MainWindow::connectPages()
     });
     connect(m_compare, &ComparePage::differencesChanged, this,
         [this] { m_actions.setDifferences(m_compare->hasDifferences()); });
+    connect(m_findings, &FindingsPage::repairRequested, this, &MainWindow::startRepair);
     connect(&m_checkRun, &CheckRun::changed, this, &MainWindow::updateFindingsTab);
     connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
 }
@@ -200,6 +201,15 @@ ExportDialog* MainWindow::showExportDialog()
         });
     dialog->open();
     return dialog;
+}
+
+void MainWindow::startRepair(const std::shared_ptr<const RepairPlan>& plan, const QString& folder)
+{
+    ExecuteOptions options;
+    options.destination = toPath(folder);
+    options.sourceRunFolder = plan->source()->runFolder;
+    m_settings.setLastTarget(QString::fromStdString(options.destination.parent_path().native()));
+    m_jobs.add(makeRepairJob(m_session.files(), plan, options));
 }
 
 void MainWindow::askForFolder()

@@ -63,7 +63,8 @@ PageWindow* MainWindow::openPageWindow()
         auto* page = new ComparePage(m_compareRun, m_settings, m_theme, window->selection(), window);
         window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
     } else if (current == m_findings) {
-        auto* page = new FindingsPage(m_checkRun, m_theme, window->selection(), window);
+        auto* page = new FindingsPage(m_session.files(), m_checkRun, m_theme, window->selection(), window);
+        connect(page, &FindingsPage::repairRequested, this, &MainWindow::startRepair);
         window->setPage(page, tr("Findings"),
             [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.place()); });
     } else {

@@ -2,6 +2,7 @@
 #include "ui/views/findings_page.h"
 
 #include "ui/models/text.h"
+#include "ui/views/change_set_panel.h"
 #include "ui/views/check_bar.h"
 #include "ui/views/finding_details.h"
 #include "ui/widgets/message_bar.h"
@@ -28,7 +29,8 @@ constexpr int kDetailsShare = 4000;
 
 } // namespace
 
-FindingsPage::FindingsPage(CheckRun& run, Theme& theme, Selection& selection, QWidget* parent)
+FindingsPage::FindingsPage(
+    io::FileSystem& files, CheckRun& run, Theme& theme, Selection& selection, QWidget* parent)
     : QWidget(parent)
     , m_run(run)
     , m_selection(selection)
@@ -38,6 +40,7 @@ FindingsPage::FindingsPage(CheckRun& run, Theme& theme, Selection& selection, QW
     , m_model(new FindingTreeModel(theme, this))
     , m_tree(new QTreeView(m_splitter))
     , m_details(new FindingDetails(theme, m_splitter))
+    , m_changeSet(new ChangeSetPanel(files, theme, this))
     , m_empty(new QLabel(this))
 {
     setObjectName(u"findingsPage"_s);
@@ -61,7 +64,8 @@ FindingsPage::FindingsPage(CheckRun& run, Theme& theme, Selection& selection, QW
     rows->setSpacing(0);
     rows->addWidget(m_bar);
     rows->addWidget(m_messages);
-    rows->addWidget(m_splitter, 1);
+    rows->addWidget(m_splitter, 3);
+    rows->addWidget(m_changeSet, 2);
     rows->addWidget(m_empty, 1);
     connectParts();
     showRun();
@@ -79,6 +83,7 @@ void FindingsPage::connectParts()
     connect(&m_run, &CheckRun::progressChanged, this, [this] { m_bar->showProgress(m_run); });
     connect(
         m_tree->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &FindingsPage::showCurrent);
+    connect(m_changeSet, &ChangeSetPanel::applyRequested, this, &FindingsPage::repairRequested);
     connect(m_details, &FindingDetails::tickChanged, this, &FindingsPage::setTicked);
     const auto go = [this](const FindingWay& way) {
         m_selection.select(way.thing);
@@ -100,6 +105,8 @@ void FindingsPage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPla
 {
     m_checkpoint = checkpoint;
     m_place = place;
+    m_changeSet->setPlace(place);
+    untickAll();
     m_messages->hide();
     showRun();
 }
@@ -114,7 +121,7 @@ void FindingsPage::check()
 
 bool FindingsPage::isBusy() const
 {
-    return m_run.isRunning() || m_writer.isRunning();
+    return m_run.isRunning() || m_writer.isRunning() || m_changeSet->isBusy();
 }
 
 void FindingsPage::refill(const std::function<void()>& change)
@@ -163,6 +170,14 @@ void FindingsPage::setTicked(const std::string& code, bool ticked)
     else
         m_ticked.erase(code);
     m_model->setTicked(m_ticked);
+    m_changeSet->setFixes(m_ticked);
+}
+
+void FindingsPage::untickAll()
+{
+    m_ticked.clear();
+    m_model->setTicked(m_ticked);
+    m_changeSet->setFixes(m_ticked);
 }
 
 void FindingsPage::updateEmpty()

@@ -4,6 +4,7 @@
 #include "ui/jobs/check_run.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/finding_tree_model.h"
+#include "ui/models/repair_preview.h"
 #include "ui/models/selection.h"
 #include "ui/shell/theme.h"
 
@@ -15,6 +16,7 @@ class QTreeView;
 
 namespace shardscope::ui {
 
+class ChangeSetPanel;
 class CheckBar;
 class FindingDetails;
 class MessageBar;
@@ -25,7 +27,8 @@ class FindingsPage : public QWidget
     Q_OBJECT
 public:
     /// Several pages may show one run.
-    FindingsPage(CheckRun& run, Theme& theme, Selection& selection, QWidget* parent = nullptr);
+    FindingsPage(
+        io::FileSystem& files, CheckRun& run, Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place);
     void setFilter(const QString& part);
@@ -33,7 +36,12 @@ public:
     void check();
     void saveReport(CheckReport form, const QString& path);
     [[nodiscard]] bool isBusy() const;
+    [[nodiscard]] ChangeSetPanel* changeSet() const { return m_changeSet; }
     [[nodiscard]] FindingTreeModel* model() const { return m_model; }
+
+Q_SIGNALS:
+    /// Apply was pressed: run this plan into this run folder.
+    void repairRequested(const std::shared_ptr<const shardscope::RepairPlan>& plan, const QString& folder);
 
 protected:
     void keyPressEvent(QKeyEvent* event) override;
@@ -45,6 +53,7 @@ private:
     void refill(const std::function<void()>& change);
     void updateEmpty();
     void askWhere(CheckReport form);
+    void untickAll();
     void setTicked(const std::string& code, bool ticked);
 
     CheckRun& m_run;
@@ -57,6 +66,7 @@ private:
     FindingTreeModel* m_model;
     QTreeView* m_tree;
     FindingDetails* m_details;
+    ChangeSetPanel* m_changeSet;
     QLabel* m_empty;
     FindingTreeModel::Key m_current; ///< is chosen again when the list is made anew
     bool m_filling = false;
