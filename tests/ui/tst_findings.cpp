@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ui/window_fixture.h"
 #include "ui/models/text.h"
+#include "ui/shell/page_window.h"
 #include "ui/views/findings_page.h"
 
 #include <QAbstractButton>
@@ -195,6 +196,18 @@ private Q_SLOTS:
         QVERIFY(thing.file != kNoFile);
         QVERIFY(toText(ui.checkpoint()->file(thing.file).name).contains(u"rank_1"_s));
         QCOMPARE(ui.find<QTabWidget>("pageTabs")->currentWidget()->objectName(), u"filesPage"_s);
+    }
+
+    void aWindowOfItsOwnShowsTheSame()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(brokenSample(ui)));
+        ui.window().showPage(u"findings"_s);
+        auto* window = ui.window().openPageWindow();
+        auto* other = window->findChild<FindingsPage*>();
+        QVERIFY(other != nullptr);
+        QCOMPARE(other->model()->shownCount(), ui.find<FindingsPage>("findingsPage")->model()->shownCount());
+        QVERIFY(window->windowTitle().startsWith(u"Findings"_s));
     }
 
     void savesReports()
