@@ -2,6 +2,7 @@
 #include "core/plan/amended.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/file_names.h"
 
 #include <algorithm>
 #include <set>
@@ -17,6 +18,43 @@ std::string stepText(const Checkpoint& checkpoint)
 {
     return checkpoint.steps.globalSteps ? " (step " + std::to_string(*checkpoint.steps.globalSteps) + ")"
                                         : std::string();
+}
+
+/// What lies in the folder is no help, whoever reads it and whenever.
+bool isDamage(ErrorCode code)
+{
+    return code == ErrorCode::Damaged || code == ErrorCode::Hostile || code == ErrorCode::NotACheckpoint
+        || code == ErrorCode::Unsupported;
+}
+
+/// The run's tags, oldest first. Unlike who only shows them, this must see all: a folder that cannot be
+/// listed is an error.
+Result<std::vector<std::string>> tagsOfRun(io::FileSystem& files, const io::Path& run)
+{
+    SHARDSCOPE_TRY(const auto entries, files.list(run));
+    std::vector<std::string> out;
+    for (const io::DirectoryEntry& entry : entries) {
+        if (entry.type != io::FileType::Directory || entry.name.starts_with(".")
+            || entry.name == "lost+found")
+            continue;
+        SHARDSCOPE_TRY(const auto inside, files.list(run / entry.name));
+        const bool holdsStates = std::any_of(inside.begin(), inside.end(),
+            [](const io::DirectoryEntry& file) { return parseCheckpointFileName(file.name).has_value(); });
+        if (holdsStates)
+            out.push_back(entry.name);
+    }
+    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
+    return out;
+}
+
+/// All of a tag is there; what the pointer says is nothing to it.
+bool isWhole(const Checkpoint& other)
+{
+    return other.supported && !other.modelError && other.fullyRead
+        && std::none_of(other.findings.begin(), other.findings.end(), [](const Finding& finding) {
+               return finding.severity == Severity::Error && finding.code != code::kLatestMissing
+                   && finding.code != code::kLatestDangling;
+           });
 }
 
 /// A disk that fails must not decide what a shard is refilled from.
@@ -116,7 +154,7 @@ private:
     /// The complete tag of the run that is next to this one, the older one first.
     Result<CheckpointPtr> neighbour()
     {
-        const std::vector<std::string>& tags = m_source.tags;
+        SHARDSCOPE_TRY(const std::vector<std::string> tags, tagsOfRun(m_amended.files, m_source.runFolder));
         const auto own = std::find(tags.begin(), tags.end(), m_source.tag);
         if (own == tags.end())
             return CheckpointPtr();
@@ -130,9 +168,9 @@ private:
                 const auto opened
                     = openCheckpoint(m_amended.files, m_source.runFolder, options, m_amended.job);
                 SHARDSCOPE_CHECK(m_amended.job.poll());
-                if (!opened && opened.error().code == ErrorCode::Unreadable)
+                if (!opened && !isDamage(opened.error().code))
                     return forward(opened.error());
-                if (opened && opened->checkpoint->complete)
+                if (opened && isWhole(*opened->checkpoint))
                     return opened->checkpoint;
                 if (opened)
                     SHARDSCOPE_CHECK(checkReadable(*opened->checkpoint));

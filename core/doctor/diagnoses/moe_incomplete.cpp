@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/fused_experts.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 
@@ -87,9 +88,12 @@ Status look(const Patient& patient, FindingSink& sink)
             return {};
         experts.push_back(*count);
     }
-    // Without any, experts lie in ZeRO's shards (AutoEP of ZeRO-3), or the readers tell.
-    for (const auto& [mp, files] : expertFiles(patient))
-        compare(mp, files, experts, sink);
+    // Without any, experts lie in ZeRO's shards (AutoEP of ZeRO-3), or the readers tell. Folded over tensor
+    // slices, every slice has some of them, and its reader knows which.
+    if (model.at({kFolding}) == kNoNode) {
+        for (const auto& [mp, files] : expertFiles(patient))
+            compare(mp, files, experts, sink);
+    }
     if (patient.hasModel())
         lookAtOptimizers(patient, sink);
     return {};
