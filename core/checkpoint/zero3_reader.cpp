@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/elastic_zero3.h"
+#include "core/checkpoint/file_names.h"
 #include "core/checkpoint/fused_zero3.h"
 #include "core/checkpoint/old_shapes.h"
 #include "core/checkpoint/swap.h"
@@ -194,10 +195,13 @@ private:
             m_out.subGroupSize = static_cast<uint64_t>(size);
             return;
         }
-        m_reading.add(code::kSubGroupSize, Severity::Warning,
+        // The configuration inside is the source run's; whoever laid it out anew named the other size.
+        const bool laidOutAnew = m_reading.files.stat(m_out.tagFolder / kManifestName).has_value();
+        m_reading.add(code::kSubGroupSize, laidOutAnew ? Severity::Info : Severity::Warning,
             "the sub-groups on disk are not those that the recorded sub_group_size makes; a reshard needs it "
             "named",
-            m_out.file(m_out.rank0Model).name, {"sub_group_size " + std::to_string(std::llround(std::clamp(size, 0.0, 1e18)))});
+            m_out.file(m_out.rank0Model).name,
+            {"sub_group_size " + std::to_string(std::llround(std::clamp(size, 0.0, 1e18)))});
     }
 
     [[nodiscard]] bool subGroupsMatch(uint64_t size) const

@@ -75,6 +75,15 @@ std::optional<double> stepsAhead(const Checkpoint& checkpoint)
         - static_cast<double>(*checkpoint.steps.globalSteps - checkpoint.steps.skippedSteps.value_or(0));
 }
 
+bool hasStateNamed(const Checkpoint& checkpoint, std::string_view name)
+{
+    return std::any_of(checkpoint.units.begin(), checkpoint.units.end(), [&](const FlatUnit& unit) {
+        return unit.isFlat()
+            && std::any_of(unit.states.begin(), unit.states.end(),
+                [&](const UnitState& state) { return state.name == name; });
+    });
+}
+
 bool isLaidOutAnew(const Patient& patient)
 {
     return std::any_of(patient.tag.begin(), patient.tag.end(),

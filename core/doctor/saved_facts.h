@@ -29,6 +29,8 @@ SavedFile savedOptimizer(const Checkpoint& checkpoint);
 /// Whether its masters and states lie in ZeRO's optimizer files, cut over ranks: stages 1 to 3 and
 /// BF16_Optimizer.
 bool hasZeroShards(const Checkpoint& checkpoint);
+/// Whether ZeRO's flat buffers hold a state of this name.
+bool hasStateNamed(const Checkpoint& checkpoint, std::string_view name);
 /// Whether a run of ZenFlow saved it, which steps and schedules more often than the engine counts.
 bool isOfZenflow(const Checkpoint& checkpoint);
 

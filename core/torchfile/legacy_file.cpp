@@ -46,7 +46,7 @@ public:
         SHARDSCOPE_TRY(m_out.graph, inZipForm(object.graph));
         m_out.findings = std::move(object.findings);
         SHARDSCOPE_CHECK(readStorages());
-        m_out.findings.push_back({code::kRecordUnchecked, Severity::Warning,
+        m_out.findings.push_back({code::kRecordUnchecked, Severity::Info,
             "the file has torch's legacy form, which keeps no checksums, so damage would not show", {}, {}});
         return std::move(m_out);
     }

@@ -31,7 +31,7 @@ Kind kindOf(Oddity oddity)
             "is followed by a descriptor that contradicts the directory",
             "are followed by descriptors that contradict the directory"};
     case Oddity::Unchecked:
-        return {code::kRecordUnchecked, Severity::Warning,
+        return {code::kRecordUnchecked, Severity::Info,
             "was saved without a checksum, so damage would not show",
             "were saved without a checksum, so damage would not show"};
     case Oddity::Unaligned:

@@ -325,6 +325,7 @@ def _whole():
     out = {}
     for name, shape in {"a.weight": (5, 3), "b": (7,), "wide": (2, 3, 4), "even": (6, 2), "one": (1, 4)}.items():
         out[name] = {kind: torch.randn(shape, generator=generator) for kind in ("weight", "exp_avg", "exp_avg_sq")}
+        out[name]["exp_avg_sq"].square_()
         out[name]["step"] = torch.tensor(4.0)
     out["frozen"] = {"weight": torch.randn((3, 2), generator=generator).to(torch.bfloat16)}
     return out

@@ -48,10 +48,11 @@ def _selected(arguments):
 
 def _run_case(case, context):
     began = time.monotonic()
+    context.tool.case = case.name
     try:
         note, passed = case.run(context), True
     except Exception as error:
-        known = type(error).__module__ in ("checks", "payload", "structure", "tool", "live_state", "ranks")
+        known = type(error).__module__ in ("checks", "payload", "structure", "tool", "live_state", "ranks", "sources")
         note, passed = str(error) if known else traceback.format_exc(), False
     print(f"{'pass' if passed else 'FAIL'}  {time.monotonic() - began:5.1f} s  {case.name}: {note}", flush=True)
     return passed
@@ -59,11 +60,16 @@ def _run_case(case, context):
 
 def _run_all(cases, arguments, work):
     from cases import Context
+    from health import CheckedTool
     from sources import Sources
-    from tool import Tool
     samples = Path(__file__).resolve().parents[1] / "data" / "samples"
-    context = Context(Tool(arguments.shardscope.resolve()), Sources(work), work, samples)
+    tool = CheckedTool(arguments.shardscope.resolve())
+    context = Context(tool, Sources(work), work, samples)
     results = [(case.name, _run_case(case, context)) for case in cases]
+    alarms = [f"{case}: {folder.name}: {', '.join(codes)}" for case, folder, codes in tool.alarms]
+    results.append(("the doctor on every checkpoint", not alarms))
+    print(f"{'FAIL' if alarms else 'pass'}  the doctor on every checkpoint: {tool.checked} looked at, in {len(alarms)} of them"
+          " more than notes" + "".join(f"\n  {alarm}" for alarm in alarms), flush=True)
     failed = [name for name, passed in results if not passed]
     if failed:
         print("\nFailed:\n  " + "\n  ".join(failed))

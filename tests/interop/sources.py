@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs that are never resharded: each is trained once, saved, and trained on, and then serves every case."""
 
+import math
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +11,7 @@ import ranks
 
 STEPS_BEFORE = 5
 STEPS_AFTER = 4
+RUNS_AT_MOST = 8
 POISONED = (1, 3)
 CLIENT_STATE = {"iteration": STEPS_BEFORE, "note": "größe", "nested": {"seed": 17, "rate": 0.1}}
 
@@ -45,6 +48,22 @@ def load_and_train(rank, world, setup, folder, accumulation, before, after):
     return state, losses, {key: client_state.get(key) for key in CLIENT_STATE}
 
 
+class SourceFailure(RuntimeError):
+    """Stock DeepSpeed made nothing that a test can go on from."""
+
+
+def _settled(setup, run):
+    """What a stock run gives. ZeRO-3 with torch's Adafactor trains to NaN in some runs and not in others, from one
+    seed: its norms take in the padding of a rank's shard, which nobody set. Only that is run again."""
+    if (setup.stage, setup.optimizer) != (3, "adafactor"):
+        return run()
+    for _ in range(RUNS_AT_MOST):
+        parts = run()
+        if all(math.isfinite(loss) for part in parts for loss in part[1]):
+            return parts
+    raise SourceFailure(f"stock trains to NaN in {RUNS_AT_MOST} runs of {setup.name}")
+
+
 class Sources:
 
     def __init__(self, work):
@@ -57,15 +76,18 @@ class Sources:
         if key not in self._made:
             # Numbered: a setup's name leaves out what seldom differs.
             folder = self.work / "sources" / f"{len(self._made) + 1:03}-{setup.name}-w{world}"
-            parts = ranks.run_ranks(world, train_and_save, setup, str(folder), STEPS_BEFORE, STEPS_AFTER,
-                                    log_path=self.log)
+            parts = _settled(setup, lambda: self._train(setup, world, folder))
             states, losses = zip(*parts)
             self._made[key] = Source(folder, live_state.join(states), mean_losses(losses))
         return self._made[key]
 
+    def _train(self, setup, world, folder):
+        shutil.rmtree(folder, ignore_errors=True)
+        return ranks.run_ranks(world, train_and_save, setup, str(folder), STEPS_BEFORE, STEPS_AFTER, log_path=self.log)
+
     def resume(self, setup, world, folder, accumulation=1):
         """Loads a checkpoint in unmodified DeepSpeed: the state right after, the losses of the steps that follow."""
-        parts = ranks.run_ranks(world, load_and_train, setup, str(folder), accumulation, STEPS_BEFORE, STEPS_AFTER,
-                                log_path=self.log)
+        parts = _settled(setup, lambda: ranks.run_ranks(
+            world, load_and_train, setup, str(folder), accumulation, STEPS_BEFORE, STEPS_AFTER, log_path=self.log))
         states, losses, clients = zip(*parts)
         return live_state.join(states), mean_losses(losses), clients[0]

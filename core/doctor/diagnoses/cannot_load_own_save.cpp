@@ -3,7 +3,6 @@
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 
-#include <algorithm>
 
 namespace shardscope::diagnosis {
 
@@ -24,12 +23,7 @@ bool isElasticWithoutStep(const Checkpoint& checkpoint, const SavedFile& optimiz
 /// torch's optimizer refuses its own param groups then (ValueError).
 bool isZero3Adagrad(const Checkpoint& checkpoint)
 {
-    return checkpoint.kind == CheckpointKind::Zero3
-        && std::any_of(checkpoint.units.begin(), checkpoint.units.end(), [](const FlatUnit& unit) {
-               return unit.kind == UnitKind::SubGroup
-                   && std::any_of(unit.states.begin(), unit.states.end(),
-                       [](const UnitState& state) { return state.name == "sum"; });
-           });
+    return checkpoint.kind == CheckpointKind::Zero3 && hasStateNamed(checkpoint, "sum");
 }
 
 bool isBf16PipelineWithoutZero(const Checkpoint& checkpoint)

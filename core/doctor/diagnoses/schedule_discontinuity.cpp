@@ -55,6 +55,10 @@ void compareRates(const Checkpoint& checkpoint, const SavedFile& model, FindingS
             evidence.push_back(
                 fmt::format("group {}: the scheduler set {:g}, the group has {:g}", i, set[i], kept[i]));
     }
+    if (!evidence.empty() && hasStateNamed(checkpoint, "sum"))
+        evidence.emplace_back(
+            "stock ZeRO builds torch's Adagrad anew from its defaults "
+            "(stage_1_and_2.py, initialize_optimizer_states): no scheduler reaches that one");
     if (!evidence.empty())
         sink.add(Severity::Warning, "the learning rates of param groups are not those the scheduler set",
             model.file->name, std::move(evidence));
