@@ -28,7 +28,7 @@ std::vector<Option> outputOptions()
     };
 }
 
-std::vector<Option> checkpointOptions()
+std::vector<Option> tagOptions()
 {
     return {
         {.name = "--tag",
@@ -43,14 +43,19 @@ std::vector<Option> checkpointOptions()
                     "own files, or the folder that a run with NVMe offload swaps into. May be given several "
                     "times.",
             .repeats = true},
-        {.name = "--donor",
+    };
+}
+
+std::vector<Option> checkpointOptions()
+{
+    return joined(tagOptions(),
+        {{.name = "--donor",
             .kind = ValueKind::Folder,
             .valueName = "DIR",
             .help
             = "PATH is the folder that a run with NVMe offload swapped into before it ended without a "
               "save, and DIR an earlier ZeRO-3 checkpoint of its model and number of ranks, which tells "
-              "names, shapes, steps and options. What comes of it is marked."},
-    };
+              "names, shapes, steps and options. What comes of it is marked."}});
 }
 
 Option jobsOption()

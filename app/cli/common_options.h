@@ -8,7 +8,9 @@ namespace shardscope::cli {
 
 /// --json, --quiet, -v, --no-color, --progress, --log-file, --help.
 std::vector<Option> outputOptions();
-/// --tag, --root.
+/// --tag, --root: which tag, and where its files lie.
+std::vector<Option> tagOptions();
+/// The same and --donor, of verbs that read what swap folders hold.
 std::vector<Option> checkpointOptions();
 /// What decides a reshard plan: --world-size, --stage, --tp, --pp, --ep, --sub-group-size, --tag-out,
 /// --no-latest, --allow.

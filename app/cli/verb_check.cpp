@@ -2,6 +2,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/exit.h"
 #include "app/cli/session.h"
+#include "app/cli/text_file.h"
 #include "app/cli/verbs.h"
 #include "app/cli/word_list.h"
 #include "app/cli/write_job.h"
@@ -20,15 +21,6 @@ std::optional<Severity> failOn(const Arguments& arguments)
     if (name == "never")
         return std::nullopt;
     return name == "info" ? Severity::Info : name == "warning" ? Severity::Warning : Severity::Error;
-}
-
-Status writeReport(io::FileSystem& files, const std::string& path, const std::string& text, bool force)
-{
-    if (force && files.stat(path))
-        SHARDSCOPE_CHECK(files.removeFile(path));
-    SHARDSCOPE_TRY(const auto file, files.create(path));
-    SHARDSCOPE_CHECK(file->writeAt(0, {reinterpret_cast<const uint8_t*>(text.data()), text.size()}));
-    return file->close();
 }
 
 Result<CheckOptions> optionsFrom(const Session& session)
@@ -71,9 +63,9 @@ Result<int> runCheck(Session& session)
     SHARDSCOPE_CHECK(session.job().poll());
     const bool force = arguments.has("--force");
     if (const std::string path = arguments.text("--sarif"); !path.empty())
-        SHARDSCOPE_CHECK(writeReport(session.files(), path, sarifReport(results), force));
+        SHARDSCOPE_CHECK(writeTextFile(session.files(), path, sarifReport(results), force));
     if (const std::string path = arguments.text("--html"); !path.empty())
-        SHARDSCOPE_CHECK(writeReport(session.files(), path, htmlReport(results, options.depth), force));
+        SHARDSCOPE_CHECK(writeTextFile(session.files(), path, htmlReport(results, options.depth), force));
     Output& output = session.output();
     if (output.json())
         writeCheckJson(output.answer(), results, options.depth);
@@ -146,7 +138,7 @@ Command checkCommand()
             .help = "Run folder, tag folder, universal folder, or one file of a checkpoint.",
             .required = false,
             .repeats = true}},
-        .options = joined(checkOptions(), checkpointOptions()),
+        .options = joined(checkOptions(), tagOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope check runs/llama", "Is anything wrong with the tag that `latest` names?"},
             {"shardscope check runs/* --fail-on warning --sarif findings.sarif", "In CI, for many:"},

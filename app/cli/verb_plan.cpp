@@ -2,6 +2,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/exit.h"
 #include "app/cli/export_job.h"
+#include "app/cli/text_file.h"
 #include "app/cli/verbs.h"
 #include "app/cli/write_job.h"
 #include "core/engine/execute.h"
@@ -18,27 +19,6 @@ io::Path absolutePath(const io::Path& path)
     std::error_code error;
     const io::Path out = std::filesystem::absolute(path, error);
     return error ? path : out;
-}
-
-/// The plan file appears complete or not at all, and never takes the place of another without --force.
-Status writeText(io::FileSystem& files, const io::Path& path, const std::string& text, bool replace)
-{
-    if (!replace && files.stat(path))
-        return fail(ErrorCode::TargetExists, "the file exists", path.string(), "replace it with --force");
-    io::Path work = path;
-    work += ".partial";
-    SHARDSCOPE_CHECK(files.removeTree(work));
-    SHARDSCOPE_TRY(const auto file, files.create(work));
-    Status done = file->writeAt(0, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
-    if (done)
-        done = file->sync();
-    if (done)
-        done = file->close();
-    if (done)
-        done = replace ? files.rename(work, path) : files.renameNoReplace(work, path);
-    if (!done)
-        (void)files.removeFile(work);
-    return done;
 }
 
 Result<int> savePlanOf(Session& session, const WriteJob& job)
@@ -61,7 +41,7 @@ Result<int> savePlanOf(Session& session, const WriteJob& job)
         job.plan);
     saved.salvage = asked.salvage;
     const std::string file = arguments.text("--output");
-    SHARDSCOPE_CHECK(writeText(session.files(), file, savedPlanText(saved), arguments.has("--force")));
+    SHARDSCOPE_CHECK(writeTextFile(session.files(), file, savedPlanText(saved), arguments.has("--force")));
 
     const PlanContext context{.verb = "plan",
         .source = checkpointFolder(*job.source),

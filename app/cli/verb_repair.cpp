@@ -69,8 +69,16 @@ Result<int> runRepair(Session& session)
 {
     const Arguments& arguments = session.arguments();
     SHARDSCOPE_TRY(const RepairOptions options, optionsFrom(session));
-    if (arguments.has("--undo"))
+    if (arguments.has("--undo")) {
+        // The copy's own record tells all of this.
+        for (const std::string_view other :
+            {"--from", "--masters", "--moments", "--tag-out", "--allow", "--root"}) {
+            if (arguments.has(other))
+                return fail(ErrorCode::Usage, "--undo takes no " + std::string(other), {},
+                    "what is written again is chosen by --fix and --tag");
+        }
         return runUndo(session, options.fixes);
+    }
     if (options.fixes.empty())
         return fail(ErrorCode::Usage, "nothing is named that is to be mended", {},
             "name findings with --fix, or --fix all; `shardscope check` shows them");
@@ -141,7 +149,7 @@ Command repairCommand()
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to mend: a run or tag folder."},
             {.name = "DST", .kind = ValueKind::Folder, .help = "The run folder to write into."}},
-        .options = joined(repairOptions(), joined(writeOptions(), checkpointOptions())),
+        .options = joined(repairOptions(), joined(writeOptions(), tagOptions())),
         .commonOptions = outputOptions(),
         .examples
         = {{"shardscope repair runs/llama runs/mended --fix all --dry-run", "What could be mended?"},

@@ -102,15 +102,24 @@ private:
         return {};
     }
 
+    void setCheckpoint(const CheckpointPtr& opened)
+    {
+        m_patient.checkpoint = opened;
+        m_out.checkpoint = opened;
+        take(opened->findings);
+    }
+
     Status learnMetadata()
     {
+        if (m_options.opened) {
+            setCheckpoint(m_options.opened);
+            return {};
+        }
         OpenOptions open = m_options.open;
         open.depth = OpenDepth::Full;
         auto opened = openCheckpoint(m_patient.files, m_patient.asked, open, m_patient.job);
         if (opened) {
-            m_patient.checkpoint = opened->checkpoint;
-            m_out.checkpoint = opened->checkpoint;
-            take(m_patient.checkpoint->findings);
+            setCheckpoint(opened->checkpoint);
             return {};
         }
         const bool named = std::any_of(m_patient.tag.begin(), m_patient.tag.end(),

@@ -17,6 +17,8 @@ struct CheckOptions {
     std::vector<std::string> only; ///< codes or letters; empty: all
     std::vector<std::string> skip; ///< the same; wins over `only`
     unsigned jobs = 0; ///< threads; 0: defaultJobs()
+    /// What PATH holds, where it was opened in full just now, so that it is not opened again.
+    CheckpointPtr opened = {};
 };
 
 /// A finding with what the doctor knows of it.

@@ -145,4 +145,22 @@ Result<Address> parseAddress(std::string_view text, const Checkpoint& checkpoint
     return ParamAddress{std::string(text), hasMaster ? "fp32" : "weight", std::nullopt};
 }
 
+FlatAddress flatAddressOf(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t partitionRank,
+    uint64_t element, std::string state)
+{
+    const bool subgroup = unit.kind == UnitKind::SubGroup;
+    const uint32_t group = unit.group < 0 ? 0 : static_cast<uint32_t>(unit.group);
+    return {checkpoint.rankOf(unit, partitionRank), subgroup, subgroup ? unit.subgroup.value_or(0) : group,
+        element, std::move(state)};
+}
+
+std::string fileOfPlace(const std::string& where)
+{
+    const auto address = parseAddress(where);
+    if (!address)
+        return where;
+    const auto* file = std::get_if<FileAddress>(&*address);
+    return file == nullptr ? std::string() : file->path;
+}
+
 } // namespace shardscope

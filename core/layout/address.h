@@ -39,11 +39,18 @@ using Address = std::variant<ParamAddress, FlatAddress, FileAddress>;
 
 /// The spelling of cli.md, "Addresses": `% # ! [ ] + @` and control bytes of NAME and PATH as %HH.
 std::string formatAddress(const Address& address);
+/// The address of an element of a rank's share of a flat unit (FlatUnit::isFlat).
+FlatAddress flatAddressOf(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t partitionRank,
+    uint64_t element, std::string state);
 /// Usage error when the text is no address. A `#` makes it a parameter, else a `!` a file, else a rank or
 /// PATH+B.
 Result<Address> parseAddress(std::string_view text);
 /// The same, but a text that is, verbatim, a parameter's name means that parameter (state fp32, else weight).
 Result<Address> parseAddress(std::string_view text, const Checkpoint& checkpoint);
+
+/// The file that a place names, as Finding::where has it: a plain name, or the path of a file's address.
+/// Empty for other addresses.
+std::string fileOfPlace(const std::string& where);
 
 /// One place in all its spellings. Absent parts do not exist: padding has no parameter, a missing shard no
 /// file.

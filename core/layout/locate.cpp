@@ -103,12 +103,9 @@ Result<Location> locateInUnit(
         location.paddingStored = true;
         setFile(location, checkpoint, run.file, run.byteOffset + offset * itemSize(state.dtype));
     }
-    if (unit.isFlat()) {
-        const bool subgroup = unit.kind == UnitKind::SubGroup;
-        location.flat = FlatAddress{checkpoint.rankOf(unit, rank), subgroup,
-            subgroup ? unit.subgroup.value_or(0) : static_cast<uint32_t>(unit.group), offset,
-            state.name == kMaster ? std::string() : state.name};
-    }
+    if (unit.isFlat())
+        location.flat = flatAddressOf(
+            checkpoint, unit, rank, offset, state.name == kMaster ? std::string() : state.name);
     return location;
 }
 

@@ -67,19 +67,4 @@ Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings)
     return {};
 }
 
-Result<CheckpointPtr> newestComplete(
-    io::FileSystem& files, const io::Path& run, const std::vector<std::string>& tags, JobContext& job)
-{
-    for (auto tag = tags.rbegin(); tag != tags.rend(); ++tag) {
-        OpenOptions options;
-        options.tag = *tag;
-        const auto opened = openCheckpoint(files, run, options, job);
-        SHARDSCOPE_CHECK(job.poll());
-        if (opened && opened->checkpoint->complete)
-            return opened->checkpoint;
-    }
-    return fail(ErrorCode::Refused, "no tag of the run is complete", run.string(),
-        "name one with --tag, and what is to be mended in it with --fix");
-}
-
 } // namespace shardscope

@@ -61,8 +61,4 @@ Status refillLost(Amended& amended);
 /// are none to compare.
 std::optional<bool> mastersFitCopies(const Amended& amended, uint32_t dpRank);
 
-/// Where a pointer names no usable tag: the newest complete one.
-Result<CheckpointPtr> newestComplete(
-    io::FileSystem& files, const io::Path& run, const std::vector<std::string>& tags, JobContext& job);
-
 } // namespace shardscope

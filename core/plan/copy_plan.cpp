@@ -3,7 +3,8 @@
 
 #include "core/checkpoint/file_names.h"
 #include "core/io/sha256.h"
-#include "core/plan/segment_cursors.h"
+#include "core/plan/source_list.h"
+#include "core/plan/wrapper_carry.h"
 
 #include <nlohmann/json.hpp>
 
@@ -40,13 +41,12 @@ public:
             }
             if (info.type != io::FileType::Regular)
                 continue;
-            ZipRecord whole;
-            whole.name = entry.name;
-            whole.bytes = info.identity.bytes;
-            whole.inflatedBytes = whole.bytes;
-            whole.crcPresent = false;
-            m_sources.push_back({path, prefix + entry.name, info.identity, {std::move(whole)}});
-            m_files.push_back({prefix + entry.name, info.identity.bytes});
+            const std::string name = prefix + entry.name;
+            CarriedFile carried{name, kNoFile, static_cast<uint32_t>(m_sources.size()), info.identity.bytes};
+            SHARDSCOPE_TRY(PlanSource whole, wholeFileSource(files, path, name, info.identity, carried));
+            m_sources.push_back(std::move(whole));
+            m_carried.push_back(std::move(carried));
+            m_files.push_back({name, info.identity.bytes});
             m_bytes += info.identity.bytes;
         }
         return {};
@@ -55,10 +55,7 @@ public:
     [[nodiscard]] std::string verb() const override { return "repair"; }
     [[nodiscard]] std::string id() const override
     {
-        std::string text = "copy|" + m_tag + "|" + m_pointer + "\n";
-        for (const PlanSource& source : m_sources)
-            text += source.name + "|" + std::to_string(source.identity.bytes) + "|"
-                + std::to_string(source.identity.modifiedNs) + "\n";
+        const std::string text = "copy|" + m_tag + "|" + m_pointer + "\n" + identityText(m_sources);
         io::Sha256 sha;
         sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
         return sha.finishHex().substr(0, 16);
@@ -69,19 +66,7 @@ public:
     [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_sources; }
     [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
     [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
-    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
-    {
-        OutputFile out;
-        out.path = m_files[i].path;
-        out.torchArchive = false;
-        OutputRecord record;
-        record.name = m_sources[i].records.front().name;
-        record.bytes = m_files[i].bytes;
-        record.content = OutputRecord::Content::Segments;
-        record.cursor = wholeRecordCursor(static_cast<uint32_t>(i), 0, 0, m_files[i].bytes);
-        out.records.push_back(std::move(record));
-        return out;
-    }
+    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override { return verbatimCopy(m_carried[i]); }
     [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return {}; }
     [[nodiscard]] uint64_t readsBytes() const override { return m_bytes; }
     [[nodiscard]] uint64_t writesBytes() const override { return m_bytes; }
@@ -100,6 +85,7 @@ private:
     std::string m_pointer;
     std::vector<PlanSource> m_sources;
     std::vector<PlannedFile> m_files;
+    std::vector<CarriedFile> m_carried; ///< one of each file
     std::vector<PlanTensor> m_tensors;
     uint64_t m_bytes = 0;
 };

@@ -135,13 +135,9 @@ private:
 
     [[nodiscard]] std::string makeId() const
     {
-        std::string text = verb() + "|" + std::string(buildInfo().version) + "|" + m_source->tag + "|"
+        const std::string text = verb() + "|" + std::string(buildInfo().version) + "|" + m_source->tag + "|"
             + choices().dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "|"
-            + m_options.patterns.value_or(std::string()) + "\n";
-        for (const PlanSource& source : m_sources) { // as of a reshard: another machine sees the same files
-            const io::FileIdentity& id = source.identity;
-            text += source.name + "|" + std::to_string(id.bytes) + "|" + std::to_string(id.modifiedNs) + "\n";
-        }
+            + m_options.patterns.value_or(std::string()) + "\n" + identityText(m_sources);
         io::Sha256 sha;
         sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
         return sha.finishHex().substr(0, 16);

@@ -6,6 +6,7 @@
 #include "core/plan/amended.h"
 #include "core/plan/marks.h"
 #include "core/plan/repair_json.h"
+#include "core/plan/repair_tags.h"
 
 #include <nlohmann/json.hpp>
 
@@ -20,12 +21,12 @@ class RepairPlanImpl final : public RepairPlan
 {
 public:
     RepairPlanImpl(std::shared_ptr<const ReshardPlan> inner, const Amended& amended,
-        std::vector<std::string> fixed, const std::string& path)
+        const RepairOptions& recorded, std::vector<std::string> fixed, const std::string& path)
         : m_inner(std::move(inner))
         , m_source(amended.source)
         , m_changes(amended.changes)
         , m_fixed(std::move(fixed))
-        , m_text(repairText(path, *amended.source, amended.options, m_fixed, m_changes, m_inner->sources()))
+        , m_text(repairText(path, *amended.source, recorded, m_fixed, m_changes, m_inner->sources()))
         , m_files(m_inner->files())
     {
         m_files.push_back({kRepairName, m_text.size()});
@@ -140,9 +141,15 @@ public:
                 [](const Finding& finding) { return finding.severity == Severity::Error; });
         SHARDSCOPE_TRY(
             auto inner, planReshard(m_files, mended, reshardOptions(*source), amended.refills, m_job));
+        // The record must name the same folders wherever it is read.
         SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
-        return std::shared_ptr<const RepairPlan>(
-            std::make_shared<RepairPlanImpl>(std::move(inner), amended, m_fixed, canonical.string()));
+        RepairOptions recorded = m_options;
+        if (!recorded.donor.empty()) {
+            SHARDSCOPE_TRY(const io::Path donor, m_files.canonical(recorded.donor));
+            recorded.donor = donor.string();
+        }
+        return std::shared_ptr<const RepairPlan>(std::make_shared<RepairPlanImpl>(
+            std::move(inner), amended, recorded, m_fixed, canonical.string()));
     }
 
 private:
@@ -191,11 +198,8 @@ private:
     Result<CheckpointPtr> sourceOf(const CheckResult& found)
     {
         const bool pointer = std::any_of(m_fixed.begin(), m_fixed.end(), isPointerCode);
-        if (pointer && found.tag.empty()) {
-            const io::Path run = found.folder;
-            return newestComplete(
-                m_files, run, found.checkpoint ? found.checkpoint->tags : std::vector<std::string>{}, m_job);
-        }
+        if (pointer && found.tag.empty())
+            return newestWholeTag(m_files, found.folder, m_job);
         if (!found.checkpoint)
             return fail(ErrorCode::Unsupported, "nothing of the checkpoint can be opened", m_path.string(),
                 "`shardscope check` shows why");

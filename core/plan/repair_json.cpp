@@ -4,6 +4,8 @@
 #include "core/base/build_info.h"
 #include "core/base/text.h"
 #include "core/io/sha256.h"
+#include "core/plan/saved_text.h"
+#include "core/plan/source_list.h"
 
 #include <nlohmann/json.hpp>
 
@@ -25,10 +27,7 @@ Choice choiceOf(int number, Choice last)
 
 std::string identityOf(const std::vector<PlanSource>& sources)
 {
-    std::string text;
-    for (const PlanSource& source : sources)
-        text += source.name + "|" + std::to_string(source.identity.bytes) + "|"
-            + std::to_string(source.identity.modifiedNs) + "\n";
+    const std::string text = identityText(sources);
     io::Sha256 sha;
     sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
     return sha.finishHex();
@@ -41,12 +40,16 @@ std::string repairText(const std::string& source, const Checkpoint& checkpoint, 
     Json out;
     out["schema"] = kSchema;
     out["version"] = buildInfo().version;
-    out["source"]
-        = {{"path", toValidUtf8(source)}, {"path_hex", toHex(source)}, {"tag", toValidUtf8(checkpoint.tag)},
-            {"tag_hex", toHex(checkpoint.tag)}, {"identity", identityOf(sources)}};
+    Json& from = out["source"] = Json::object();
+    putText(from, "path", source);
+    putText(from, "tag", checkpoint.tag);
+    from["identity"] = identityOf(sources);
     out["fixed"] = fixed;
-    out["options"] = {{"from_hex", toHex(options.donor)}, {"masters", static_cast<int>(options.masters)},
-        {"moments", static_cast<int>(options.moments)}, {"allow", options.allow}};
+    Json& chosen = out["options"] = Json::object();
+    putText(chosen, "from", options.donor);
+    chosen["masters"] = static_cast<int>(options.masters);
+    chosen["moments"] = static_cast<int>(options.moments);
+    chosen["allow"] = options.allow;
     out["changes"] = Json::array();
     for (const RepairChange& change : changes)
         out["changes"].push_back({{"code", change.code}, {"where", toValidUtf8(change.where)},
@@ -64,19 +67,13 @@ Result<RepairRecord> readRepairText(const std::string& text, const io::Path& pat
     if (!json.is_object() || json.value("schema", std::string()) != kSchema || !json.contains("source"))
         return wrong();
     RepairRecord out;
-    const auto raw = [](const std::string& hex) {
-        std::string bytes;
-        for (size_t i = 0; i + 1 < hex.size(); i += 2)
-            bytes += static_cast<char>(std::strtol(hex.substr(i, 2).c_str(), nullptr, 16));
-        return bytes;
-    };
     try {
-        out.source = raw(json.at("source").at("path_hex").get<std::string>());
-        out.tag = raw(json.at("source").at("tag_hex").get<std::string>());
+        out.source = getText(json.at("source"), "path");
+        out.tag = getText(json.at("source"), "tag");
         out.identity = json.at("source").at("identity").get<std::string>();
         out.options.fixes = json.at("fixed").get<std::vector<std::string>>();
         const Json& options = json.at("options");
-        out.options.donor = raw(options.at("from_hex").get<std::string>());
+        out.options.donor = getText(options, "from");
         out.options.masters = choiceOf(options.at("masters").get<int>(), RepairOptions::Masters::Donor);
         out.options.moments = choiceOf(options.at("moments").get<int>(), RepairOptions::Moments::Donor);
         out.options.allow = options.at("allow").get<std::vector<std::string>>();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/amended.h"
 
-#include "core/base/finding_codes.h"
-#include "core/checkpoint/file_names.h"
+#include "core/layout/address.h"
+#include "core/plan/repair_tags.h"
 
 #include <algorithm>
 #include <set>
@@ -18,54 +18,6 @@ std::string stepText(const Checkpoint& checkpoint)
 {
     return checkpoint.steps.globalSteps ? " (step " + std::to_string(*checkpoint.steps.globalSteps) + ")"
                                         : std::string();
-}
-
-/// What lies in the folder is no help, whoever reads it and whenever.
-bool isDamage(ErrorCode code)
-{
-    return code == ErrorCode::Damaged || code == ErrorCode::Hostile || code == ErrorCode::NotACheckpoint
-        || code == ErrorCode::Unsupported;
-}
-
-/// The run's tags, oldest first. Unlike who only shows them, this must see all: a folder that cannot be
-/// listed is an error.
-Result<std::vector<std::string>> tagsOfRun(io::FileSystem& files, const io::Path& run)
-{
-    SHARDSCOPE_TRY(const auto entries, files.list(run));
-    std::vector<std::string> out;
-    for (const io::DirectoryEntry& entry : entries) {
-        if (entry.type != io::FileType::Directory || entry.name.starts_with(".")
-            || entry.name == "lost+found")
-            continue;
-        SHARDSCOPE_TRY(const auto inside, files.list(run / entry.name));
-        const bool holdsStates = std::any_of(inside.begin(), inside.end(),
-            [](const io::DirectoryEntry& file) { return parseCheckpointFileName(file.name).has_value(); });
-        if (holdsStates)
-            out.push_back(entry.name);
-    }
-    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
-    return out;
-}
-
-/// All of a tag is there; what the pointer says is nothing to it.
-bool isWhole(const Checkpoint& other)
-{
-    return other.supported && !other.modelError && other.fullyRead
-        && std::none_of(other.findings.begin(), other.findings.end(), [](const Finding& finding) {
-               return finding.severity == Severity::Error && finding.code != code::kLatestMissing
-                   && finding.code != code::kLatestDangling;
-           });
-}
-
-/// A disk that fails must not decide what a shard is refilled from.
-Status checkReadable(const Checkpoint& other)
-{
-    for (const Finding& finding : other.findings) {
-        if (finding.code == code::kFileUnreadable)
-            return fail(ErrorCode::Refused, "a neighbouring tag cannot be read: " + finding.message,
-                (other.tagFolder / finding.where).string(), "name another checkpoint with --from");
-    }
-    return {};
 }
 
 class Refilling
@@ -163,17 +115,11 @@ private:
             for (const ptrdiff_t i : {at - away, at + away}) {
                 if (i < 0 || i >= static_cast<ptrdiff_t>(tags.size()))
                     continue;
-                OpenOptions options;
-                options.tag = tags[static_cast<size_t>(i)];
-                const auto opened
-                    = openCheckpoint(m_amended.files, m_source.runFolder, options, m_amended.job);
-                SHARDSCOPE_CHECK(m_amended.job.poll());
-                if (!opened && !isDamage(opened.error().code))
-                    return forward(opened.error());
-                if (opened && isWhole(*opened->checkpoint))
-                    return opened->checkpoint;
-                if (opened)
-                    SHARDSCOPE_CHECK(checkReadable(*opened->checkpoint));
+                SHARDSCOPE_TRY(CheckpointPtr other,
+                    wholeTag(
+                        m_amended.files, m_source.runFolder, tags[static_cast<size_t>(i)], m_amended.job));
+                if (other)
+                    return other;
             }
         }
         return CheckpointPtr();
@@ -232,12 +178,20 @@ private:
         return "`" + at + "`" + stepText(other);
     }
 
-    /// One mark per rank and state: a mark for every parameter would be a list that nobody reads.
+    /// One mark per rank, group and state: a mark for every parameter would be a list that nobody reads.
     void markAll(const std::string& state, const std::string& how)
     {
-        for (const uint32_t rank : m_amended.lostRanks)
-            m_amended.mark(m_amended.lostCode, rankText({rank, 0, 0}) + "@" + state,
-                "`" + state + "` of rank " + std::to_string(rank) + " is " + how);
+        for (const uint32_t rank : m_amended.lostRanks) {
+            for (const FlatUnit& unit : m_source.units) {
+                const auto share = unit.isFlat() ? unit.partitionRankOf(rank) : std::nullopt;
+                const bool has = std::any_of(unit.states.begin(), unit.states.end(),
+                    [&](const UnitState& one) { return one.name == state; });
+                if (share && has)
+                    m_amended.mark(m_amended.lostCode,
+                        formatAddress(flatAddressOf(m_source, unit, *share, 0, state)),
+                        "`" + state + "` of rank " + std::to_string(rank) + " is " + how);
+            }
+        }
     }
 
     Amended& m_amended;

@@ -4,10 +4,10 @@
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/weight_samples.h"
+#include "core/layout/address.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 
 namespace shardscope {
@@ -18,7 +18,7 @@ constexpr uint64_t kSampleElements = 64; ///< of each parameter: one small read 
 
 std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where)
 {
-    const std::string name = where.substr(0, where.find_first_of("!+"));
+    const std::string name = fileOfPlace(where);
     for (uint32_t i = 0; i < checkpoint.files.size(); ++i) {
         if (checkpoint.files[i].name == name)
             return FileId{i};
@@ -33,16 +33,12 @@ tl::unexpected<Error> cannot(const Amended& amended, const Finding& finding, con
         amended.source->tagFolder.string());
 }
 
-/// "dp3.tp0.pp0/…", as addresses spell a rank.
+/// The data-parallel rank of a flat address.
 std::optional<uint32_t> rankOfAddress(const std::string& where)
 {
-    uint32_t rank = 0;
-    if (!where.starts_with("dp"))
-        return std::nullopt;
-    const auto [end, error] = std::from_chars(where.data() + 2, where.data() + where.size(), rank);
-    if (error != std::errc() || !std::string_view(end).starts_with(".tp0.pp0"))
-        return std::nullopt;
-    return rank;
+    const auto address = parseAddress(where);
+    const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr;
+    return flat == nullptr ? std::nullopt : std::optional(flat->rank.dp);
 }
 
 /// The data-parallel rank whose optimizer file a finding names, or whose share of it; an error where it is no
@@ -53,8 +49,7 @@ Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding)
         return cannot(amended, finding, "shards of tensor slices and pipeline stages are not refilled");
     if (const auto rank = rankOfAddress(finding.where); rank && *rank < amended.source->parallel.dp)
         return *rank;
-    const std::string name = finding.where.substr(0, finding.where.find_first_of("!+"));
-    const auto parsed = parseCheckpointFileName(name);
+    const auto parsed = parseCheckpointFileName(fileOfPlace(finding.where));
     if (!parsed || parsed->role != FileRole::OptimStates || parsed->expert)
         return cannot(amended, finding, "only optimizer files are refilled");
     if (parsed->dp >= amended.source->parallel.dp)
@@ -87,7 +82,7 @@ void giveUp(Amended& amended, uint32_t rank)
 void settleAllOf(Amended& amended, uint32_t rank)
 {
     std::erase_if(amended.checkpoint->findings, [&](const Finding& other) {
-        const auto parsed = parseCheckpointFileName(other.where.substr(0, other.where.find_first_of("!+")));
+        const auto parsed = parseCheckpointFileName(fileOfPlace(other.where));
         const bool ofFile = parsed && parsed->role == FileRole::OptimStates && parsed->dp == rank;
         return other.severity != Severity::Info && other.code != code::kMarked
             && (ofFile || rankOfAddress(other.where) == rank);

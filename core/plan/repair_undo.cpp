@@ -33,17 +33,15 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const s
         return fail(ErrorCode::NotACheckpoint,
             "this is no mended copy: it has no " + std::string(kRepairName), path.string(),
             "give the folder that `repair` wrote");
-    SHARDSCOPE_TRY(RepairRecord record, readRepairText(*text, path));
-    const size_t before = record.options.fixes.size();
-    std::erase_if(record.options.fixes, [&](const std::string& code) { return isUndone(code, undone); });
-    if (record.options.fixes.size() == before)
+    SHARDSCOPE_TRY(const RepairRecord record, readRepairText(*text, path));
+    std::vector<std::string> left = record.options.fixes;
+    std::erase_if(left, [&](const std::string& code) { return isUndone(code, undone); });
+    if (left.size() == record.options.fixes.size())
         return fail(ErrorCode::NotFound, "none of what is to be undone was mended", path.string(),
             "the file lists under `fixed` what was");
 
     // As it was planned before, so that its sources can be held against what was read then.
     RepairOptions again = record.options;
-    SHARDSCOPE_TRY(const RepairRecord whole, readRepairText(*text, path));
-    again.fixes = whole.options.fixes;
     again.writePointer = writePointer;
     OpenOptions open;
     open.tag = record.tag;
@@ -61,11 +59,11 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const s
 
     UndoPlan out;
     out.source = (*planned)->source();
-    if (record.options.fixes.empty()) {
+    if (left.empty()) {
         SHARDSCOPE_TRY(out.copy, planCopy(files, *out.source, writePointer, job));
         return out;
     }
-    again.fixes = record.options.fixes;
+    again.fixes = left;
     SHARDSCOPE_TRY(out.repair, planRepair(files, record.source, open, again, job));
     return out;
 }

@@ -19,6 +19,7 @@
 #include "core/plan/scaler_forms.h"
 #include "core/plan/slice_cut.h"
 #include "core/plan/slice_join.h"
+#include "core/plan/source_list.h"
 #include "core/plan/stage0_form.h"
 #include "core/plan/stage_cut.h"
 #include "core/plan/target_files.h"
@@ -210,12 +211,7 @@ private:
 
     [[nodiscard]] std::string makeId() const
     {
-        std::string text = describeWithoutId();
-        for (const PlanSource& source : sources()) {
-            const io::FileIdentity& id = source.identity;
-            // Not device and inode: a plan may be run on another machine that sees the same files.
-            text += source.name + "|" + std::to_string(id.bytes) + "|" + std::to_string(id.modifiedNs) + "\n";
-        }
+        const std::string text = describeWithoutId() + identityText(sources());
         io::Sha256 sha;
         sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
         return sha.finishHex().substr(0, 16);

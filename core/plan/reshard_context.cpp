@@ -68,14 +68,8 @@ Status addDonors(io::FileSystem& files, Refills& refills, ReshardContext& out, J
     for (const CheckpointPtr& donor : refills.donors()) {
         SourceList list(files, *donor, job);
         for (const FlatUnit& unit : storedUnder(*donor).units) {
-            for (const UnitState& state : unit.states) {
-                for (const StoredRun& run : state.perRank)
-                    SHARDSCOPE_CHECK(list.add(run.file));
-                for (const StoredRun& run : state.perParam)
-                    SHARDSCOPE_CHECK(list.add(run.file));
-                for (const UnitState::Slice& slice : state.perSlice)
-                    SHARDSCOPE_CHECK(list.add(slice.run.file));
-            }
+            for (const UnitState& state : unit.states)
+                SHARDSCOPE_CHECK(list.addAllOf(state));
         }
         for (const WholeTensor& whole : donor->whole)
             SHARDSCOPE_CHECK(list.add(whole.run.file));

@@ -54,9 +54,20 @@ Status SourceList::addAllOf(const UnitState& state)
         SHARDSCOPE_CHECK(add(run.file));
     for (const StoredRun& run : state.perParam)
         SHARDSCOPE_CHECK(add(run.file));
+    for (const UnitState::Slice& slice : state.perSlice)
+        SHARDSCOPE_CHECK(add(slice.run.file));
     for (size_t i = 0; state.boxes && i < state.boxes->runs.size(); ++i)
         SHARDSCOPE_CHECK(add(state.boxes->runs[i].file));
     return {};
+}
+
+std::string identityText(const std::vector<PlanSource>& sources)
+{
+    std::string out;
+    for (const PlanSource& source : sources)
+        out += source.name + "|" + std::to_string(source.identity.bytes) + "|"
+            + std::to_string(source.identity.modifiedNs) + "\n";
+    return out;
 }
 
 Status requireRuns(const Checkpoint& source, const StateChoice& isNeeded)

@@ -37,6 +37,10 @@ private:
     std::vector<PlanSource> m_sources;
 };
 
+/// What sources were, for ids of plans: names, sizes and times. Not device and inode: a plan may be run on
+/// another machine that sees the same files.
+std::string identityText(const std::vector<PlanSource>& sources);
+
 /// Whether a plan needs a state of a flat unit.
 using StateChoice = std::function<bool(const FlatUnit&, const UnitState&)>;
 

@@ -195,19 +195,25 @@ std::vector<Finding> wrapperWarnings(
     return out;
 }
 
-Result<PlanSource> wholeFileSource(io::FileSystem& files, const CheckpointFile& file, CarriedFile& carried)
+Result<PlanSource> wholeFileSource(io::FileSystem& files, const io::Path& path, const std::string& name,
+    const io::FileIdentity& identity, CarriedFile& carried)
 {
-    SHARDSCOPE_TRY(const io::FileInfo info, files.stat(file.path));
-    if (info.identity != file.identity)
-        return fail(ErrorCode::SourceChanged, "the file changed while the plan was made", file.path.string(),
+    SHARDSCOPE_TRY(const io::FileInfo info, files.stat(path));
+    if (info.identity != identity)
+        return fail(ErrorCode::SourceChanged, "the file changed while the plan was made", path.string(),
             "wait until nothing writes to it any more");
     carried.mode = (info.mode & 0777) | 0600;
     ZipRecord whole;
-    whole.name = baseName(file);
+    whole.name = path.filename().string();
     whole.bytes = info.identity.bytes;
     whole.inflatedBytes = whole.bytes;
     whole.crcPresent = false;
-    return PlanSource{file.path, file.name, info.identity, {std::move(whole)}};
+    return PlanSource{path, name, info.identity, {std::move(whole)}};
+}
+
+Result<PlanSource> wholeFileSource(io::FileSystem& files, const CheckpointFile& file, CarriedFile& carried)
+{
+    return wholeFileSource(files, file.path, file.name, file.identity, carried);
 }
 
 OutputFile verbatimCopy(const CarriedFile& carried)

@@ -30,7 +30,10 @@ std::vector<CarriedFile> carriedFiles(const Checkpoint& source, std::optional<ui
 std::vector<Finding> wrapperWarnings(
     io::FileSystem& files, const Checkpoint& source, std::optional<uint32_t> ranks);
 
-/// The whole file as one of a plan's sources, which has no checksum of its own; notes its mode.
+/// The whole file at `path` as one of a plan's sources, which has no checksum of its own; notes its mode.
+/// SourceChanged where it is no longer what `identity` says.
+Result<PlanSource> wholeFileSource(io::FileSystem& files, const io::Path& path, const std::string& name,
+    const io::FileIdentity& identity, CarriedFile& carried);
 Result<PlanSource> wholeFileSource(io::FileSystem& files, const CheckpointFile& file, CarriedFile& carried);
 /// The recipe of a byte-for-byte copy.
 OutputFile verbatimCopy(const CarriedFile& carried);

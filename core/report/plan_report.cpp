@@ -62,16 +62,9 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const Reshard
     json.endObject();
 }
 
-/// With the fields of a reshard, of which an export has none.
-void writePlanObject(JsonWriter& json, const PlanContext& context, const ExportPlan& plan)
+/// The fields of a reshard, of which exports and copies have none, and the end.
+void writeRestWithoutRanks(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
 {
-    json.objectField("plan");
-    json.field("id", plan.id());
-    const bool dcp = plan.options().format == ExportFormat::Dcp;
-    json.field("kind", kindName(dcp ? CheckpointKind::Dcp : CheckpointKind::Weights));
-    json.field("format", exportFormatName(plan.options().format));
-    json.field("dtype", castName(plan.options().dtype));
-    json.field("tensors", static_cast<uint64_t>(plan.exported().size()));
     json.nullField("world_size");
     writeSizes(json, context, plan);
     json.nullField("sub_group_size");
@@ -83,20 +76,24 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const ExportP
     json.endObject();
 }
 
+void writePlanObject(JsonWriter& json, const PlanContext& context, const ExportPlan& plan)
+{
+    json.objectField("plan");
+    json.field("id", plan.id());
+    const bool dcp = plan.options().format == ExportFormat::Dcp;
+    json.field("kind", kindName(dcp ? CheckpointKind::Dcp : CheckpointKind::Weights));
+    json.field("format", exportFormatName(plan.options().format));
+    json.field("dtype", castName(plan.options().dtype));
+    json.field("tensors", static_cast<uint64_t>(plan.exported().size()));
+    writeRestWithoutRanks(json, context, plan);
+}
+
 void writePlanObject(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
 {
     json.objectField("plan");
     json.field("id", plan.id());
     json.field("kind", "copy");
-    json.nullField("world_size");
-    writeSizes(json, context, plan);
-    json.nullField("sub_group_size");
-    json.arrayField("batch");
-    json.endArray();
-    json.objectField("must_stay_equal");
-    json.endObject();
-    writeFindings(json, "warnings", plan.warnings());
-    json.endObject();
+    writeRestWithoutRanks(json, context, plan);
 }
 
 void writeResultObject(JsonWriter& json, const ExecuteReport& result)

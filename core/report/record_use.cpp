@@ -24,9 +24,7 @@ std::string unitAddress(
         return formatAddress(ParamAddress{
             name, state.name, std::pair{piece->paramOffset, piece->paramOffset + piece->elements}});
     }
-    const uint32_t number = unit.subgroup.value_or(unit.group < 0 ? 0 : static_cast<uint32_t>(unit.group));
-    return formatAddress(
-        FlatAddress{checkpoint.rankOf(unit, rank), unit.subgroup.has_value(), number, 0, state.name});
+    return formatAddress(flatAddressOf(checkpoint, unit, rank, 0, state.name));
 }
 
 } // namespace

@@ -3,6 +3,7 @@
 
 #include "core/base/build_info.h"
 #include "core/base/text.h"
+#include "core/layout/address.h"
 
 #include <nlohmann/json.hpp>
 
@@ -73,14 +74,6 @@ json ruleOf(const Diagnosis& diagnosis)
     return rule;
 }
 
-/// The file of an address, where it is one; else nothing.
-std::string fileOf(const std::string& where)
-{
-    if (where.empty() || where.find('#') != std::string::npos || where.starts_with("dp"))
-        return {};
-    return where.substr(0, where.find_first_of("!+"));
-}
-
 json resultOf(const CheckResult& result, const DoctorFinding& made, size_t rule)
 {
     const Finding& finding = made.finding;
@@ -89,7 +82,7 @@ json resultOf(const CheckResult& result, const DoctorFinding& made, size_t rule)
         text += "\n- " + fact;
     json out{{"ruleId", finding.code}, {"ruleIndex", rule}, {"level", levelOf(finding.severity)},
         {"message", messageOf(text)}};
-    const std::string file = fileOf(finding.where);
+    const std::string file = fileOfPlace(finding.where);
     const io::Path at = file.empty() ? result.folder : result.folder / file;
     json location{{"physicalLocation", {{"artifactLocation", {{"uri", uriOf(at.generic_string())}}}}}};
     if (!finding.where.empty())

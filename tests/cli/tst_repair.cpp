@@ -49,7 +49,7 @@ TEST_CASE("a mended copy is marked, checked again, and verifies only as such")
     size_t marked = 0;
     for (const Json& change : record.at("changes"))
         marked += change.at("marked").get<bool>() ? 1 : 0;
-    CHECK(marked == 3); // masters and two moments
+    CHECK(marked == 9); // masters and two moments of three groups
 
     size_t shownMarks = 0;
     const Json inspected = answerOf({"inspect", out});
@@ -73,6 +73,55 @@ TEST_CASE("the way back gives the source's bytes")
         CHECK(slurp(newestOf(folder / "again") / entry.path().filename()) == slurp(entry.path()));
     errorOf({"repair", "--undo", run, folder / "x"}, 3, "not-a-checkpoint");
     errorOf({"repair", "--undo", folder / "out", folder / "x", "--fix", "F1"}, 3, "not-found");
+}
+
+TEST_CASE("what undo does not need is refused, and so is a donor of swap folders")
+{
+    const TemporaryFolder folder;
+    for (const std::vector<std::string>& more :
+        std::vector<std::vector<std::string>>{{"--from", "x"}, {"--masters", "copies"},
+            {"--moments", "zeros"}, {"--tag-out", "x"}, {"--allow", "marked"}, {"--root", "x"}}) {
+        CAPTURE(more.front());
+        std::vector<std::string> words{"repair", "--undo", samplePath("zero2-w2"), folder / "out"};
+        words.insert(words.end(), more.begin(), more.end());
+        errorOf(words, 2, "usage");
+    }
+    errorOf({"repair", samplePath("zero2-w2"), folder / "out", "--fix", "all", "--donor", "x"}, 2, "usage");
+    errorOf({"check", samplePath("zero2-w2"), "--donor", "x"}, 2, "usage");
+}
+
+TEST_CASE("a lost shard is refilled from a distributed checkpoint of the same step")
+{
+    for (const char* sample : {"zero2-w2", "zero3-w4"}) {
+        CAPTURE(sample);
+        const TemporaryFolder folder;
+        const fs::path run = copySample(sample, folder);
+        answerOf({"convert", run, folder / "dcp", "--to", "dcp"});
+        fs::remove(newestOf(run) / kShard);
+        answerOf({"repair", run, folder / "out", "--fix", "L6", "--from", folder / "dcp", "--masters",
+            "donor", "--moments", "donor"});
+        CHECK(answerOf({"fingerprint", folder / "out"}).at("fingerprint")
+            == answerOf({"fingerprint", samplePath(sample)}).at("fingerprint"));
+    }
+}
+
+TEST_CASE("a shard of another step: its own values are no one's, so it is refilled")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::copy_file(
+        run / "global_step3" / kShard, newestOf(run) / kShard, fs::copy_options::overwrite_existing);
+    const Json found = answerOf({"check", run, "--fail-on", "never"});
+    CHECK(found.dump().find("\"step-mismatch\"") != std::string::npos);
+    const Json answer = answerOf({"repair", run, folder / "out", "--fix", "step-mismatch"});
+    CHECK(answer.at("check").at("ok") == true);
+    const Json masters = answerOf({"diff", folder / "out", samplePath("zero2-w2")}, 1);
+    // Masters are what their 16-bit copies are; the moments of rank 1 are those of the neighbour.
+    CHECK(masters.dump().find("0x") == std::string::npos);
+    size_t marked = 0;
+    for (const Json& change : answer.at("changes"))
+        marked += change.at("marked").get<bool>() ? 1 : 0;
+    CHECK(marked > 0);
 }
 
 TEST_CASE("what cannot be mended is refused, and nothing is written")

@@ -26,7 +26,8 @@ namespace {
 struct Form {
     uint32_t ranks = 0;
     std::optional<ExportFormat> exported = {};
-    bool mended = false; ///< the source lacks a rank
+    /// What the source lacks: "rank-missing", or "latest-missing" where the newest tag lacks a rank, too.
+    std::string_view mended = {};
 };
 
 struct Job {
@@ -44,8 +45,9 @@ struct Prepared {
 Result<Prepared> prepare(io::FileSystem& files, const Job& wanted)
 {
     JobContext job;
-    if (wanted.form.mended) {
-        SHARDSCOPE_TRY(auto plan, planRepair(files, wanted.source, {}, {.fixes = {"rank-missing"}}, job));
+    if (!wanted.form.mended.empty()) {
+        SHARDSCOPE_TRY(auto plan,
+            planRepair(files, wanted.source, {}, {.fixes = {std::string(wanted.form.mended)}}, job));
         return Prepared{plan, plan->source()->runFolder};
     }
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, wanted.source, {}, job));
@@ -93,12 +95,14 @@ bool isWorkFile(const std::string& path)
     return path.starts_with(".") && path.find(".partial-") != std::string::npos;
 }
 
-fs::path copyWithoutRank(const std::string& sample, const TemporaryFolder& folder)
+fs::path damagedCopy(const std::string& sample, const TemporaryFolder& folder, std::string_view wound)
 {
     const fs::path run = copySample(sample, folder);
     const fs::path tag = run / slurp(run / "latest");
     for (const std::string prefix : {"", "bf16_"})
         fs::remove(tag / (prefix + "zero_pp_rank_1_mp_rank_00_optim_states.pt"));
+    if (wound == "latest-missing")
+        fs::remove(run / "latest");
     return run;
 }
 
@@ -106,7 +110,8 @@ class Bench
 {
 public:
     Bench(const std::string& sample, Form form)
-        : m_source(form.mended ? copyWithoutRank(sample, m_folder) : copySample(sample, m_folder))
+        : m_source(
+            form.mended.empty() ? copySample(sample, m_folder) : damagedCopy(sample, m_folder, form.mended))
         , m_form(form)
         , m_before(traceOf(m_source))
     {
@@ -263,5 +268,10 @@ TEST_CASE("any failing call keeps the promise: a share of a conversion to a dist
 
 TEST_CASE("any failing call keeps the promise: a repair")
 {
-    failEveryCall("zero2-w2", {.mended = true}, 0, 1);
+    failEveryCall("zero2-w2", {.mended = "rank-missing"}, 0, 1);
+}
+
+TEST_CASE("any failing call keeps the promise: a repair that chooses the tag")
+{
+    failEveryCall("zero2-w2", {.mended = "latest-missing"}, 0, 1);
 }

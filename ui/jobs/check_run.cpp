@@ -33,7 +33,7 @@ CheckRun::~CheckRun()
     m_stop.request_stop();
 }
 
-void CheckRun::start(CheckPlace place, CheckDepth depth)
+void CheckRun::start(CheckPlace place, CheckDepth depth, CheckpointPtr opened)
 {
     m_stop.request_stop();
     m_stop = std::stop_source();
@@ -45,7 +45,7 @@ void CheckRun::start(CheckPlace place, CheckDepth depth)
     m_error.reset();
     m_running = true;
     m_worker.run<Stage>(
-        [&files = m_files, place = m_place, depth, stop = m_stop](
+        [&files = m_files, place = m_place, depth, opened = std::move(opened), stop = m_stop](
             const std::stop_token& token, const std::function<void(Stage)>& deliver) {
             const std::stop_callback dropped(token, [stop]() mutable { stop.request_stop(); });
             JobContext job(stop.get_token(), [&deliver](const Progress& progress) {
@@ -54,6 +54,7 @@ void CheckRun::start(CheckPlace place, CheckDepth depth)
             CheckOptions options;
             options.depth = depth;
             options.open = place.open;
+            options.opened = opened;
             auto result = examine(files, place.path, options, job, [&deliver](const DoctorFinding& made) {
                 deliver({{}, made, {}});
             });

@@ -30,7 +30,8 @@ public:
     explicit CheckRun(io::FileSystem& files, QObject* parent = nullptr);
     ~CheckRun() override;
 
-    void start(CheckPlace place, CheckDepth depth);
+    /// `opened`: what was opened there just now, which is then not opened again.
+    void start(CheckPlace place, CheckDepth depth, CheckpointPtr opened = {});
     /// Ends soon, and keeps what was found so far.
     void stop();
     /// Forgets everything, as when another checkpoint is opened.

@@ -120,7 +120,7 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_compareRun.clear(); // ids of the former checkpoint
     m_compare->setCheckpoint(checkpoint);
     if (checkpoint && checkpoint->fullyRead)
-        m_checkRun.start(m_session.place(), CheckDepth::Metadata);
+        m_checkRun.start(m_session.place(), CheckDepth::Metadata, checkpoint);
     else
         m_checkRun.clear();
     m_findings->setCheckpoint(checkpoint, m_session.place());

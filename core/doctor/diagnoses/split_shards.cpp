@@ -4,6 +4,7 @@
 #include "core/checkpoint/open.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/patient.h"
+#include "core/doctor/saved_facts.h"
 
 #include <algorithm>
 
@@ -84,8 +85,7 @@ Status look(const Patient& patient, FindingSink& sink)
 std::string command(const Patient& patient, const Finding& finding)
 {
     const std::string folder = finding.evidence.empty() ? "" : finding.evidence.front().substr(3);
-    return "reshard " + shellQuoted(patient.asked.string()) + " DST --world-size "
-        + std::to_string(patient.checkpoint->parallel.ranks()) + " --root " + shellQuoted(folder);
+    return reshardCommand(patient, finding) + " --root " + shellQuoted(folder);
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/shell_quote.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/patient.h"
+#include "core/doctor/saved_facts.h"
 
 #include <algorithm>
 
@@ -24,12 +24,6 @@ Status look(const Patient& patient, FindingSink& sink)
     return {};
 }
 
-std::string command(const Patient& patient, const Finding& /*finding*/)
-{
-    return "reshard " + shellQuoted(patient.asked.string()) + " DST --world-size "
-        + std::to_string(patient.checkpoint->parallel.ranks());
-}
-
 } // namespace
 
 /// States in swap files: they fit the number of ranks that wrote them, and nothing else reads them.
@@ -46,7 +40,7 @@ const Diagnosis kWorldBoundSwap{
         .resuming = "Go on from ordinary shards, which hold all of it.",
         .exporting = "Weights are exported from the swap files."},
     .remedy = "write ordinary shards, at any number of ranks",
-    .command = command,
+    .command = reshardCommand,
     .threads = "DS#4416, DS#4707, DS#8031",
     .look = look,
 };

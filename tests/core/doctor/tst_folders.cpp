@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diagnoses of folders and files: each wound on a copy of what stock DeepSpeed wrote.
 #include "core/doctor/examine.h"
-#include "tests/support/temporary_folder.h"
+#include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
-
-#include <set>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -41,26 +39,6 @@ CheckResult checkAt(const fs::path& path, CheckDepth depth)
     return check(path, options);
 }
 
-const DoctorFinding* find(const CheckResult& result, std::string_view code)
-{
-    for (const DoctorFinding& made : result.findings) {
-        if (made.finding.code == code)
-            return &made;
-    }
-    return nullptr;
-}
-
-/// Codes above a note.
-std::set<std::string> troubles(const CheckResult& result)
-{
-    std::set<std::string> out;
-    for (const DoctorFinding& made : result.findings) {
-        if (made.finding.severity != Severity::Info)
-            out.emplace(made.finding.code);
-    }
-    return out;
-}
-
 std::string shardName(const char* prefix, int rank)
 {
     return std::string(prefix) + "zero_pp_rank_" + std::to_string(rank) + "_mp_rank_00_optim_states.pt";
@@ -70,22 +48,22 @@ std::string shardName(const char* prefix, int rank)
 
 TEST_CASE("L3: another level of the folders is a note")
 {
-    CHECK(find(check(kSamples / "zero2-w2"), "wrong-level") == nullptr);
+    CHECK(findingOf(check(kSamples / "zero2-w2"), "wrong-level") == nullptr);
     const auto inTag = checkAt(kSamples / "zero2-w2/global_step6", CheckDepth::Names);
-    REQUIRE(find(inTag, "wrong-level") != nullptr);
-    CHECK(find(inTag, "wrong-level")->finding.severity == Severity::Info);
+    REQUIRE(findingOf(inTag, "wrong-level") != nullptr);
+    CHECK(findingOf(inTag, "wrong-level")->finding.severity == Severity::Info);
 }
 
 TEST_CASE("R4: a tag newer than the pointer's, and a folder of an unfinished save")
 {
     const TemporaryFolder folder;
     const fs::path run = copyOf("zero2-w2", folder / "run");
-    CHECK(find(check(run), "newer-tag") == nullptr);
+    CHECK(findingOf(check(run), "newer-tag") == nullptr);
     spill(run / "latest", "global_step3");
-    CHECK(find(check(run), "newer-tag") != nullptr);
+    CHECK(findingOf(check(run), "newer-tag") != nullptr);
     spill(run / "latest", "global_step6");
     fs::create_directory(run / "tmp-checkpoint-7");
-    CHECK(find(check(run), "newer-tag") != nullptr);
+    CHECK(findingOf(check(run), "newer-tag") != nullptr);
 }
 
 TEST_CASE("L4: the rest of a save in another folder is found by opening both")
@@ -96,14 +74,14 @@ TEST_CASE("L4: the rest of a save in another folder is found by opening both")
     fs::create_directory(run / "tmp-checkpoint-6");
     fs::rename(tagOf(run) / shard, run / "tmp-checkpoint-6" / shard);
     const auto result = check(run);
-    const DoctorFinding* found = find(result, "split-shards");
+    const DoctorFinding* found = findingOf(result, "split-shards");
     REQUIRE(found != nullptr);
     CHECK(found->command.find("--root") != std::string::npos);
     CHECK(found->command.find("--world-size 2") != std::string::npos);
     // What lies there is of another step: no rest of this save.
     fs::copy_file(
         run / "global_step3" / shard, run / "tmp-checkpoint-6" / shard, fs::copy_options::overwrite_existing);
-    CHECK(find(check(run), "split-shards") == nullptr);
+    CHECK(findingOf(check(run), "split-shards") == nullptr);
 }
 
 TEST_CASE("L5: missing blocks of ranks are nodes, one missing rank is none")
@@ -111,23 +89,24 @@ TEST_CASE("L5: missing blocks of ranks are nodes, one missing rank is none")
     const TemporaryFolder folder;
     const fs::path run = copyOf("zero3-w4", folder / "run");
     fs::remove(tagOf(run) / shardName("bf16_", 3));
-    CHECK(find(check(run), "node-local-shards") == nullptr);
+    CHECK(findingOf(check(run), "node-local-shards") == nullptr);
     fs::remove(tagOf(run) / shardName("bf16_", 2));
     const auto result = check(run);
-    REQUIRE(find(result, "node-local-shards") != nullptr);
-    CHECK(find(result, "node-local-shards")->finding.evidence.back().find("2 to 3") != std::string::npos);
+    REQUIRE(findingOf(result, "node-local-shards") != nullptr);
+    CHECK(
+        findingOf(result, "node-local-shards")->finding.evidence.back().find("2 to 3") != std::string::npos);
 }
 
 TEST_CASE("L10: layer files without layer 1 are a note")
 {
     const TemporaryFolder folder;
     const fs::path run = copyOf("pipeline-w4", folder / "run");
-    const bool had = find(checkAt(run, CheckDepth::Names), "naming-assumption") != nullptr;
+    const bool had = findingOf(checkAt(run, CheckDepth::Names), "naming-assumption") != nullptr;
     for (const auto& entry : fs::directory_iterator(tagOf(run))) {
         if (entry.path().filename().string().starts_with("layer_01"))
             fs::remove(entry.path());
     }
-    CHECK(find(checkAt(run, CheckDepth::Names), "naming-assumption") != nullptr);
+    CHECK(findingOf(checkAt(run, CheckDepth::Names), "naming-assumption") != nullptr);
     CHECK(!had);
 }
 
@@ -141,7 +120,7 @@ TEST_CASE("F1, F3: a cut file is seen by its end, and once")
     spill(shard, bytes.substr(0, 8192));
     CHECK(troubles(checkAt(run, CheckDepth::Headers)) == std::set<std::string>{"file-torn", "cut-at-block"});
     const auto deep = check(run);
-    CHECK(find(deep, "cut-at-block") != nullptr);
+    CHECK(findingOf(deep, "cut-at-block") != nullptr);
     size_t torn = 0;
     for (const DoctorFinding& made : deep.findings)
         torn += made.finding.code == "file-torn" ? 1 : 0;
@@ -171,6 +150,13 @@ TEST_CASE("R1, R2: what a machine lacks is told when it is named")
     CheckOptions options;
     options.target.memoryBytes = 1000;
     CHECK(troubles(check(kSamples / "zero2-w2", options)) == std::set<std::string>{"memory-short"});
+    const TemporaryFolder folder; // on a disk: in memory the file would be too long
+    const fs::path run = copyOf("zero2-w2", folder / "run");
+    spill(tagOf(run) / "notes.bin", "");
+    fs::resize_file(tagOf(run) / "notes.bin", uint64_t{1} << 42); // no block of it is there
+    CheckOptions elsewhere;
+    elsewhere.target.disk = folder.path();
+    CHECK(troubles(check(run, elsewhere)) == std::set<std::string>{"disk-short"});
     options.target.memoryBytes = uint64_t{1} << 30;
     options.target.disk = kSamples;
     CHECK(troubles(check(kSamples / "zero2-w2", options)).empty());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is true of healthy files and still good to know: notes, which say it where it is so and nowhere else.
+#include "tests/support/swapped_checkpoint.h"
 #include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
@@ -47,6 +48,64 @@ TEST_CASE("no universal_checkpoint_info, where the stock converter asks for it")
 TEST_CASE("states of other optimizers than Adam")
 {
     CHECK(samplesWith("unknown-optimizer-keys") == std::set<std::string>{"muon-w3:global_step3"});
+}
+
+TEST_CASE("storages of which tensors use little")
+{
+    CHECK(samplesWith("storage-bloat").empty());
+    const Patchable copy("zero2-w2");
+    // The tensor of 8 rows is a view of a storage of 200,000.
+    const Way kTensor{"module", "positions.weight"};
+    copy.operateOnAll("model_states.pt", [&](Surgery& surgery) {
+        constexpr uint64_t kRows = 200000;
+        surgery.set(kTensor,
+            surgery.composer().smallTensor(DType::BFloat16, {kRows, 16}, std::string(kRows * 16 * 2, '\0')));
+    });
+    copy.operateOnAll("model_states.pt", [&](Surgery& surgery) {
+        const auto arguments = surgery.graph().items(surgery.graph().arguments(surgery.at(kTensor)));
+        PickleBuilder& builder = surgery.builder();
+        const std::vector<NodeId> shape{builder.integer(8), builder.integer(16)};
+        surgery.composer().substitute(arguments[2], builder.tuple(shape));
+    });
+    const CheckResult result = copy.check();
+    const DoctorFinding* found = findingOf(result, "storage-bloat");
+    REQUIRE(found != nullptr);
+    CHECK(troubles(result).empty());
+    CHECK(textOf(*found).find("6.1 MiB could be saved") != std::string::npos);
+}
+
+TEST_CASE("a frozen base that is many times what is trained, in every tag")
+{
+    CHECK(samplesWith("frozen-bloat").empty());
+    const Patchable copy("zero2-w2");
+    copy.operateOnAll("model_states.pt", [](Surgery& surgery) {
+        constexpr uint64_t kRows = 4000;
+        const auto base = [&] {
+            return surgery.composer().smallTensor(
+                DType::BFloat16, {kRows, 16}, std::string(kRows * 16 * 2, '\0'));
+        };
+        PickleBuilder& builder = surgery.builder();
+        const std::vector<NodeId> shape{builder.integer(kRows), builder.integer(16)};
+        surgery.set({"frozen_param_shapes", "positions.weight"}, builder.tuple(shape));
+        surgery.set({"frozen_param_fragments", "positions.weight"}, base());
+        surgery.set({"module", "positions.weight"}, base());
+    });
+    const CheckResult result = copy.check();
+    REQUIRE(findingOf(result, "frozen-bloat") != nullptr);
+    CHECK(textOf(*findingOf(result, "frozen-bloat")).find("2 tags") != std::string::npos);
+    CHECK(findingOf(result, "frozen-bloat")->finding.severity == Severity::Info);
+    CHECK(troubles(result).empty());
+}
+
+TEST_CASE("states in swap files are bound to the number of ranks")
+{
+    CHECK(samplesWith("world-bound-swap").empty());
+    const Patchable copy("zero3-w4");
+    swapOut(copy.tag(), {.subgroups = {0}});
+    const CheckResult result = copy.check();
+    const DoctorFinding* found = findingOf(result, "world-bound-swap");
+    REQUIRE(found != nullptr);
+    CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 4");
 }
 
 TEST_CASE("padding before the last rank")
