@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/base/shell_quote.h"
+#include "core/compare/scan_findings.h"
 #include "core/doctor/byte_facts.h"
 #include "core/doctor/finding_sink.h"
 
@@ -84,6 +85,7 @@ private:
             return {};
         SHARDSCOPE_TRY(m_patient.bytes,
             readByteFacts(m_patient.files, m_patient.checkpoint, m_options.jobs, m_patient.job));
+        take(findingsOf(*m_patient.checkpoint, m_patient.bytes->scan));
         return {};
     }
 

@@ -9,6 +9,7 @@
 #include "core/checkpoint/stage0.h"
 #include "core/checkpoint/wrapper_files.h"
 #include "core/compare/same_degrees.h"
+#include "core/compare/scan_findings.h"
 #include "core/compare/slice_replicas.h"
 #include "core/compare/state_digest.h"
 #include "core/engine/manifest_reader.h"
@@ -41,17 +42,11 @@ void addProblem(VerifyReport& report, std::string_view code, std::string message
 void reportScan(const Checkpoint& checkpoint, const CheckpointScan& scan, VerifyReport& report)
 {
     for (const FileScan& file : scan.files) {
-        const CheckpointFile& entry = checkpoint.file(file.file);
         ++report.files;
         report.bytes += file.bytes;
-        if (file.error)
-            addProblem(report, code::kFileUnreadable, "the file cannot be read to its end", entry.name,
-                {describe(*file.error)});
-        for (const std::string& record : file.badRecords)
-            addProblem(report, code::kRecordCorrupt,
-                "the record's bytes do not have the CRC they were saved with",
-                percentEncode(entry.name) + "!" + percentEncode(record) + "+0");
     }
+    for (Finding& finding : findingsOf(checkpoint, scan))
+        report.problems.push_back(std::move(finding));
 }
 
 /// The files of the manifest that the scan has not read: others than state files, and those that are not
