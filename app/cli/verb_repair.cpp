@@ -16,6 +16,7 @@ Result<RepairOptions> optionsFrom(const Session& session)
     const Arguments& arguments = session.arguments();
     RepairOptions out;
     out.fixes = wordsAsked(arguments, "--fix");
+    out.values = arguments.all("--set");
     out.donor = arguments.text("--from");
     const std::string masters = arguments.text("--masters");
     out.masters = masters == "copies" ? RepairOptions::Masters::Copies
@@ -25,6 +26,7 @@ Result<RepairOptions> optionsFrom(const Session& session)
     out.moments = moments == "zeros" ? RepairOptions::Moments::Zeros
         : moments == "donor"         ? RepairOptions::Moments::Donor
                                      : RepairOptions::Moments::Default;
+    out.depth = parseCheckDepth(arguments.text("--depth")); // a choice, or absent
     out.tagOut = arguments.text("--tag-out");
     out.writePointer = !arguments.has("--no-latest");
     SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
@@ -40,8 +42,11 @@ Result<int> runMend(Session& session, const std::shared_ptr<const RepairPlan>& p
     WriteJob job{std::shared_ptr<const ReshardPlan>(plan), plan->source(), destination, destination};
     job.more = [&](JsonWriter& json) { writeRepairFields(json, *plan, check); };
     job.afterwards = [&](const ExecuteReport& report) -> Result<int> {
-        SHARDSCOPE_TRY(const CheckResult after, examine(session.files(), report.output, {}, session.job()));
-        check = compareChecks(plan->fixed(), *plan->source(), after);
+        CheckOptions again;
+        again.depth = plan->depth();
+        SHARDSCOPE_TRY(
+            const CheckResult after, examine(session.files(), report.output, again, session.job()));
+        check = compareChecks(*plan, after);
         return check->ok() ? kExitDone : kExitNo;
     };
     if (!output.json())
@@ -72,14 +77,14 @@ Result<int> runRepair(Session& session)
     if (arguments.has("--undo")) {
         // The copy's own record tells all of this.
         for (const std::string_view other :
-            {"--from", "--masters", "--moments", "--tag-out", "--allow", "--root"}) {
+            {"--set", "--from", "--masters", "--moments", "--depth", "--tag-out", "--allow", "--root"}) {
             if (arguments.has(other))
                 return fail(ErrorCode::Usage, "--undo takes no " + std::string(other), {},
                     "what is written again is chosen by --fix and --tag");
         }
         return runUndo(session, options.fixes);
     }
-    if (options.fixes.empty())
+    if (options.fixes.empty() && options.values.empty())
         return fail(ErrorCode::Usage, "nothing is named that is to be mended", {},
             "name findings with --fix, or --fix all; `shardscope check` shows them");
     auto planned
@@ -97,6 +102,14 @@ std::vector<Option> repairOptions()
             .valueName = "CODE",
             .help = "What to mend: findings of `check` by code or letter, with commas between, or all that "
                     "can be mended. Can be repeated.",
+            .repeats = true},
+        {.name = "--set",
+            .kind = ValueKind::Text,
+            .valueName = "NAME=VALUE",
+            .help
+            = "A reviewed value: step, global_steps, global_samples, skipped_steps, scale (of the loss), "
+              "lr_scheduler.KEY, or an option of all param groups (lr=1e-4) or of one (1:lr=1e-4). "
+              "Nothing needs to be wrong with the old one. Can be repeated.",
             .repeats = true},
         {.name = "--undo",
             .help = "SRC is a mended copy: write its source again, without the fixes that --fix names, or "
@@ -119,6 +132,13 @@ std::vector<Option> repairOptions()
             .help = "Where lost optimizer states come from: the other checkpoint (without this option, where "
                     "there is one) or nowhere, which gives zeros.",
             .choices = {"donor", "zeros"}},
+        {.name = "--depth",
+            .kind = ValueKind::Choice,
+            .valueName = "DEPTH",
+            .help = "How deep to look for what --fix names: at directories, pickles and a few values, or at "
+                    "every byte; without this option as deep as what is named needs, and for `all` the "
+                    "former.",
+            .choices = {"metadata", "bytes"}},
         {.name = "--tag-out",
             .kind = ValueKind::Text,
             .valueName = "TAG",

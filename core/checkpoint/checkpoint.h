@@ -181,6 +181,7 @@ struct FlatUnit {
     std::optional<double> step; ///< the unit's optimizer step, as a number, from rank 0
     StepForm stepForm = StepForm::Absent;
     DType stepType = DType::Float32; ///< of a step that is a tensor
+    bool stepSet = false; ///< a repair has set `step`: it is not what the files say
     /// rank 0's optimizer state entry for this unit (mapping node in the rank-0 optimizer file), kNoNode when
     /// absent
     NodeId stateNode = kNoNode;

@@ -44,11 +44,20 @@ std::span<const RepairFix> repairFixes()
         RepairFix{code::kTrailingData, writeAnew},
         RepairFix{"bad-world-size-field", writeAnew},
         RepairFix{code::kFileTorn, takeRecovered},
+        RepairFix{code::kRecordCorrupt, takeOtherRecords, true},
+        RepairFix{code::kRecordMissing, takeOtherRecords},
         RepairFix{code::kRankMissing, giveUpShards},
         RepairFix{code::kRankForeign, giveUpShards},
         RepairFix{code::kStateLength, giveUpShards},
         RepairFix{code::kStepMismatch, takeMajority},
         RepairFix{code::kOptionMismatch, takeMajority},
+        RepairFix{code::kStateMissing, takeOtherStates},
+        RepairFix{"universal-parameter-skipped", takeOtherStatesOfParams},
+        RepairFix{"masters-not-copies", takeFittingMasters, true},
+        RepairFix{"non-finite", takeSoundValues, true},
+        RepairFix{"step-off-counters", takeCounters},
+        RepairFix{"schedule-discontinuity", takeSchedule},
+        RepairFix{"tied-diverged", takeOwners},
     };
     return kAll;
 }

@@ -2,14 +2,29 @@
 #pragma once
 
 #include "core/checkpoint/open.h"
+#include "core/plan/pickle_edit.h"
 #include "core/plan/refills.h"
 #include "core/plan/repair.h"
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace shardscope {
+
+/// A part of a state that cannot be taken from where it lies.
+struct LostPart {
+    std::string_view code; ///< of the finding for which it was given up
+    std::string state;
+    std::vector<ParamId> params; ///< that lose some of it
+    /// Elements [begin, end) of params.front() of which bytes are there; empty: what no file has.
+    std::vector<std::pair<uint64_t, uint64_t>> runs;
+    std::string where; ///< address, for the mark
+    std::string of; ///< whose it is, in words: "rank 3"
+};
 
 /// A checkpoint in memory that fixes are applied to, one after the other, and what they changed. What stands
 /// on disk is never touched. Used by one thread.
@@ -21,11 +36,13 @@ struct Amended {
     CheckpointPtr source; ///< as it was read
     std::shared_ptr<Checkpoint> checkpoint; ///< as it will be written
     std::vector<RepairChange> changes;
-    /// The ranks whose shares of the optimizer files are lost, ascending; the refill takes them last.
-    std::vector<uint32_t> lostRanks;
-    std::string_view lostCode; ///< of the first finding for which one was given up
+    std::set<uint32_t> lostRanks; ///< whose optimizer files are given up
+    /// What must come from elsewhere; the refill takes it last.
+    std::vector<LostPart> lost;
     std::shared_ptr<Refills> refills; ///< null: nothing is refilled
+    std::map<FileId, PickleEdit> edits; ///< of rank 0's files, finished last
 
+    PickleEdit& edit(FileId file) { return edits.try_emplace(file, *source, file).first->second; }
     /// Takes a finding from what stands in the way.
     void settle(const Finding& finding);
     /// Settles it, and tells what is done about it.
@@ -38,6 +55,7 @@ struct Amended {
 struct RepairFix {
     std::string_view code;
     Status (*apply)(Amended& amended, const std::vector<const Finding*>& findings) = nullptr;
+    bool readsAll = false; ///< what it mends is seen only by reading every byte
 };
 /// All of them, in the order in which they are applied; their codes are those of the diagnoses that say
 /// `repairs`.
@@ -55,7 +73,40 @@ Status giveUpShards(Amended& amended, const std::vector<const Finding*>& finding
 /// A file whose directory was built again from its records: whole, or its shard counts as lost.
 Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findings);
 
-/// After all fixes: decides where lost shards are refilled from, and marks them.
+/// Counts what damaged records held as lost, and keeps the rest of their files.
+Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& findings);
+/// Counts states as lost that one rank lacks.
+Status takeOtherStates(Amended& amended, const std::vector<const Finding*>& findings);
+/// Counts states as lost that single parameters of a universal folder lack, though others have them.
+Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding*>& findings);
+/// Counts values as lost that no training can go on from.
+Status takeSoundValues(Amended& amended, const std::vector<const Finding*>& findings);
+/// Counts masters as lost that are not what the 16-bit copies were rounded from, and their other states.
+Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& findings);
+
+/// Sets the optimizer's step to what the engine's counters give.
+Status takeCounters(Amended& amended, const std::vector<const Finding*>& findings);
+/// Sets learning rates to those that the scheduler set last, and its count to the engine's.
+Status takeSchedule(Amended& amended, const std::vector<const Finding*>& findings);
+/// Gives both names of a tied parameter the owner's values.
+Status takeOwners(Amended& amended, const std::vector<const Finding*>& findings);
+/// Reviewed values, each as RepairOptions::values has it.
+Status setValues(Amended& amended, const std::vector<std::string>& values);
+/// Sets the optimizer's step wherever it is kept.
+Status setStep(Amended& amended, double step, std::string_view code);
+
+/// The data-parallel rank whose optimizer file a finding names, or whose share of it; Unsupported where it is
+/// no such file, or one of tensor slices or pipeline stages.
+Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding);
+/// That it is not mended, and why.
+tl::unexpected<Error> cannotMend(const Amended& amended, const Finding& finding, const std::string& why);
+std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where);
+/// Counts a rank's share of a unit's state as lost, and forgets where it lies.
+void loseShare(Amended& amended, UnitId unit, uint32_t state, uint32_t share, std::string_view code);
+/// Counts all that a rank's optimizer file held as lost, as the fix of a finding.
+Status giveUpShard(Amended& amended, const Finding& finding);
+
+/// After all fixes: decides where lost parts are refilled from, and marks them.
 Status refillLost(Amended& amended);
 /// Whether the masters that one rank holds are, rounded, the 16-bit copies beside them; nothing where there
 /// are none to compare.

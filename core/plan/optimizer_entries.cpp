@@ -135,6 +135,7 @@ NodeId stateEntry(ArchiveComposer& composer, const std::shared_ptr<const Reshard
             [&](const UnitState& s) { return name && s.name == *name; });
         const NodeId value = state != of.states.end() ? flatTensor(composer, context, unit,
                                  static_cast<uint32_t>(state - of.states.begin()), rank, false)
+            : of.stepSet && name == "step"            ? stepValue(composer, of)
                                                       : scalarCopy(composer, *context, items[i + 1]);
         builder.setItem(entry, composer.import(items[i]), value);
     }

@@ -5,6 +5,7 @@
 #include "core/tensor/convert.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace shardscope {
 
@@ -59,6 +60,54 @@ Status Refills::fill(const std::string& state, CheckpointPtr donor, const std::s
     }
     m_byState[state] = {std::move(donor), donorState};
     return {};
+}
+
+Status Refills::lose(const std::string& state, ParamId param, uint64_t begin, uint64_t end)
+{
+    if (m_source->transposedOrder(param))
+        return fail(
+            ErrorCode::Unsupported, "ZenFlow's columns are not refilled", m_source->tagFolder.string());
+    Runs& runs = m_lost[state][param];
+    auto at = runs.upper_bound(begin);
+    if (at != runs.begin() && std::prev(at)->second >= begin)
+        --at;
+    while (at != runs.end() && at->first <= end) {
+        begin = std::min(begin, at->first);
+        end = std::max(end, at->second);
+        at = runs.erase(at);
+    }
+    if (begin < end)
+        runs.emplace(begin, end);
+    return {};
+}
+
+const Refills::Runs* Refills::lostRunsOf(ParamId param, std::string_view state) const
+{
+    const auto ofState = m_lost.find(state);
+    if (ofState == m_lost.end())
+        return nullptr;
+    const auto ofParam = ofState->second.find(param);
+    return ofParam == ofState->second.end() ? nullptr : &ofParam->second;
+}
+
+uint64_t Refills::lostAt(ParamId param, std::string_view state, uint64_t element, uint64_t most) const
+{
+    const Runs* runs = lostRunsOf(param, state);
+    if (runs == nullptr)
+        return 0;
+    const auto next = runs->upper_bound(element);
+    if (next == runs->begin() || std::prev(next)->second <= element)
+        return 0;
+    return std::min(most, std::prev(next)->second - element);
+}
+
+uint64_t Refills::keptAt(ParamId param, std::string_view state, uint64_t element, uint64_t most) const
+{
+    const Runs* runs = lostRunsOf(param, state);
+    if (runs == nullptr)
+        return most;
+    const auto next = runs->upper_bound(element);
+    return next == runs->end() ? most : std::min(most, next->first - element);
 }
 
 std::vector<CheckpointPtr> Refills::donors() const

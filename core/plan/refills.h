@@ -30,6 +30,9 @@ public:
     /// in another shape, or has lost some of it itself.
     Status fill(const std::string& state, CheckpointPtr donor, const std::string& donorState,
         const std::vector<ParamId>& params);
+    /// Counts elements [begin, end) of a parameter's state as lost, although bytes of them are there. Refused
+    /// as fill() where they are stored column by column.
+    Status lose(const std::string& state, ParamId param, uint64_t begin, uint64_t end);
     void fillWithZeros(const std::string& state) { m_byState[state] = {}; }
     [[nodiscard]] bool has(std::string_view state) const { return m_byState.find(state) != m_byState.end(); }
 
@@ -43,6 +46,12 @@ public:
         Fragment fragment; ///< of the donor; no elements: zeros
         uint32_t source = 0;
     };
+    /// Elements from `element` on that are counted as lost, up to `most`; 0 where the first one is not.
+    [[nodiscard]] uint64_t lostAt(
+        ParamId param, std::string_view state, uint64_t element, uint64_t most) const;
+    /// Elements from `element` on, up to `most`, before the next that are counted as lost.
+    [[nodiscard]] uint64_t keptAt(
+        ParamId param, std::string_view state, uint64_t element, uint64_t most) const;
     [[nodiscard]] Run runAt(ParamId param, std::string_view state, uint64_t element) const;
 
 private:
@@ -50,7 +59,12 @@ private:
         CheckpointPtr donor; ///< null: zeros
         std::string state;
     };
+    /// Begin → end, of runs that do not touch.
+    using Runs = std::map<uint64_t, uint64_t>;
+    [[nodiscard]] const Runs* lostRunsOf(ParamId param, std::string_view state) const;
+
     CheckpointPtr m_source;
+    std::map<std::string, std::map<ParamId, Runs>, std::less<>> m_lost;
     std::map<std::string, Choice, std::less<>> m_byState;
     std::map<const Checkpoint*, std::shared_ptr<const std::vector<uint32_t>>> m_sources;
 };

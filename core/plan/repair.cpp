@@ -21,14 +21,20 @@ class RepairPlanImpl final : public RepairPlan
 {
 public:
     RepairPlanImpl(std::shared_ptr<const ReshardPlan> inner, const Amended& amended,
-        const RepairOptions& recorded, std::vector<std::string> fixed, const std::string& path)
+        const RepairOptions& recorded, const CheckResult& found, std::vector<std::string> fixed,
+        const std::string& path)
         : m_inner(std::move(inner))
+        , m_depth(recorded.depth.value_or(CheckDepth::Metadata))
         , m_source(amended.source)
         , m_changes(amended.changes)
         , m_fixed(std::move(fixed))
         , m_text(repairText(path, *amended.source, recorded, m_fixed, m_changes, m_inner->sources()))
         , m_files(m_inner->files())
     {
+        for (const DoctorFinding& made : found.findings) {
+            if (made.finding.severity != Severity::Info)
+                m_found.emplace(made.finding.code);
+        }
         m_files.push_back({kRepairName, m_text.size()});
         io::Sha256 sha;
         const std::string text = m_inner->id() + m_text;
@@ -83,10 +89,14 @@ public:
     [[nodiscard]] const ReshardOptions& options() const override { return m_inner->options(); }
     [[nodiscard]] const std::vector<RepairChange>& changes() const override { return m_changes; }
     [[nodiscard]] const std::vector<std::string>& fixed() const override { return m_fixed; }
+    [[nodiscard]] const std::set<std::string, std::less<>>& found() const override { return m_found; }
+    [[nodiscard]] CheckDepth depth() const override { return m_depth; }
     [[nodiscard]] CheckpointPtr source() const override { return m_source; }
 
 private:
     std::shared_ptr<const ReshardPlan> m_inner;
+    CheckDepth m_depth;
+    std::set<std::string, std::less<>> m_found;
     CheckpointPtr m_source;
     std::vector<RepairChange> m_changes;
     std::vector<std::string> m_fixed;
@@ -116,25 +126,29 @@ public:
 
     Result<std::shared_ptr<const RepairPlan>> plan()
     {
-        if (m_options.fixes.empty())
+        if (m_options.fixes.empty() && m_options.values.empty())
             return fail(ErrorCode::Usage, "nothing is named that is to be mended", m_path.string(),
                 "name findings with --fix, or --fix all; `shardscope check` shows them");
         SHARDSCOPE_CHECK(checkCodes(namesWithoutAll()));
         CheckOptions check;
         check.open = m_open;
+        check.depth = depthAsked();
         SHARDSCOPE_TRY(const CheckResult found, examine(m_files, m_path, check, m_job));
         SHARDSCOPE_CHECK(m_job.poll());
         SHARDSCOPE_CHECK(choose(found));
         SHARDSCOPE_TRY(CheckpointPtr source, sourceOf(found));
         Amended amended{m_files, m_job, m_options, m_open, source, std::make_shared<Checkpoint>(*source), {},
-            {}, {}, nullptr};
+            {}, {}, nullptr, {}};
         if (mends(code::kLatestMissing) || mends(code::kLatestDangling))
             amended.changes.push_back(
                 {mends(code::kLatestMissing) ? code::kLatestMissing : code::kLatestDangling, "latest",
                     "names the newest complete tag", source->latest.value_or(std::string()), source->tag,
                     false});
         SHARDSCOPE_CHECK(applyFixes(amended, found));
+        SHARDSCOPE_CHECK(setValues(amended, m_options.values));
         SHARDSCOPE_CHECK(refillLost(amended));
+        for (auto& [file, edit] : amended.edits)
+            edit.finish(*amended.checkpoint);
         std::shared_ptr<Checkpoint>& mended = amended.checkpoint;
         mended->complete = mended->fullyRead && !mended->modelError
             && std::none_of(mended->findings.begin(), mended->findings.end(),
@@ -144,12 +158,13 @@ public:
         // The record must name the same folders wherever it is read.
         SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
         RepairOptions recorded = m_options;
+        recorded.depth = check.depth;
         if (!recorded.donor.empty()) {
             SHARDSCOPE_TRY(const io::Path donor, m_files.canonical(recorded.donor));
             recorded.donor = donor.string();
         }
         return std::shared_ptr<const RepairPlan>(std::make_shared<RepairPlanImpl>(
-            std::move(inner), amended, recorded, m_fixed, canonical.string()));
+            std::move(inner), amended, recorded, found, m_fixed, canonical.string()));
     }
 
 private:
@@ -163,6 +178,20 @@ private:
         std::vector<std::string> out = m_options.fixes;
         std::erase(out, "all");
         return out;
+    }
+
+    [[nodiscard]] CheckDepth depthAsked() const
+    {
+        if (m_options.depth)
+            return *m_options.depth;
+        const bool readsAll
+            = std::any_of(repairFixes().begin(), repairFixes().end(), [&](const RepairFix& fix) {
+                  const Diagnosis* diagnosis = findDiagnosis(fix.code);
+                  return fix.readsAll && diagnosis != nullptr
+                      && std::any_of(m_options.fixes.begin(), m_options.fixes.end(),
+                          [&](const std::string& word) { return isNamedBy(*diagnosis, word); });
+              });
+        return readsAll ? CheckDepth::Bytes : CheckDepth::Metadata;
     }
 
     [[nodiscard]] bool mends(std::string_view code) const
@@ -189,7 +218,7 @@ private:
                     made.command.empty() ? std::string(diagnosis.remedy) : "shardscope " + made.command);
             m_fixed.emplace_back(diagnosis.code);
         }
-        if (m_fixed.empty())
+        if (m_fixed.empty() && m_options.values.empty())
             return fail(ErrorCode::NotFound, "nothing was found of what is to be mended", m_path.string(),
                 "`shardscope check` shows what there is");
         return {};

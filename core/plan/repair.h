@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,16 @@ struct RepairOptions {
     /// Where lost optimizer states come from; default the donor where there is one, else zeros.
     enum class Moments { Default, Zeros, Donor };
     Moments moments = Moments::Default;
+    /// How deep to look for what is mended; default as deep as what `fixes` names needs, at least the
+    /// metadata. What only every byte shows is mended only where every byte was read.
+    std::optional<CheckDepth> depth = {};
     std::string tagOut = {};
     bool writePointer = true;
     std::vector<std::string> allow = {}; ///< as ReshardOptions::allow, for what stays wrong
+    /// Reviewed values, "NAME=VALUE": `step`, `global_steps`, `global_samples`, `skipped_steps`, `scale` (of
+    /// the loss), `lr_scheduler.KEY`, and options of param groups as "[GROUP:]KEY". Values are spelled as in
+    /// Python (core/plan/named_option.h).
+    std::vector<std::string> values = {};
 };
 
 /// A plan that writes a mended copy of a checkpoint, for the same number of ranks, stage and form.
@@ -43,9 +51,16 @@ public:
     [[nodiscard]] virtual const std::vector<RepairChange>& changes() const = 0;
     /// The codes that are mended, in the order of the fixes.
     [[nodiscard]] virtual const std::vector<std::string>& fixed() const = 0;
+    /// The codes, above a note, that were found in the source.
+    [[nodiscard]] virtual const std::set<std::string, std::less<>>& found() const = 0;
+    /// How deep was looked, and the copy is to be looked at.
+    [[nodiscard]] virtual CheckDepth depth() const = 0;
     /// What was examined, the tag that is mended.
     [[nodiscard]] virtual CheckpointPtr source() const = 0;
 };
+
+/// The code under which changes tell of reviewed values.
+inline constexpr std::string_view kSetCode = "set";
 
 /// Name of the file in a mended tag folder that tells what was changed.
 inline constexpr const char* kRepairName = "repair.json";

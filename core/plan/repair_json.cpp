@@ -50,6 +50,8 @@ std::string repairText(const std::string& source, const Checkpoint& checkpoint, 
     chosen["masters"] = static_cast<int>(options.masters);
     chosen["moments"] = static_cast<int>(options.moments);
     chosen["allow"] = options.allow;
+    chosen["set"] = options.values;
+    chosen["depth"] = checkDepthName(options.depth.value_or(CheckDepth::Metadata));
     out["changes"] = Json::array();
     for (const RepairChange& change : changes)
         out["changes"].push_back({{"code", change.code}, {"where", toValidUtf8(change.where)},
@@ -77,6 +79,8 @@ Result<RepairRecord> readRepairText(const std::string& text, const io::Path& pat
         out.options.masters = choiceOf(options.at("masters").get<int>(), RepairOptions::Masters::Donor);
         out.options.moments = choiceOf(options.at("moments").get<int>(), RepairOptions::Moments::Donor);
         out.options.allow = options.at("allow").get<std::vector<std::string>>();
+        out.options.values = options.at("set").get<std::vector<std::string>>();
+        out.options.depth = parseCheckDepth(options.at("depth").get<std::string>());
     } catch (const nlohmann::json::exception&) {
         return wrong();
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/amended.h"
 
-#include "core/layout/address.h"
 #include "core/plan/repair_tags.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace shardscope {
@@ -27,58 +27,46 @@ public:
         : m_amended(amended)
         , m_source(*amended.source)
     {
-        for (const FlatUnit& unit : m_source.units) {
-            if (!unit.isFlat())
-                continue;
-            for (const uint32_t rank : amended.lostRanks) {
-                if (unit.partitionRankOf(rank))
-                    collect(unit, *unit.partitionRankOf(rank));
-            }
-        }
+        for (const LostPart& part : amended.lost)
+            m_lost[part.state].insert(part.params.begin(), part.params.end());
     }
 
     Status run()
     {
         Checkpoint& out = *m_amended.checkpoint;
         // The form of all optimizer files: that of a rank that is left.
-        if (out.rank0Optim == kNoFile || !isLeft(out.rank0Optim))
+        if (!m_amended.lostRanks.empty() && (out.rank0Optim == kNoFile || !isLeft(out.rank0Optim)))
             return fail(ErrorCode::Unsupported,
                 "the first rank's optimizer file is lost, and it is the form of all others",
                 out.tagFolder.string(),
                 "write its values anew from another checkpoint: reshard that instead");
         m_amended.refills = std::make_shared<Refills>(m_amended.checkpoint);
-        SHARDSCOPE_CHECK(refillMasters());
-        for (const std::string& state : m_states) {
-            if (state != "fp32")
-                SHARDSCOPE_CHECK(refillMoment(state));
+        for (const LostPart& part : m_amended.lost) {
+            for (const auto& [begin, end] : part.runs)
+                SHARDSCOPE_CHECK(m_amended.refills->lose(part.state, part.params.front(), begin, end));
         }
+        for (const auto& [state, params] : m_lost)
+            SHARDSCOPE_CHECK(state == "fp32" ? refillMasters() : refillMoment(state));
         return {};
     }
 
 private:
-    void collect(const FlatUnit& unit, uint32_t share)
-    {
-        unit.partition.forEachPiece(
-            share, 0, unit.partition.partitionElements(), [&](const FlatPiece& piece) {
-                if (!piece.isPadding())
-                    m_params.insert(unit.params[piece.param]);
-                return true;
-            });
-        for (const UnitState& state : unit.states)
-            m_states.insert(state.name);
-    }
-
     [[nodiscard]] bool isLeft(FileId file) const
     {
         const auto& kept = m_amended.checkpoint->optimFiles;
         return std::find(kept.begin(), kept.end(), file) != kept.end();
     }
 
-    [[nodiscard]] std::vector<ParamId> params() const { return {m_params.begin(), m_params.end()}; }
+    [[nodiscard]] std::vector<ParamId> lostOf(const std::string& state) const
+    {
+        const std::set<ParamId>& params = m_lost.at(state);
+        return {params.begin(), params.end()};
+    }
 
     [[nodiscard]] bool hasCopies() const
     {
-        return std::all_of(m_params.begin(), m_params.end(), [&](ParamId id) {
+        const std::set<ParamId>& params = m_lost.at("fp32");
+        return std::all_of(params.begin(), params.end(), [&](ParamId id) {
             const WholeTensor* copy = m_source.wholeOf(id);
             return copy != nullptr && copy->run.isPresent();
         });
@@ -129,7 +117,7 @@ private:
     {
         const Masters from = m_amended.options.masters;
         if (from == Masters::Copies || (from == Masters::Default && hasCopies())) {
-            SHARDSCOPE_CHECK(m_amended.refills->fill("fp32", m_amended.checkpoint, "weight", params()));
+            SHARDSCOPE_CHECK(m_amended.refills->fill("fp32", m_amended.checkpoint, "weight", lostOf("fp32")));
             markAll("fp32", "refilled from the 16-bit copies in the model file");
             return {};
         }
@@ -139,8 +127,8 @@ private:
                 "the masters that are lost cannot be had from anywhere: there are no 16-bit copies of them, "
                 "and no other complete tag",
                 m_source.tagFolder.string(), "name another checkpoint of the run with --from");
-        const std::string state = stateOf(*other, "fp32") ? "fp32" : "weight";
-        SHARDSCOPE_CHECK(m_amended.refills->fill("fp32", other, state, params()));
+        const std::string state = hasAllOf(*other, "fp32", "fp32") ? "fp32" : "weight";
+        SHARDSCOPE_CHECK(m_amended.refills->fill("fp32", other, state, lostOf("fp32")));
         markAll("fp32", "refilled from " + nameOf(*other));
         return {};
     }
@@ -149,8 +137,8 @@ private:
     {
         if (m_amended.options.moments != Moments::Zeros) {
             SHARDSCOPE_TRY(const CheckpointPtr other, donor());
-            if (other && (stateOf(*other, state) || m_amended.options.moments == Moments::Donor)) {
-                SHARDSCOPE_CHECK(m_amended.refills->fill(state, other, state, params()));
+            if (other && (hasAllOf(*other, state, state) || m_amended.options.moments == Moments::Donor)) {
+                SHARDSCOPE_CHECK(m_amended.refills->fill(state, other, state, lostOf(state)));
                 markAll(state, "refilled from " + nameOf(*other));
                 return {};
             }
@@ -163,10 +151,12 @@ private:
         return {};
     }
 
-    /// Whether the other checkpoint has the state of every parameter that is lost.
-    [[nodiscard]] bool stateOf(const Checkpoint& other, const std::string& state) const
+    /// Whether the other checkpoint has this state of every parameter that lost some of `lost`.
+    [[nodiscard]] bool hasAllOf(
+        const Checkpoint& other, const std::string& state, const std::string& lost) const
     {
-        return std::all_of(m_params.begin(), m_params.end(), [&](ParamId id) {
+        const std::set<ParamId>& params = m_lost.at(lost);
+        return std::all_of(params.begin(), params.end(), [&](ParamId id) {
             const auto found = other.findParam(m_source.params[index(id)].name);
             return found && findState(other, *found, state).has_value();
         });
@@ -178,26 +168,17 @@ private:
         return "`" + at + "`" + stepText(other);
     }
 
-    /// One mark per rank, group and state: a mark for every parameter would be a list that nobody reads.
     void markAll(const std::string& state, const std::string& how)
     {
-        for (const uint32_t rank : m_amended.lostRanks) {
-            for (const FlatUnit& unit : m_source.units) {
-                const auto share = unit.isFlat() ? unit.partitionRankOf(rank) : std::nullopt;
-                const bool has = std::any_of(unit.states.begin(), unit.states.end(),
-                    [&](const UnitState& one) { return one.name == state; });
-                if (share && has)
-                    m_amended.mark(m_amended.lostCode,
-                        formatAddress(flatAddressOf(m_source, unit, *share, 0, state)),
-                        "`" + state + "` of rank " + std::to_string(rank) + " is " + how);
-            }
+        for (const LostPart& part : m_amended.lost) {
+            if (part.state == state)
+                m_amended.mark(part.code, part.where, "`" + state + "` of " + part.of + " is " + how);
         }
     }
 
     Amended& m_amended;
     const Checkpoint& m_source;
-    std::set<ParamId> m_params; ///< of which a lost shard held some
-    std::set<std::string> m_states;
+    std::map<std::string, std::set<ParamId>> m_lost; ///< by state
     CheckpointPtr m_donor;
     bool m_searched = false;
 };
@@ -206,7 +187,7 @@ private:
 
 Status refillLost(Amended& amended)
 {
-    if (amended.lostRanks.empty())
+    if (amended.lost.empty())
         return {};
     return Refilling(amended).run();
 }

@@ -16,23 +16,6 @@ namespace {
 
 constexpr uint64_t kSampleElements = 64; ///< of each parameter: one small read of each file
 
-std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where)
-{
-    const std::string name = fileOfPlace(where);
-    for (uint32_t i = 0; i < checkpoint.files.size(); ++i) {
-        if (checkpoint.files[i].name == name)
-            return FileId{i};
-    }
-    return std::nullopt;
-}
-
-tl::unexpected<Error> cannot(const Amended& amended, const Finding& finding, const std::string& why)
-{
-    return fail(ErrorCode::Unsupported,
-        std::string(finding.code) + " of `" + finding.where + "` is not mended: " + why,
-        amended.source->tagFolder.string());
-}
-
 /// The data-parallel rank of a flat address.
 std::optional<uint32_t> rankOfAddress(const std::string& where)
 {
@@ -41,41 +24,19 @@ std::optional<uint32_t> rankOfAddress(const std::string& where)
     return flat == nullptr ? std::nullopt : std::optional(flat->rank.dp);
 }
 
-/// The data-parallel rank whose optimizer file a finding names, or whose share of it; an error where it is no
-/// such file.
-Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding)
-{
-    if (!amended.source->parts.empty())
-        return cannot(amended, finding, "shards of tensor slices and pipeline stages are not refilled");
-    if (const auto rank = rankOfAddress(finding.where); rank && *rank < amended.source->parallel.dp)
-        return *rank;
-    const auto parsed = parseCheckpointFileName(fileOfPlace(finding.where));
-    if (!parsed || parsed->role != FileRole::OptimStates || parsed->expert)
-        return cannot(amended, finding, "only optimizer files are refilled");
-    if (parsed->dp >= amended.source->parallel.dp)
-        return cannot(amended, finding, "the rank is beyond the world size");
-    return parsed->dp;
-}
-
 /// Forgets what a rank's optimizer file holds.
-void giveUp(Amended& amended, uint32_t rank)
+void giveUp(Amended& amended, uint32_t rank, std::string_view code)
 {
+    if (!amended.lostRanks.insert(rank).second)
+        return;
     Checkpoint& out = *amended.checkpoint;
-    const FileId file = rank < out.optimFiles.size() ? out.optimFiles[rank] : kNoFile;
-    for (FlatUnit& unit : out.units) {
-        const auto share = unit.isFlat() ? unit.partitionRankOf(rank) : std::nullopt;
-        if (!share)
-            continue;
-        for (UnitState& state : unit.states) {
-            if (*share < state.perRank.size())
-                state.perRank[*share] = {};
-        }
-    }
-    if (file != kNoFile)
+    if (rank < out.optimFiles.size())
         out.optimFiles[rank] = kNoFile;
-    auto& lost = amended.lostRanks;
-    if (const auto at = std::lower_bound(lost.begin(), lost.end(), rank); at == lost.end() || *at != rank)
-        lost.insert(at, rank);
+    for (uint32_t u = 0; u < out.units.size(); ++u) {
+        const auto share = out.units[u].isFlat() ? out.units[u].partitionRankOf(rank) : std::nullopt;
+        for (uint32_t state = 0; share && state < out.units[u].states.size(); ++state)
+            loseShare(amended, UnitId{u}, state, *share, code);
+    }
 }
 
 /// Every finding about a rank's file, which is given up, or about its share.
@@ -89,18 +50,66 @@ void settleAllOf(Amended& amended, uint32_t rank)
     });
 }
 
+} // namespace
+
+std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where)
+{
+    const std::string name = fileOfPlace(where);
+    for (uint32_t i = 0; i < checkpoint.files.size(); ++i) {
+        if (checkpoint.files[i].name == name)
+            return FileId{i};
+    }
+    return std::nullopt;
+}
+
+tl::unexpected<Error> cannotMend(const Amended& amended, const Finding& finding, const std::string& why)
+{
+    return fail(ErrorCode::Unsupported,
+        std::string(finding.code) + " of `" + finding.where + "` is not mended: " + why,
+        amended.source->tagFolder.string());
+}
+
+Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding)
+{
+    if (!amended.source->parts.empty())
+        return cannotMend(amended, finding, "shards of tensor slices and pipeline stages are not refilled");
+    if (const auto rank = rankOfAddress(finding.where); rank && *rank < amended.source->parallel.dp)
+        return *rank;
+    const auto parsed = parseCheckpointFileName(fileOfPlace(finding.where));
+    if (!parsed || parsed->role != FileRole::OptimStates || parsed->expert)
+        return cannotMend(amended, finding, "only optimizer files are refilled");
+    if (parsed->dp >= amended.source->parallel.dp)
+        return cannotMend(amended, finding, "the rank is beyond the world size");
+    return parsed->dp;
+}
+
+void loseShare(Amended& amended, UnitId id, uint32_t state, uint32_t share, std::string_view code)
+{
+    FlatUnit& unit = amended.checkpoint->units[index(id)];
+    UnitState& of = unit.states[state];
+    if (share < of.perRank.size())
+        of.perRank[share] = {};
+    LostPart part;
+    part.code = code;
+    part.state = of.name;
+    unit.partition.forEachPiece(share, 0, unit.partition.partitionElements(), [&](const FlatPiece& piece) {
+        if (!piece.isPadding() && (part.params.empty() || part.params.back() != unit.params[piece.param]))
+            part.params.push_back(unit.params[piece.param]);
+        return true;
+    });
+    part.where = formatAddress(flatAddressOf(*amended.source, unit, share, 0, of.name));
+    part.of = "rank " + std::to_string(amended.source->rankOf(unit, share).dp);
+    amended.lost.push_back(std::move(part));
+}
+
 Status giveUpShard(Amended& amended, const Finding& finding)
 {
     SHARDSCOPE_TRY(const uint32_t rank, lostRankOf(amended, finding));
-    giveUp(amended, rank);
-    if (amended.lostCode.empty())
-        amended.lostCode = finding.code;
+    giveUp(amended, rank, finding.code);
     amended.mend(finding, "the shard of rank " + std::to_string(rank) + " is made anew");
     settleAllOf(amended, rank);
     return {};
 }
-
-} // namespace
 
 Status giveUpShards(Amended& amended, const std::vector<const Finding*>& findings)
 {
@@ -177,9 +186,7 @@ Status takeMajority(Amended& amended, const std::vector<const Finding*>& finding
 {
     for (const Finding* finding : findings) {
         SHARDSCOPE_TRY(const uint32_t rank, lostRankOf(amended, *finding));
-        const bool given
-            = std::find(amended.lostRanks.begin(), amended.lostRanks.end(), rank) != amended.lostRanks.end();
-        if (given) {
+        if (amended.lostRanks.contains(rank)) {
             amended.settle(*finding);
             continue;
         }

@@ -36,7 +36,7 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const s
     SHARDSCOPE_TRY(const RepairRecord record, readRepairText(*text, path));
     std::vector<std::string> left = record.options.fixes;
     std::erase_if(left, [&](const std::string& code) { return isUndone(code, undone); });
-    if (left.size() == record.options.fixes.size())
+    if (left.size() == record.options.fixes.size() && (!undone.empty() || record.options.values.empty()))
         return fail(ErrorCode::NotFound, "none of what is to be undone was mended", path.string(),
             "the file lists under `fixed` what was");
 
@@ -59,7 +59,7 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const s
 
     UndoPlan out;
     out.source = (*planned)->source();
-    if (left.empty()) {
+    if (undone.empty() || (left.empty() && record.options.values.empty())) {
         SHARDSCOPE_TRY(out.copy, planCopy(files, *out.source, writePointer, job));
         return out;
     }

@@ -311,7 +311,8 @@ NodeId wholeTensor(ArchiveComposer& composer, const std::shared_ptr<const Reshar
 {
     const Parameter& of = context->source->params[index(param)];
     return composer.tensor(dtype, of.shape, requiresGrad,
-        tensorCursor({context->source, context->sourceOfFile, param, std::string(state), dtype, tensor}));
+        tensorCursor({context->source, context->sourceOfFile, param, std::string(state), dtype, tensor,
+            context->refills}));
 }
 
 } // namespace shardscope

@@ -57,6 +57,7 @@ FlatUnit targetUnit(const FlatUnit& from, UnitKind kind, std::vector<ParamId> pa
     unit.step = from.step;
     unit.stepForm = from.stepForm;
     unit.stepType = from.stepType;
+    unit.stepSet = from.stepSet;
     return unit;
 }
 

@@ -74,6 +74,8 @@ private:
     {
         for (uint32_t g = 0; g < groupCount(); ++g) {
             const NodeId entry = m_source.units[index(m_source.groups[g].units.front())].stateNode;
+            if (unit(g).stepSet)
+                m_composer.substitute(lookup(m_graph, entry, "step"), stepValue(m_composer, unit(g)));
             for (uint32_t state = 1; state < unit(g).states.size(); ++state) {
                 const NodeId old = lookup(m_graph, entry, unit(g).states[state].name);
                 const auto tensor = asTensor(m_graph, old);

@@ -118,7 +118,13 @@ private:
     {
         const ParamId id = m_target->unit->params[m_piece.param];
         const uint64_t element = m_piece.paramOffset + m_pieceDone;
-        const uint64_t left = m_piece.elements - m_pieceDone;
+        uint64_t left = m_piece.elements - m_pieceDone;
+        if (m_target->refills) {
+            const uint64_t lost = m_target->refills->lostAt(id, m_target->state, element, left);
+            if (lost > 0)
+                return refill(segment, id, element, lost);
+            left = m_target->refills->keptAt(id, m_target->state, element, left);
+        }
         std::optional<TransposedOrder> columns;
         if (!m_target->storedOrder)
             columns = m_target->source->transposedOrder(id);
@@ -237,6 +243,7 @@ std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target
     flat.castTo = target.castTo;
     flat.sourceOfFile = std::move(target.sourceOfFile);
     flat.tensorOf = [tensor = target.tensor](ParamId) { return tensor; };
+    flat.refills = std::move(target.refills);
     return flatCursor(std::move(flat));
 }
 

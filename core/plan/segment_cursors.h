@@ -55,6 +55,7 @@ struct TensorTarget {
     std::string state;
     DType castTo = DType::Unknown; ///< Unknown: as the source has it
     uint32_t tensor = Segment::kNoTensor; ///< index into WritePlan::tensors()
+    std::shared_ptr<const Refills> refills = nullptr; ///< as FlatTarget's
 };
 std::function<std::unique_ptr<SegmentCursor>()> tensorCursor(TensorTarget target);
 /// One after the other.

@@ -6,12 +6,17 @@
 #include "core/report/printable.h"
 
 #include <algorithm>
+#include <array>
 
 namespace shardscope {
 
-RepairCheck compareChecks(
-    const std::vector<std::string>& fixed, const Checkpoint& source, const CheckResult& after)
+RepairCheck compareChecks(const RepairPlan& plan, const CheckResult& after)
 {
+    constexpr std::array<std::string_view, 3> kOfValues{
+        "step-off-counters", "schedule-discontinuity", "loss-scale-minimum"};
+    const std::vector<std::string>& fixed = plan.fixed();
+    const bool valuesWereSet = std::any_of(plan.changes().begin(), plan.changes().end(),
+        [](const RepairChange& change) { return change.code == kSetCode; });
     RepairCheck out;
     for (const DoctorFinding& made : after.findings) {
         const Finding& finding = made.finding;
@@ -23,10 +28,11 @@ RepairCheck compareChecks(
                 out.remaining.push_back(code);
             continue;
         }
-        const bool known = std::any_of(source.findings.begin(), source.findings.end(),
-            [&](const Finding& before) { return before.code == finding.code; });
-        if (!known)
-            out.appeared.push_back(finding);
+        if (plan.found().contains(finding.code))
+            continue;
+        const bool ofValues
+            = valuesWereSet && std::find(kOfValues.begin(), kOfValues.end(), finding.code) != kOfValues.end();
+        (ofValues ? out.told : out.appeared).push_back(finding);
     }
     return out;
 }
@@ -52,6 +58,7 @@ void writeRepairFields(JsonWriter& json, const RepairPlan& plan, const std::opti
     json.field("ok", check->ok());
     json.textList("remaining", check->remaining);
     writeFindings(json, "appeared", check->appeared);
+    writeFindings(json, "told", check->told);
     json.endObject();
 }
 
@@ -69,6 +76,9 @@ void writeChangesText(const TextSink& sink, const TextStyle& style, const Repair
 
 void writeRepairCheckText(const TextSink& sink, const TextStyle& style, const RepairCheck& check)
 {
+    if (!check.told.empty())
+        sink("values that were set are not those beside them, which this tells from now on:\n");
+    writeFindingsText(sink, style, check.told, "  ");
     if (check.ok()) {
         sink(style.green("checked again") + ": what was mended is gone, and nothing else came\n");
         return;

@@ -15,11 +15,12 @@ namespace shardscope {
 struct RepairCheck {
     std::vector<std::string> remaining; ///< codes that were to be mended and are still found
     std::vector<Finding> appeared; ///< above info, of codes that the source did not have
+    std::vector<Finding>
+        told; ///< the same, where reviewed values were set that differ from those beside them
     [[nodiscard]] bool ok() const { return remaining.empty() && appeared.empty(); }
 };
 /// `marked` is expected where something was reconstructed.
-RepairCheck compareChecks(
-    const std::vector<std::string>& fixed, const Checkpoint& source, const CheckResult& after);
+RepairCheck compareChecks(const RepairPlan& plan, const CheckResult& after);
 
 /// Fields of the answer of `repair`: "fixed", "changes" and, once it was run, "check".
 void writeRepairFields(JsonWriter& json, const RepairPlan& plan, const std::optional<RepairCheck>& check);

@@ -90,6 +90,50 @@ TEST_CASE("what undo does not need is refused, and so is a donor of swap folders
     errorOf({"check", samplePath("zero2-w2"), "--donor", "x"}, 2, "usage");
 }
 
+TEST_CASE("reviewed values alone make a copy, which tells them and is not marked")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const Json answer = answerOf({"repair", run, folder / "out", "--set", "1:lr=0.5", "--set", "step=9"});
+    CHECK(answer.at("fixed").empty());
+    CHECK(answer.at("check").at("ok") == true);
+    const Json& first = answer.at("changes").at(0);
+    CHECK(first.at("code") == "set");
+    CHECK(first.at("after") == "0.5");
+    CHECK(!first.at("before").get<std::string>().empty());
+    answerOf({"verify", folder / "out"});
+    CHECK(answerOf({"diff", run, folder / "out"}, 1).dump().find("exp_avg") == std::string::npos);
+    answerOf({"repair", "--undo", folder / "out", folder / "again"});
+    for (const auto& entry : fs::directory_iterator(newestOf(run)))
+        CHECK(slurp(newestOf(folder / "again") / entry.path().filename()) == slurp(entry.path()));
+
+    // Where the options lie in another file: the one of a universal folder.
+    answerOf({"convert", run, folder / "universal", "--to", "universal"});
+    answerOf({"repair", folder / "universal", folder / "set", "--set", "lr=0.5", "--set", "step=9"});
+    CHECK(answerOf({"diff", folder / "out", folder / "set"}, 1).dump().find("\"0.5\"") != std::string::npos);
+    errorOf({"repair", run, folder / "x", "--set", "momentum=1"}, 4, "unsupported");
+    errorOf({"repair", run, folder / "x", "--set", "step=many"}, 2, "usage");
+    CHECK(!fs::exists(folder / "x"));
+}
+
+TEST_CASE("a bit that changed on the disk is found at every byte, and its record alone refilled")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path shard = newestOf(run) / kShard;
+    std::string bytes = slurp(shard);
+    bytes[bytes.find("/data/1") + 500] ^= 1;
+    spill(shard, bytes);
+    answerOf({"check", run});
+    const Json found = answerOf({"check", run, "--depth", "bytes"}, 1);
+    CHECK(found.dump().find("record-corrupt") != std::string::npos);
+    errorOf({"repair", run, folder / "x", "--fix", "all"}, 3, "not-found");
+    const Json answer = answerOf({"repair", run, folder / "out", "--fix", "F2"});
+    CHECK(answer.at("check").at("ok") == true);
+    answerOf({"repair", run, folder / "deep", "--fix", "all", "--depth", "bytes"});
+    answerOf({"check", folder / "out", "--depth", "bytes", "--only", "record-corrupt"});
+}
+
 TEST_CASE("a lost shard is refilled from a distributed checkpoint of the same step")
 {
     for (const char* sample : {"zero2-w2", "zero3-w4"}) {

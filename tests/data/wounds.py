@@ -3,6 +3,8 @@
 of a ZeRO checkpoint of at least two ranks and hurts it in place; metadata is changed with torch, never typed by hand."""
 
 import shutil
+import struct
+import zipfile
 
 import torch
 
@@ -107,3 +109,64 @@ def world_size_zero(tag):
     """As files that other tools converted have it."""
     for path in sorted(tag.glob("*model_states.pt")):
         _edit(path, lambda content: content.update(dp_world_size=0))
+
+
+def _largest_record(path):
+    """Where the header and the payload of a file's largest storage begin, and the payload's size."""
+    with zipfile.ZipFile(path) as archive:
+        storages = [info for info in archive.infolist() if "/data/" in info.filename]
+        found = max(storages, key=lambda info: info.file_size)
+        archive.fp.seek(found.header_offset + 26)
+        name, extra = struct.unpack("<HH", archive.fp.read(4))
+        return found.header_offset, found.header_offset + 30 + name + extra, found.file_size
+
+
+def record_header_lost(tag):
+    """A record without a valid header, as a block of zeros in the middle of a file leaves it."""
+    path = shard(tag, 1)
+    header, payload, _ = _largest_record(path)
+    with open(path, "r+b") as file:
+        file.seek(header)
+        file.write(bytes(payload - header))
+
+
+def bit_flipped(tag):
+    """One bit of one value, which only the record's checksum tells."""
+    path = shard(tag, 1)
+    _, payload, size = _largest_record(path)
+    with open(path, "r+b") as file:
+        file.seek(payload + size // 2)
+        byte = file.read(1)[0]
+        file.seek(-1, 1)
+        file.write(bytes([byte ^ 1]))
+
+
+def _first_state(content):
+    return next(iter(_torch_state(content)["state"].values()))
+
+
+def moments_spoiled(tag):
+    """What an overflow leaves: NaN and infinity among the first moments, a negative mean of squares."""
+    def change(content):
+        state = _first_state(content)
+        state["exp_avg"].view(-1)[3:6] = float("nan")
+        state["exp_avg"].view(-1)[8] = float("-inf")
+        state["exp_avg_sq"].view(-1)[5] = -1.0
+    _edit(shard(tag, 1), change)
+
+
+def moment_missing(tag):
+    _edit(shard(tag, 1), lambda content: _first_state(content).pop("exp_avg"))
+
+
+def masters_fresh(tag):
+    """Masters of one group as another seed would begin them, on every rank."""
+    def change(content):
+        wrapper = content["optimizer_state_dict"]
+        key = "fp32_flat_groups" if "fp32_flat_groups" in wrapper else "single_partition_of_fp32_groups"
+        generator = torch.Generator().manual_seed(3)
+        first = wrapper[key][0]
+        with torch.no_grad():
+            first.copy_(torch.randn(first.shape, generator=generator))
+    for path in sorted(tag.glob("*_optim_states.pt")):
+        _edit(path, change)

@@ -10,6 +10,7 @@ from pathlib import Path
 import torch
 
 import checks
+import live_state
 from setups import Setup
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "data"))
@@ -30,7 +31,7 @@ def _hurt_copy(context, source, name, wound):
 
 
 def _find(context, folder, code):
-    answer = context.tool.call("check", folder, "--fail-on", "never")
+    answer = context.tool.call("check", folder, "--depth", "bytes", "--fail-on", "never")
     if code not in _troubles(answer):
         raise checks.Failure(f"`{code}` was not found, but {sorted(_troubles(answer))}")
     return _troubles(answer)
@@ -170,6 +171,35 @@ class FromCopies:
         return refilled, untouched
 
 
+@dataclass(frozen=True)
+class SetValues:
+    """Reviewed values in place of the saved ones: stock loads these, and all else as it was."""
+    setup: Setup
+    before: int
+
+    @property
+    def name(self):
+        return f"doctor set {self.setup.name} {self.before}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        target = context.target(self.name)
+        answer = context.tool.call("repair", source.folder, target, "--set", "step=23", "--set", "lr=0.0625",
+                                   "--set", "1:lr=0.125", "--set", "global_samples=77")
+        if any(change["marked"] for change in answer["changes"]):
+            raise checks.Failure("a reviewed value is marked as one that nobody saved")
+        state, _, _ = context.sources.resume(self.setup, self.before, target)
+        expected = {"scalar global_samples": live_state.plain(77)}
+        for label, value in source.state.items():
+            if label.startswith("scalar group ") and label.endswith(" lr"):
+                expected[label] = live_state.plain(0.125 if label == "scalar group 1 lr" else 0.0625)
+            elif label.endswith(" step") and not label.startswith("scalar group "):  # FusedAdam's groups' stays 0
+                step = 23 if value[0] == "int" else torch.tensor(23.0, dtype=getattr(torch, value[1][6:]))
+                expected[label] = live_state.plain(step)
+        tensors = checks.same_state_but(source.state, state, expected)
+        return f"{len(expected)} values are those that were set, {tensors} tensors bit-equal"
+
+
 TWO = Setup(2, "bf16")
 SETUPS = [Setup(1, "bf16"), TWO, Setup(1, "fp32"), Setup(3, "bf16", sub_group_size=200), Setup(3, "fp32"),
           Setup(1, "bf16", bf16_optimizer=True), Setup(2, "bf16", round_robin=True)]
@@ -178,13 +208,15 @@ WITHOUT_LOSS = [("pointer_missing", "latest-missing"), ("pointer_dangling", "lat
                 ("option_changed", "option-mismatch"), ("bytes_behind_the_end", "trailing-data"),
                 ("world_size_zero", "bad-world-size-field")]
 WITH_LOSS = [("rank_missing", "rank-missing"), ("first_rank_missing", "rank-missing"), ("rank_twice", "rank-foreign"),
-             ("cut_short", "file-torn"), ("masters_cut", "state-length")]
+             ("cut_short", "file-torn"), ("masters_cut", "state-length"), ("record_header_lost", "record-corrupt"),
+             ("bit_flipped", "record-corrupt"), ("moments_spoiled", "non-finite"), ("moment_missing", "state-missing")]
 
 
 def short_run():
     return [Healthy(TWO, 2), Whole(TWO, 2, "directory_lost", "file-torn"), Whole(TWO, 2, "step_changed", "step-mismatch"),
             FromDonor(Setup(3, "bf16", sub_group_size=200), 2, "first_rank_missing", "rank-missing"),
-            FromCopies(TWO, 2)]
+            FromDonor(TWO, 2, "moments_spoiled", "non-finite"),
+            SetValues(Setup(3, "bf16", sub_group_size=200), 2), FromCopies(TWO, 2)]
 
 
 def full_run():
@@ -194,6 +226,10 @@ def full_run():
         cases += [Whole(setup, 3, wound, code) for wound, code in WITHOUT_LOSS]
         cases += [FromDonor(setup, 3, wound, code) for wound, code in WITH_LOSS]
         cases.append(FromDonor(setup, 3, "rank_missing", "rank-missing", universal=True))
+        if setup.stage < 3 and setup.precision != "fp32":  # there are copies that masters can be held against
+            cases.append(FromDonor(setup, 3, "masters_fresh", "masters-not-copies"))
     cases += [Whole(TWO, 3, "step_changed", "step-mismatch"), Whole(TWO, 2, "other_precision_left", "precision-prefix")]
+    cases += [SetValues(setup, 3) for setup in [*SETUPS, Setup(2, "bf16", "fusedadam"),
+                                                Setup(2, "bf16", "cpuadam", offload=True)]]
     cases += [FromCopies(setup, 3) for setup in (Setup(1, "bf16"), TWO, Setup(2, "fp16"))]
     return cases

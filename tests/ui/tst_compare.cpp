@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two checkpoints held against each other in the window.
+#include "tests/ui/compare_fixture.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/difference_table_model.h"
@@ -35,21 +36,6 @@ using namespace shardscope;
 using namespace shardscope::ui;
 
 namespace {
-
-/// Runs a comparison as a person does: path, Compare, wait.
-bool compareWith(WindowFixture& ui, const QString& other)
-{
-    ui.window().actionSet().compare->trigger();
-    auto* path = ui.find<QLineEdit>("compareOther");
-    path->setText(other);
-    ui.find<QPushButton>("compareStart")->click();
-    return ui.settle();
-}
-
-QString cell(const QTableView* table, int row, DifferenceColumn column)
-{
-    return table->model()->index(row, static_cast<int>(column)).data().toString();
-}
 
 DifferenceTableModel* modelOf(QTableView* table)
 {

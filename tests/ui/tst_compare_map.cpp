@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the maps in compare colours say of a place.
 #include "core/layout/fragments.h"
+#include "tests/ui/compare_fixture.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_text.h"
@@ -37,21 +38,6 @@ using namespace shardscope;
 using namespace shardscope::ui;
 
 namespace {
-
-/// Runs a comparison as a person does: path, Compare, wait.
-bool compareWith(WindowFixture& ui, const QString& other)
-{
-    ui.window().actionSet().compare->trigger();
-    auto* path = ui.find<QLineEdit>("compareOther");
-    path->setText(other);
-    ui.find<QPushButton>("compareStart")->click();
-    return ui.settle();
-}
-
-QString cell(const QTableView* table, int row, DifferenceColumn column)
-{
-    return table->model()->index(row, static_cast<int>(column)).data().toString();
-}
 
 /// Flips the last bit of a parameter's first fp32 master in a copy of that checkpoint's run folder.
 bool flipLastBit(const Checkpoint& checkpoint, const QString& copy, const char* name)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/ui/broken_sample.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/models/text.h"
 #include "ui/shell/page_window.h"
@@ -22,15 +23,6 @@ using namespace shardscope;
 using namespace shardscope::ui;
 
 namespace {
-
-/// A sample whose second rank's optimizer file is lost.
-QString brokenSample(const WindowFixture& ui)
-{
-    const QString copy = copiedSample("zero2-w2", ui.folder(u"broken"_s));
-    return QFile::remove(copy + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s)
-        ? copy
-        : QString();
-}
 
 QModelIndex kindOf(const FindingTreeModel& model, const char* code)
 {

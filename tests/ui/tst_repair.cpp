@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/examine.h"
+#include "tests/ui/broken_sample.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/models/text.h"
 #include "ui/views/change_set_panel.h"
@@ -22,15 +23,6 @@ using namespace shardscope;
 using namespace shardscope::ui;
 
 namespace {
-
-/// A sample whose newest tag lacks the second rank's optimizer file; the tag before has it.
-QString brokenSample(const WindowFixture& ui)
-{
-    const QString copy = copiedSample("zero2-w2", ui.folder(u"broken"_s));
-    return QFile::remove(copy + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s)
-        ? copy
-        : QString();
-}
 
 QMap<QString, QByteArray> contentsOf(const QString& folder)
 {
@@ -123,6 +115,17 @@ private Q_SLOTS:
             after.append(list->item(row)->text());
         QVERIFY(before != after);
         QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(u"--moments zeros"_s));
+        ui.find<QLineEdit>("repairValues")->setText(u"step=9; 1:lr=0.5"_s);
+        QVERIFY(ui.settle());
+        QVERIFY(panel->preview().plan != nullptr);
+        const auto& changes = panel->preview().plan->changes();
+        QVERIFY(std::any_of(changes.begin(), changes.end(),
+            [](const RepairChange& change) { return change.code == "set" && change.after == "0.5"; }));
+        QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(u"--set step=9 --set 1:lr=0.5"_s));
+        ui.find<QLineEdit>("repairValues")->setText(u"step=soon"_s);
+        QVERIFY(ui.settle());
+        QVERIFY(panel->preview().problem);
+        ui.find<QLineEdit>("repairValues")->clear();
         // A donor that is none is said in words, and nothing can be applied.
         ui.find<QComboBox>("repairMasters")->setCurrentIndex(2);
         ui.find<QLineEdit>("repairDonor")->setText(ui.folder(u"not there"_s));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values of a parameter in the window: grid, bytes, pictures, statistics.
 #include "core/layout/fragments.h"
+#include "tests/ui/tensor_fixture.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/tensorview/hex_view.h"
@@ -35,19 +36,6 @@ using namespace shardscope::ui;
 
 namespace {
 
-/// Shows one state of a parameter on the tensor page.
-bool showTensor(WindowFixture& ui, const char* name, const char* state)
-{
-    const auto param = ui.checkpoint()->findParam(name);
-    if (!param || !ui.window().showPage(u"tensor"_s))
-        return false;
-    SelectedThing thing;
-    thing.param = *param;
-    thing.state = state;
-    ui.window().selection().select(thing);
-    return ui.settle();
-}
-
 std::vector<float> floatsOf(const Checkpoint& checkpoint, const char* name, const char* state)
 {
     const ParamId param = *checkpoint.findParam(name);
@@ -69,32 +57,6 @@ bool overwrite(const Checkpoint& checkpoint, const char* name, uint64_t element,
     QFile file(QString::fromStdString(checkpoint.file(pieces->front().file).path.native()));
     return file.open(QIODevice::ReadWrite) && file.seek(static_cast<qint64>(pieces->front().byteOffset))
         && file.write(reinterpret_cast<const char*>(&value), sizeof value) == sizeof value;
-}
-
-/// One tensor of 4 GiB in a file that takes no room.
-CheckpointPtr hugeCheckpoint(const QString& path)
-{
-    QFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || !file.resize(qint64{4} << 30))
-        return nullptr;
-    auto out = std::make_shared<Checkpoint>();
-    CheckpointFile stored;
-    stored.path = path.toStdString();
-    stored.name = "huge.pt";
-    out->files.push_back(stored);
-    Parameter param;
-    param.name = "huge.weight";
-    param.shape = {32768, 32768};
-    param.elements = uint64_t{1} << 30;
-    param.role = ParamRole::Buffer;
-    out->params.push_back(param);
-    out->paramByName.emplace("huge.weight", ParamId{0});
-    WholeTensor tensor;
-    tensor.param = ParamId{0};
-    tensor.run = {FileId{0}, 0, 0, param.elements};
-    out->whole.push_back(tensor);
-    out->fullyRead = true;
-    return out;
 }
 
 } // namespace

@@ -101,8 +101,10 @@ Job* makeRepairJob(
 {
     return makeJob(Words::tr("Mend a copy"), files, plan, options,
         [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<QString> {
-            SHARDSCOPE_TRY(const CheckResult after, examine(files, report.output, {}, context));
-            const RepairCheck check = compareChecks(plan->fixed(), *plan->source(), after);
+            CheckOptions again;
+            again.depth = plan->depth();
+            SHARDSCOPE_TRY(const CheckResult after, examine(files, report.output, again, context));
+            const RepairCheck check = compareChecks(*plan, after);
             QStringList codes;
             for (const std::string& code : check.remaining)
                 codes.append(toText(code));

@@ -39,6 +39,8 @@ QString repairCommand(const CheckPlace& place, const RepairOptions& options)
         codes.append(QString::fromStdString(code));
     QStringList words{u"shardscope"_s, u"repair"_s, quotedWord(place.path.native()), u"DST"_s, u"--fix"_s,
         quotedWord(codes.join(u','))};
+    for (const std::string& value : options.values)
+        words << u"--set"_s << quotedWord(value);
     if (!options.donor.empty())
         words << u"--from"_s << quotedWord(options.donor);
     if (options.masters != RepairOptions::Masters::Default)

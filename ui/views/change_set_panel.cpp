@@ -33,6 +33,7 @@ ChangeSetPanel::ChangeSetPanel(io::FileSystem& files, Theme& theme, QWidget* par
     , m_masters(new QComboBox(this))
     , m_moments(new QComboBox(this))
     , m_donor(new QLineEdit(this))
+    , m_values(new QLineEdit(this))
     , m_choices(makeChoices())
     , m_changes(new QListWidget(this))
     , m_messages(new MessageBar(theme, this))
@@ -85,8 +86,16 @@ QWidget* ChangeSetPanel::makeChoices()
     m_donor->setClearButtonEnabled(true);
     auto* browse = new QPushButton(tr("&Browse…"), choices);
     browse->setObjectName(u"repairDonorBrowse"_s);
-    auto* line = new QHBoxLayout(choices);
-    line->setContentsMargins(0, 0, 0, 0);
+    m_values->setObjectName(u"repairValues"_s);
+    m_values->setAccessibleName(tr("Values to set on the copy, too"));
+    m_values->setPlaceholderText(tr("Values to set, too: step=1000; lr=1e-4; 1:weight_decay=0.0"));
+    m_values->setClearButtonEnabled(true);
+    auto* rows = new QVBoxLayout(choices);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(6);
+    auto* line = new QHBoxLayout;
+    rows->addLayout(line);
+    rows->addWidget(m_values);
     line->addWidget(m_masters);
     line->addWidget(m_moments);
     line->addWidget(m_donor, 1);
@@ -94,6 +103,7 @@ QWidget* ChangeSetPanel::makeChoices()
     connect(m_masters, &QComboBox::currentIndexChanged, this, &ChangeSetPanel::planSoon);
     connect(m_moments, &QComboBox::currentIndexChanged, this, &ChangeSetPanel::planSoon);
     connect(m_donor, &QLineEdit::textChanged, this, &ChangeSetPanel::planSoon);
+    connect(m_values, &QLineEdit::textChanged, this, &ChangeSetPanel::planSoon);
     connect(browse, &QPushButton::clicked, this, [this] {
         auto* dialog = new QFileDialog(this, tr("Choose Another Checkpoint of the Run"));
         dialog->setObjectName(u"repairDonorDialog"_s);
@@ -124,6 +134,11 @@ RepairOptions ChangeSetPanel::options() const
     out.donor = toPath(m_donor->text().trimmed()).native();
     out.masters = static_cast<RepairOptions::Masters>(m_masters->currentIndex());
     out.moments = static_cast<RepairOptions::Moments>(m_moments->currentIndex());
+    const QStringList values = m_values->text().split(u';', Qt::SkipEmptyParts);
+    for (const QString& value : values) {
+        if (const QString text = value.trimmed(); !text.isEmpty())
+            out.values.push_back(text.toStdString());
+    }
     return out;
 }
 

@@ -54,6 +54,7 @@ private:
     QComboBox* m_masters;
     QComboBox* m_moments;
     QLineEdit* m_donor;
+    QLineEdit* m_values;
     QWidget* m_choices;
     QListWidget* m_changes;
     MessageBar* m_messages;

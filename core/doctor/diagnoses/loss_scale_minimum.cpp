@@ -51,7 +51,9 @@ const Diagnosis kLossScaleMinimum{
                     "lost: a scale this low comes from training that diverged, or from values that are not "
                     "finite.",
         .exporting = "Weights may be those of a diverged run."},
-    .remedy = "set the scale higher where gradients are sound again, or go on from an earlier step",
+    .remedy
+    = "set the scale higher where gradients are sound again (`repair --set scale=N`), or go on from an "
+      "earlier step",
     .threads = "fudan-generative-vision/hallo#152, NVIDIA-NeMo/RL#3544, DS#697",
     .look = look,
 };

@@ -131,7 +131,8 @@ const Diagnosis kMastersNotCopies{
                     "fresh. The loss jumps.",
         .exporting = "Weights made from masters and weights taken from the module differ."},
     .remedy = "bring back the shards that belong to the model file, lay scrambled ones out anew in the right "
-              "order, or fill masters from the copies, marked",
+              "order, or fill masters on a copy from the 16-bit copies, marked",
+    .repairs = true,
     .threads = "DS#6691, DS#5475, DS#1111, ACC#3199, MLM#6920, DS#1999, DS#5283",
     .look = look,
 };

@@ -2,6 +2,7 @@
 #include "core/doctor/byte_facts.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
+#include "core/doctor/sound_values.h"
 #include "core/layout/fragments.h"
 
 #include <cmath>
@@ -11,11 +12,6 @@ namespace shardscope::diagnosis {
 namespace {
 
 constexpr uint64_t kWindowElements = uint64_t{1} << 18;
-
-bool isSecondMoment(std::string_view state)
-{
-    return state == "exp_avg_sq" || state == "max_exp_avg_sq";
-}
 
 /// The first element that is as it must not be: not finite, or negative where it is a mean of squares.
 Result<std::optional<uint64_t>> firstBad(
@@ -67,7 +63,7 @@ Status look(const Patient& patient, FindingSink& sink)
                 std::to_string(found.nans + found.infinities) + of + "are not finite: "
                     + std::to_string(found.nans) + " NaN, " + std::to_string(found.infinities) + " infinite",
                 sink));
-        if (isSecondMoment(tensor.tensor.state) && found.finite() > 0 && found.min < 0)
+        if (isMeanOfSquares(tensor.tensor.state) && found.finite() > 0 && found.min < 0)
             SHARDSCOPE_CHECK(add(patient, tensor, true,
                 "a mean of squares is negative, which no optimizer makes: its minimum is "
                     + std::to_string(found.min),
@@ -93,6 +89,7 @@ const Diagnosis kNonFinite{
           "of squares the update is NaN.",
         .exporting = "What is not finite in masters or weights is exported as it is."},
     .remedy = "bring the group back from an earlier step, or fill what is damaged, marked",
+    .repairs = true,
     .threads = "fudan-generative-vision/hallo#152, NVIDIA-NeMo/RL#3544, DS#697",
     .look = look,
 };

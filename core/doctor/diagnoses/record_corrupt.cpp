@@ -17,8 +17,9 @@ const Diagnosis kRecordCorrupt{
                          "payloads, and loads wrong numbers without a word.",
         .resuming = "The parameters in this record are not what was saved.",
         .exporting = "They are exported as they lie."},
-    .remedy = "refill the record from another source, marked; without one, name the "
-              "parameters that are lost",
+    .remedy = "refill what the record held on a copy, marked: masters from the 16-bit copies, moments from a "
+              "neighbouring tag or another checkpoint",
+    .repairs = true,
     .threads = "2U1/Gemma3-Finetune#3, pytorch/pytorch#170244",
 };
 

@@ -16,6 +16,7 @@ const Diagnosis kRecordMissing{
         .resuming = "What it held is lost.",
         .exporting = "What it held cannot be exported."},
     .remedy = "refill it from another source, marked",
+    .repairs = true,
     .threads = "2U1/Gemma3-Finetune#3",
 };
 

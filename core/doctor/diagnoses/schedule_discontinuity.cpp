@@ -107,8 +107,10 @@ const Diagnosis kScheduleDiscontinuity{
         .resuming = "The learning rate of the next step is not the one that follows: a scheduler sets it from"
                     " its own count, or goes on from the rate it finds.",
         .exporting = "Weights are not touched."},
-    .remedy = "set the scheduler's count and the rates that belong to the step, unless they were changed on "
-              "purpose",
+    .remedy
+    = "set the scheduler's count to the engine's and the rates to those that the scheduler set, unless they "
+      "were changed on purpose; `repair --set` takes others",
+    .repairs = true,
     .threads = "DS#5788, gpt-neox#1029, HF#25865, THUDM/slime#1546",
     .look = look,
 };

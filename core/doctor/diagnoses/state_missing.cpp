@@ -15,6 +15,7 @@ const Diagnosis kStateMissing{
         .resuming = "Moments that are not there start anew.",
         .exporting = "Weights are not touched."},
     .remedy = "fill them with zeros or from a neighbouring tag, marked",
+    .repairs = true,
 };
 
 } // namespace shardscope::diagnosis

@@ -121,6 +121,7 @@ const Diagnosis kStepOffCounters{
                     "anew says that the moments did, too.",
         .exporting = "Weights are not touched."},
     .remedy = "set the step that the counters give, unless the optimizer was begun anew on purpose",
+    .repairs = true,
     .threads = "DS#5263, DS#4396, MDS#248, DS#1823, DS#7786, DS#7586",
     .look = look,
 };

@@ -84,6 +84,7 @@ const Diagnosis kTiedDiverged{
         .resuming = "The loss jumps where the other copy was the one that was trained.",
         .exporting = "The owner's values are written, and the other copy is dropped."},
     .remedy = "give both names the owner's values, which are those of its master",
+    .repairs = true,
     .threads = "NVIDIA-NeMo/Automodel#2511, DS#1896, DS#3033",
     .look = look,
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
 #include "core/doctor/diagnosis.h"
+#include "core/doctor/saved_facts.h"
 
 namespace shardscope::diagnosis {
 
@@ -15,6 +16,7 @@ const Diagnosis kUniversalOverlong{
     .means = {.loading = "Stock DeepSpeed stops at the size, or takes the beginning.",
         .resuming = "The surplus is padding."},
     .remedy = "write it again with each parameter's own length",
+    .command = convertCommand,
     .threads = "DS#6918, DS#7426, argonne-lcf/Megatron-DeepSpeed#73, DS#5822",
 };
 

@@ -87,7 +87,8 @@ const Diagnosis kUniversalParameterSkipped{
         .resuming = "The parameter's master is rounded to 16 bits, and its moments begin at zero.",
         .exporting = "The weights are right to 16 bits."},
     .remedy = "convert again from the source shards with this program, which takes any name; without them, "
-              "mark the moments of these parameters as lost",
+              "fill the moments of these parameters on a copy, marked",
+    .repairs = true,
     .threads = "reproduced with 0.19.8",
     .look = look,
 };
