@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardscope {
+
+/// A run of bytes of a file, from its start.
+struct ByteExtent {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    bool operator==(const ByteExtent&) const = default;
+};
+
+/// Parts of a file that stay when the rest of it goes: ascending, disjoint, not touching, none empty, and
+/// their bytes one behind another. Not thread-safe while it grows.
+class KeptBytes
+{
+public:
+    /// `offset` is not before the end of what is there already.
+    void add(uint64_t offset, std::string_view bytes);
+
+    [[nodiscard]] const std::vector<ByteExtent>& extents() const { return m_extents; }
+    [[nodiscard]] const std::string& bytes() const { return m_bytes; }
+    /// The bytes from `offset` of the file, where all of them are kept; empty elsewhere.
+    [[nodiscard]] std::span<char> at(uint64_t offset, uint64_t bytes);
+
+private:
+    std::vector<ByteExtent> m_extents;
+    std::string m_bytes;
+};
+
+/// Fills `out` with what `extents` keep of [offset, offset + out.size()), zeros between; whether any was
+/// kept. `bytes` are those of the extents, one behind another.
+bool readKept(
+    std::span<const ByteExtent> extents, std::string_view bytes, uint64_t offset, std::span<uint8_t> out);
+
+} // namespace shardscope
