@@ -61,6 +61,8 @@ struct Command {
     std::vector<Command> children = {};
     /// The exit code, or why there is none. Null for commands that only have children.
     Result<int> (*run)(Session& session) = nullptr;
+    /// Whether it needs values, which a skeleton has not: always, or unless it is a dry run.
+    enum class Values { NotNeeded, ToRun, Needed } values = Values::NotNeeded;
     /// Writes a checkpoint and can be interrupted and continued.
     bool resumes = false;
 };

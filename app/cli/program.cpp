@@ -32,7 +32,7 @@ Command makeProgram()
     };
     out.children = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
         statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(), repairCommand(),
-        reshardCommand(), convertCommand(), exportCommand(), planCommand(), runCommand(),
+        reshardCommand(), convertCommand(), exportCommand(), skeletonCommand(), planCommand(), runCommand(),
         completionCommand()};
     return out;
 }

@@ -6,10 +6,11 @@
 #include "app/cli/log_file.h"
 #include "app/cli/progress.h"
 #include "app/cli/session.h"
-#include "core/base/shell_quote.h"
 #include "app/cli/signals.h"
 #include "app/cli/version.h"
+#include "core/base/shell_quote.h"
 #include "core/report/finding_report.h"
+#include "core/torchfile/skeleton_files.h"
 
 #include <algorithm>
 #include <exception>
@@ -67,7 +68,8 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
             output.message("stopping; writes under way are finished first\n");
     });
     JobContext job(stop.get_token(), progressSink(output, parsed.arguments), log);
-    Session session(parsed, output, io::realFileSystem(), job);
+    Session session(parsed, output, realFilesAndSkeletons(), job);
+    SHARDSCOPE_CHECK(requireValues(session));
     auto code = parsed.command->run(session);
     output.progressLine("");
     if (!code)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/session.h"
 
+#include "core/torchfile/skeleton_files.h"
+
 namespace shardscope::cli {
 
 OpenOptions Session::openOptions() const
@@ -55,6 +57,28 @@ std::string Session::askedPath() const
 AnswerContext Session::context(const OpenedCheckpoint& opened, const ComputeChoice* compute) const
 {
     return {*opened.checkpoint, askedPath(), opened.selectedFile, compute};
+}
+
+Status requireValues(const Session& session)
+{
+    const Command& command = *session.parsed().command;
+    const Arguments& arguments = session.arguments();
+    const bool deep = arguments.text("--depth") == "bytes";
+    const bool needed = command.values == Command::Values::Needed || deep
+        || (command.values == Command::Values::ToRun && !arguments.has("--dry-run"));
+    if (!needed)
+        return {};
+    for (const Positional& positional : command.positionals) {
+        for (const std::string& path : arguments.allOf(positional.name)) {
+            const bool isPath = positional.kind == ValueKind::Path;
+            if (isPath && holdsNoValues(session.files(), path))
+                return fail(ErrorCode::Unsupported,
+                    deep ? std::string(kNoValues) + ", and --depth bytes looks at them"
+                         : std::string(kNoValues) + ", and `" + command.name + "` needs them",
+                    path, "ask for it where the skeleton was made");
+        }
+    }
+    return {};
 }
 
 Status requireTag(const Checkpoint& checkpoint)

@@ -52,6 +52,8 @@ private:
     JobContext& m_job;
 };
 
+/// Unsupported when the command needs values and an argument is a skeleton, which has none.
+Status requireValues(const Session& session);
 /// Success when a tag was chosen; else NotFound with the tags there are.
 Status requireTag(const Checkpoint& checkpoint);
 /// Unsupported when the kind is recognised and this build cannot interpret it; success for supported and

@@ -52,6 +52,7 @@ Command convertCommand()
                 "See first what would be written:"},
             {"shardscope convert runs/llama llama-dcp --to dcp", "For FSDP and torchtitan:"}},
         .run = runConvert,
+        .values = Command::Values::ToRun,
         .resumes = true,
     };
 }

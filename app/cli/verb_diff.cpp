@@ -112,6 +112,7 @@ Command diffCommand()
             {"shardscope diff runs/llama runs/llama --other-tag global_step900", "What changed since?"},
             {"shardscope diff runs/a runs/b --rtol 1e-5 --state fp32", "Weights alone, with a tolerance:"}},
         .run = runDiff,
+        .values = Command::Values::Needed,
     };
 }
 

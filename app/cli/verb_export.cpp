@@ -52,6 +52,7 @@ Command exportCommand()
                 "One layer, with Adam's first moments in a file beside it:"},
             {"shardscope export runs/llama-lora lora --format adapter", "For PeftModel.from_pretrained:"}},
         .run = runExport,
+        .values = Command::Values::ToRun,
         .resumes = true,
     };
 }

@@ -152,6 +152,7 @@ Command fingerprintCommand()
                 "The files that one node has kept:"},
             {"shardscope fingerprint --combine node*.json", "What all nodes have together:"}},
         .run = runFingerprint,
+        .values = Command::Values::Needed,
     };
 }
 

@@ -177,6 +177,7 @@ Command repairCommand()
             {"shardscope repair runs/llama runs/mended --fix L6 --moments zeros", "Begin its moments anew:"},
             {"shardscope repair --undo runs/mended runs/again", "The source again, byte by byte:"}},
         .run = runRepair,
+        .values = Command::Values::Needed,
         .resumes = true,
     };
 }

@@ -42,6 +42,7 @@ Command reshardCommand()
             {"shardscope reshard runs/llama runs/llama-6 -w 6 --sub-group-size 100000000",
                 "ZeRO-3, for a run with that sub_group_size:"}},
         .run = runReshard,
+        .values = Command::Values::ToRun,
         .resumes = true,
     };
 }

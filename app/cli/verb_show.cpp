@@ -78,6 +78,7 @@ Command showCommand()
             {"shardscope show runs/llama lm_head.weight --limit 0 --npy head.npy",
                 "The whole tensor as a file:"}},
         .run = runShow,
+        .values = Command::Values::Needed,
     };
 }
 

@@ -183,6 +183,7 @@ Command statsCommand()
             {"shardscope stats runs/llama --state exp_avg_sq --json --bars 0",
                 "Second moments, for a script:"}},
         .run = runStats,
+        .values = Command::Values::Needed,
     };
 }
 

@@ -91,6 +91,7 @@ Command verifyCommand()
         .examples = {{"shardscope verify runs/llama", "Is every byte what it was when it was written?"},
             {"shardscope verify runs/llama-16 --against runs/llama", "Do the two hold the same state?"}},
         .run = runVerify,
+        .values = Command::Values::Needed,
     };
 }
 

@@ -23,6 +23,7 @@ Command convertCommand();
 Command exportCommand();
 Command planCommand();
 Command runCommand();
+Command skeletonCommand();
 Command completionCommand();
 
 } // namespace shardscope::cli

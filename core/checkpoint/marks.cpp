@@ -39,6 +39,8 @@ std::string textOf(const nlohmann::json& object, const char* key)
 
 void readMarks(const Reading& reading)
 {
+    if (reading.hasNoValues()) // of a manifest it has the size alone
+        return noteSkeleton(reading.files, reading.out);
     const io::Path path = reading.out.tagFolder / kManifestName;
     const auto info = reading.files.stat(path);
     if (!info || info->type != io::FileType::Regular)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/engine_keys.h"
 #include "core/checkpoint/reading.h"
 
 #include <algorithm>
@@ -8,8 +9,6 @@ namespace shardscope {
 
 namespace {
 
-/// Keys of a model-states file that DeepSpeed itself writes (runtime/engine.py, _save_checkpoint); all others
-/// are the client's.
 constexpr std::array<std::string_view, 25> kOwnKeys{"module", "buffer_names", "optimizer", "param_shapes",
     "frozen_param_shapes", "shared_params", "frozen_param_fragments", "lr_scheduler", "data_sampler",
     "random_ltd", "sparse_tensor_module_names", "csr_tensor_module_names", "skipped_steps", "global_steps",
@@ -48,6 +47,11 @@ std::string precisionOf(const Reading& reading, const PickleGraph& graph)
 
 } // namespace
 
+bool isEngineKey(std::string_view key)
+{
+    return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
+}
+
 NodeId configValue(const Reading& reading, std::initializer_list<std::string_view> path)
 {
     const PickleGraph* graph = graphOf(reading);
@@ -79,7 +83,7 @@ void readModelHeader(Reading& reading)
     const auto items = mappingItems(*graph, reading.modelRoot);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto key = asString(*graph, items[i]);
-        if (key && std::find(kOwnKeys.begin(), kOwnKeys.end(), *key) == kOwnKeys.end())
+        if (key && !isEngineKey(*key))
             out.clientStateKeys.emplace_back(*key);
     }
 }

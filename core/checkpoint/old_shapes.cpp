@@ -201,7 +201,9 @@ private:
             return false;
         }
         if (split.outcome != GroupSplit::Outcome::One) {
-            m_reading.refuse("no file lists its param groups, and several choices of parameters fit them");
+            m_reading.refuse(m_reading.hasNoValues()
+                    ? "no file lists its param groups, which only values tell, and a skeleton has none"
+                    : "no file lists its param groups, and several choices of parameters fit them");
             return false;
         }
         m_members.resize(m_groups.size());

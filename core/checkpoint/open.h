@@ -35,6 +35,8 @@ struct OpenedCheckpoint {
 Result<OpenedCheckpoint> openCheckpoint(
     io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job);
 
+/// Whether it is one without values, made for a bug report (core/torchfile/skeleton_files.h).
+bool isSkeleton(const Checkpoint& checkpoint);
 /// Success when parameters, layout and values can be asked for; else the checkpoint's modelError (exit 3 or
 /// 4).
 Status requireModel(const Checkpoint& checkpoint);

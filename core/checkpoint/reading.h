@@ -48,6 +48,8 @@ struct Reading {
     {
         out.findings.push_back({code, severity, std::move(message), std::move(where), std::move(evidence)});
     }
+    /// Whether it is a skeleton: no value can be read, and none is missed.
+    [[nodiscard]] bool hasNoValues() const;
     /// Marks the checkpoint as recognised but beyond this build; the first reason stands.
     void refuse(std::string why) const;
     /// No model can be made although the kind is supported; the first reason stands.
@@ -58,6 +60,9 @@ struct Reading {
         return id == kNoFile ? nullptr : out.files[index(id)].content.get();
     }
 };
+
+/// A finding where the checkpoint is a skeleton.
+void noteSkeleton(io::FileSystem& files, Checkpoint& checkpoint);
 
 /// The tag's folder in a further root: below it, or the root itself.
 io::Path tagFolderIn(const Reading& reading, const io::Path& root);

@@ -98,7 +98,7 @@ CopyEvidence::Bytes CopyEvidence::read(uint64_t byte, uint64_t bytes)
 {
     Bytes out(bytes);
     const Status done = m_file->readAt(byte, out);
-    if (!done && !m_failed)
+    if (!done && !m_failed && !m_reading.hasNoValues())
         m_reading.add(code::kFileUnreadable, Severity::Error, "some values of the file cannot be read",
             m_reading.out.file(m_reading.out.rank0Model).name, {describe(done.error())});
     m_failed = m_failed || !done;

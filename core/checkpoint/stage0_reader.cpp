@@ -267,6 +267,9 @@ private:
             return damaged(
                 "no choice of the module's tensors, in their order, makes up the optimizer's param "
                 "groups");
+        if (split.outcome != GroupSplit::Outcome::One && m_reading.hasNoValues())
+            return m_reading.refuse("no names of the optimizer's parameters are recorded: only values tell "
+                                    "them, and a skeleton has none");
         if (split.outcome != GroupSplit::Outcome::One)
             return m_reading.refuse("nothing in it tells which of its parameters belong to which param "
                                     "group: the file records no names "

@@ -264,6 +264,8 @@ std::vector<uint8_t> readScalar(const Reading& reading, const io::Path& path, ui
     const Status read = file ? (*file)->readAt(offset, out) : Status(forward(file.error()));
     if (read)
         return out;
+    if (reading.hasNoValues())
+        return {};
     reading.add(code::kFileUnreadable, Severity::Error,
         "a number that the file keeps as a tensor cannot be read", path.filename().string(),
         {describe(read.error())});

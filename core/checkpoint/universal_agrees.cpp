@@ -42,7 +42,7 @@ void sampleGroup(const Reading& reading, WeightSamples& samples, const FlatUnit&
 void checkUniversalAgrees(const Reading& reading)
 {
     const Checkpoint& out = reading.out;
-    if (!out.isReadable(out.rank0Model))
+    if (!out.isReadable(out.rank0Model) || reading.hasNoValues())
         return;
     WeightSamples samples(reading);
     std::vector<ParamId> bad;

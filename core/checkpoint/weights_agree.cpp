@@ -49,7 +49,7 @@ std::string evidenceOf(const WeightTally& tally)
 void checkWeightsAgree(const Reading& reading)
 {
     Checkpoint& out = reading.out;
-    if (!out.isReadable(out.rank0Model))
+    if (!out.isReadable(out.rank0Model) || reading.hasNoValues())
         return;
     if (showsZenFlow(reading)) // copies move on between updates of masters; decideZenFlow() has looked
         return;

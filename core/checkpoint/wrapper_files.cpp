@@ -90,7 +90,7 @@ void describeTrainer(const Reading& reading)
 void describeClientState(const Reading& reading)
 {
     const TorchFile* model = reading.content(reading.out.rank0Model);
-    if (model == nullptr || reading.modelRoot == kNoNode)
+    if (model == nullptr || reading.modelRoot == kNoNode || reading.hasNoValues())
         return;
     const PickleGraph& graph = model->pickle();
     std::string told;

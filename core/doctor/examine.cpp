@@ -6,6 +6,7 @@
 #include "core/compare/scan_findings.h"
 #include "core/doctor/byte_facts.h"
 #include "core/doctor/finding_sink.h"
+#include "core/torchfile/skeleton_files.h"
 
 #include <algorithm>
 #include <chrono>
@@ -148,7 +149,10 @@ private:
             if (!looked && looked.error().code == ErrorCode::Cancelled)
                 return looked;
             take(sink.take());
-            if (!looked)
+            // Nobody misses the values of a skeleton, which opening it has told to be one.
+            const bool noValues = !looked && looked.error().code == ErrorCode::Unsupported
+                && holdsNoValues(m_patient.files, m_out.folder);
+            if (!looked && !noValues)
                 take({{kFallback, Severity::Warning,
                     "whether it has `" + std::string(wanted[i]->code)
                         + "` could not be told: " + looked.error().message,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/inspect_report.h"
 
+#include "core/checkpoint/open.h"
 #include "core/report/finding_report.h"
 #include "core/report/pickle_json.h"
 
@@ -144,6 +145,7 @@ void writeInspectJson(const TextSink& sink, const AnswerContext& context)
     json.endObject();
     json.textOrNull("wrapper", checkpoint.wrapper);
     json.field("complete", checkpoint.complete);
+    json.field("skeleton", isSkeleton(checkpoint));
     json.textList("evidence", checkpoint.evidence);
     writeFindings(json, "findings", checkpoint.findings);
     endAnswer(json, sink);

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace shardscope {
+
+/// Whether a text of ds_config or of a scheduler is a word that DeepSpeed gives a meaning (a device, a dtype,
+/// a mode, the name of an optimizer or of a schedule), and no text of its user's, such as a path. Sources:
+/// runtime/constants.py, runtime/config.py, runtime/zero/offload_config.py, runtime/lr_schedules.py.
+[[nodiscard]] bool isConfigWord(std::string_view text);
+/// Whether it may be a key that DeepSpeed knows: letters, digits and `_ . -`, at most 64.
+[[nodiscard]] bool looksLikeConfigKey(std::string_view text);
+
+} // namespace shardscope

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/reading.h"
+#include "core/torchfile/skeleton_files.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+bool Reading::hasNoValues() const
+{
+    return holdsNoValues(files, out.tagFolder);
+}
+
+bool isSkeleton(const Checkpoint& checkpoint)
+{
+    return std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(),
+        [](const Finding& finding) { return finding.code == code::kSkeleton; });
+}
+
+void noteSkeleton(io::FileSystem& files, Checkpoint& checkpoint)
+{
+    if (holdsNoValues(files, checkpoint.tagFolder))
+        checkpoint.findings.push_back({code::kSkeleton, Severity::Info,
+            "it is a skeleton: structure without values, made for a bug report", {},
+            {"the values of the client state are blanks, and what needs values is not checked"}});
+}
+
+} // namespace shardscope
