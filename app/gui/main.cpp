@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/run.h"
 #include "core/base/build_info.h"
+#include "core/torchfile/skeleton_files.h"
 #include "ui/shell/app_style.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/screenshot.h"
@@ -101,7 +102,7 @@ int main(int argc, char** argv)
             : themeName == "system"_L1      ? ThemeMode::System
             : parser.isSet(u"screenshot"_s) ? ThemeMode::Light
                                             : settings.themeMode());
-    MainWindow window(shardscope::io::realFileSystem(), theme, settings);
+    MainWindow window(shardscope::realFilesAndSkeletons(), theme, settings);
     if (parser.isSet(u"size"_s)) {
         const QStringList parts = parser.value(u"size"_s).split(u'x');
         const QSize size = parts.size() == 2 ? QSize(parts[0].toInt(), parts[1].toInt()) : QSize();
@@ -130,7 +131,7 @@ int main(int argc, char** argv)
         window.compareWith(parser.value(u"against"_s), true);
     std::vector<std::unique_ptr<MainWindow>> others; // further paths open in windows of their own
     for (const QString& path : paths.mid(1)) {
-        others.push_back(std::make_unique<MainWindow>(shardscope::io::realFileSystem(), theme, settings));
+        others.push_back(std::make_unique<MainWindow>(shardscope::realFilesAndSkeletons(), theme, settings));
         others.back()->show();
         others.back()->openPath(path, parser.value(u"tag"_s));
     }

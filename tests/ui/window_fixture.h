@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/torchfile/skeleton_files.h"
 #include "ui/shell/main_window.h"
 
 #include <QApplication>
@@ -20,7 +21,7 @@ public:
     {
         m_theme.setMode(mode);
         m_settings = std::make_unique<Settings>(m_folder.path());
-        m_window = std::make_unique<MainWindow>(io::realFileSystem(), m_theme, *m_settings);
+        m_window = std::make_unique<MainWindow>(realFilesAndSkeletons(), m_theme, *m_settings);
         m_window->resize(1440, 900);
         m_window->show();
         m_window->activateWindow();

@@ -239,8 +239,8 @@ void MainWindow::askForFurtherFolder()
 
 void MainWindow::askForFile()
 {
-    auto* dialog
-        = new QFileDialog(this, tr("Open a Checkpoint File"), {}, tr("State files (*.pt);;All files (*)"));
+    auto* dialog = new QFileDialog(
+        this, tr("Open a Checkpoint File"), {}, tr("State files and skeletons (*.pt *.zip);;All files (*)"));
     dialog->setObjectName(u"openFileDialog"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::ExistingFile);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/tensor_page.h"
 
+#include "core/checkpoint/open.h"
 #include "core/layout/fragments.h"
 #include "core/tensor/compute_choice.h"
 #include "ui/models/progress_text.h"
@@ -354,8 +355,10 @@ void TensorPage::findOut(bool exact)
 void TensorPage::showFindings()
 {
     m_pictures->setFindings(m_findings, m_progress);
-    const QStringList words
-        = m_source && m_findings && !m_findings->error ? healthWords(*m_source, *m_findings) : QStringList();
+    const bool skeleton = m_source && isSkeleton(*m_source->checkpoint);
+    const QStringList words = skeleton ? QStringList{tr("This is a skeleton: it holds no values")}
+        : m_source && m_findings && !m_findings->error ? healthWords(*m_source, *m_findings)
+                                                       : QStringList();
     m_health->setText(words.isEmpty() ? QString() : QString(u"⚠  "_s % words.join(u" · "_s)));
     m_health->setVisible(!words.isEmpty());
 }
