@@ -199,6 +199,7 @@ private:
             m_out.kept.add(at, redacted);
             at += consumed;
         }
+        m_steps = shownValues(legacy.graph, {}, m_form, m_keep).steps; // told in the terms of the zip form
         for (const ZipRecord* storage : storages) {
             if (storage->payloadOffset >= at + kLegacyCountBytes && !storage->damaged) {
                 SHARDSCOPE_CHECK(keep(storage->payloadOffset - kLegacyCountBytes, kLegacyCountBytes));

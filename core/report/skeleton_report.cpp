@@ -102,7 +102,7 @@ void writeSkeletonText(
     fields.add("bytes",
         fmt::format("{} of {} ({})", formatBytes(report.bytesAfter), formatBytes(report.bytesBefore),
             formatCount(report.bytesAfter)));
-    fields.add("values", "none: of every storage, its size alone");
+    fields.add("values", "none but the optimizer's steps: of other storages, the size");
     fields.add("client state",
         report.redactedKeys.empty() ? std::string("nothing to redact")
                                     : "redacted: " + listed(report.redactedKeys));

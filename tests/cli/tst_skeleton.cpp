@@ -124,6 +124,23 @@ TEST_CASE("every sample opens as a skeleton with the same answers")
     }
 }
 
+TEST_CASE("files in torch's legacy form open as a skeleton, too, with their steps")
+{
+    const TemporaryFolder folder;
+    const std::string out = folder / "s.zip";
+    const std::string source = std::string(SHARDSCOPE_SOURCE_DIR) + "/tests/data/legacy/zero1-w2";
+    answerOf({"skeleton", source, out});
+    CHECK(allOf(out).find(kNote) == std::string::npos);
+    for (const char* verb : {"inspect", "params", "layout", "files", "check"}) {
+        CAPTURE(verb);
+        Json before = answerOf({verb, source});
+        Json after = answerOf({verb, out});
+        before = comparable(before, source, folderIn(before));
+        after = comparable(after, out, folderIn(after));
+        CHECK(before == after);
+    }
+}
+
 TEST_CASE("it says what it is, in words and as an object")
 {
     const TemporaryFolder folder;
