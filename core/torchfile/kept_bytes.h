@@ -31,12 +31,15 @@ public:
 
 private:
     std::vector<ByteExtent> m_extents;
+    std::vector<uint64_t> m_places; ///< by extent: where its bytes begin
     std::string m_bytes;
 };
 
+/// Where the bytes of each extent begin, one behind another.
+std::vector<uint64_t> placesOf(std::span<const ByteExtent> extents);
 /// Fills `out` with what `extents` keep of [offset, offset + out.size()), zeros between; whether any was
-/// kept. `bytes` are those of the extents, one behind another.
-bool readKept(
-    std::span<const ByteExtent> extents, std::string_view bytes, uint64_t offset, std::span<uint8_t> out);
+/// kept. `bytes` are those of the extents, `places` their placesOf().
+bool readKept(std::span<const ByteExtent> extents, std::span<const uint64_t> places, std::string_view bytes,
+    uint64_t offset, std::span<uint8_t> out);
 
 } // namespace shardscope

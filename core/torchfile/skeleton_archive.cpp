@@ -22,6 +22,7 @@ public:
         const io::FileIdentity& identity)
         : m_archive(std::move(archive))
         , m_described(file)
+        , m_places(placesOf(file.kept))
         , m_bytes(std::move(bytes))
         , m_whole(std::move(whole))
         , m_path(std::move(shown))
@@ -39,7 +40,7 @@ public:
                 "the file ends at byte " + std::to_string(size()) + ", before byte " + std::to_string(offset)
                     + " + " + std::to_string(out.size()),
                 m_path.string());
-        if (!out.empty() && !readKept(m_described.kept, *m_bytes, offset, out))
+        if (!out.empty() && !readKept(m_described.kept, m_places, *m_bytes, offset, out))
             return fail(ErrorCode::Unsupported, std::string(kNoValues), m_path.string(),
                 "values are where the skeleton was made");
         return {};
@@ -50,6 +51,7 @@ public:
 private:
     std::shared_ptr<const SkeletonArchive> m_archive; ///< owns what is described
     const SkeletonFile& m_described;
+    std::vector<uint64_t> m_places;
     std::shared_ptr<const std::string> m_bytes;
     std::shared_ptr<const io::ReadFile> m_whole;
     io::Path m_path;

@@ -87,7 +87,8 @@ std::string modelFile()
 std::string keptOf(const KeptBytes& kept, uint64_t size)
 {
     std::string out(size, '\0');
-    readKept(kept.extents(), kept.bytes(), 0, {reinterpret_cast<uint8_t*>(out.data()), out.size()});
+    readKept(kept.extents(), placesOf(kept.extents()), kept.bytes(), 0,
+        {reinterpret_cast<uint8_t*>(out.data()), out.size()});
     return out;
 }
 
