@@ -40,8 +40,6 @@ Result<int> runSkeleton(Session& session)
 
 std::vector<Option> skeletonOptions()
 {
-    std::vector<Option> out = checkpointOptions();
-    std::erase_if(out, [](const Option& option) { return option.name == "--donor"; });
     return joined({{.name = "--keep",
                        .kind = ValueKind::Text,
                        .valueName = "KEY",
@@ -49,7 +47,7 @@ std::vector<Option> skeletonOptions()
                                "`shardscope inspect` lists them. May be given several times.",
                        .repeats = true},
                       {.name = "--force", .letter = 'f', .help = "Replace OUT when it exists."}},
-        std::move(out));
+        tagOptions());
 }
 
 } // namespace
