@@ -25,6 +25,7 @@ Result<int> runSkeleton(Session& session)
     SHARDSCOPE_CHECK(checkSkeletonRequest(session.files(), checkpoint, request));
     CheckOptions check;
     check.open = session.openOptions();
+    check.opened = opened.checkpoint;
     SHARDSCOPE_TRY(CheckResult found, examine(session.files(), request.asked, check, session.job()));
     SHARDSCOPE_CHECK(session.job().poll());
     request.checkJson = skeletonCheckText(std::move(found), checkpoint, check.open.roots);

@@ -45,8 +45,11 @@ class CheckedTool(Tool):
         self._seen.add(state)
         ended = subprocess.run([str(self.program), "check", folder, "--depth", "bytes", "--fail-on", "warning", "--json",
                                 "--progress", "none"], capture_output=True, text=True, timeout=self.limit_seconds)
-        if ended.returncode not in (0, 1, 3):
+        if ended.returncode in (3, 4):
             return  # other folders: exports, configurations, swap files
+        if ended.returncode not in (0, 1):
+            self.alarms.append((self.case, folder, [f"check ended with {ended.returncode}"]))
+            return
         self.checked += 1
         found = sorted({finding["code"] for result in json.loads(ended.stdout)["results"]
                         for finding in result["findings"] if finding["severity"] != "info"})

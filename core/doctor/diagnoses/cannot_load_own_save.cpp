@@ -3,7 +3,6 @@
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 
-
 namespace shardscope::diagnosis {
 
 namespace {
