@@ -6,6 +6,8 @@
 #include "core/checkpoint/scalar_text.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <map>
 
 namespace shardscope {
@@ -84,18 +86,33 @@ RankFacts factsOf(const Reading& reading, FileId id)
     return facts;
 }
 
-/// The value most ranks have; among equals the one met first.
-std::string majority(const std::vector<std::pair<FileId, RankFacts>>& ranks, std::string RankFacts::*field)
+using Ranks = std::vector<std::pair<FileId, RankFacts>>;
+
+/// How far a rank's step is from what the model file counts; 0 where either is not known.
+double stepsOff(const Reading& reading, const RankFacts& facts)
+{
+    const StepCounters& steps = reading.out.steps;
+    char* end = nullptr;
+    const double step = std::strtod(facts.steps.c_str(), &end);
+    if (end == facts.steps.c_str() || !steps.globalSteps || !reading.modelsFrom.empty())
+        return 0;
+    return std::abs(step - static_cast<double>(*steps.globalSteps - steps.skippedSteps.value_or(0)));
+}
+
+/// The value most ranks have; among equals that of ranks at the model file's step, then the one met first.
+std::string majority(const Reading& reading, const Ranks& ranks, std::string RankFacts::*field)
 {
     std::map<std::string, size_t> counts;
     size_t most = 0;
     for (const auto& [file, facts] : ranks)
         most = std::max(most, ++counts[facts.*field]);
+    const RankFacts* best = nullptr;
     for (const auto& [file, facts] : ranks) {
-        if (counts[facts.*field] == most)
-            return facts.*field;
+        if (counts[facts.*field] == most
+            && (best == nullptr || stepsOff(reading, facts) < stepsOff(reading, *best)))
+            best = &facts;
     }
-    return {};
+    return best == nullptr ? std::string() : best->*field;
 }
 
 } // namespace
@@ -142,7 +159,7 @@ void markForeignRanks(const Reading& reading)
 
 void checkRanksAgree(const Reading& reading)
 {
-    std::vector<std::pair<FileId, RankFacts>> ranks;
+    Ranks ranks;
     for (const FileId id : reading.out.optimFiles) {
         if (reading.content(id) != nullptr && reading.out.file(id).status != FileStatus::Foreign)
             ranks.emplace_back(id, factsOf(reading, id));
@@ -158,7 +175,7 @@ void checkRanksAgree(const Reading& reading)
                 "the rank's param group options differ from the others'"},
             Check{&RankFacts::scaler, code::kOptionMismatch,
                 "the rank's loss scaler differs from the others'"}}) {
-        const std::string usual = majority(ranks, check.field);
+        const std::string usual = majority(reading, ranks, check.field);
         for (const auto& [id, facts] : ranks) {
             if (facts.*check.field == usual)
                 continue;

@@ -24,7 +24,9 @@ FileRole roleOf(const std::string& name)
 /// By name, what the roots before this one hold.
 using SeenFiles = std::map<std::string, FileId>;
 
-Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen)
+enum class Wanted { All, ModelStates };
+
+Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen, Wanted wanted = Wanted::All)
 {
     SHARDSCOPE_TRY(const auto entries, reading.files.list(folder));
     bool offloaded = false;
@@ -35,6 +37,9 @@ Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen)
         file.path = folder / entry.name;
         file.name = entry.name;
         const auto parsed = parseCheckpointFileName(entry.name);
+        const bool isModel = parsed && parsed->role == FileRole::ModelStates;
+        if (isModel ? wanted == Wanted::All && !reading.modelsFrom.empty() : wanted == Wanted::ModelStates)
+            continue;
         if (parsed) {
             file.role = parsed->role;
             if (parsed->role != FileRole::LayerStates) // whose they are shows in their names' layers
@@ -117,6 +122,8 @@ Status buildFileTable(Reading& reading)
         reading.out.evidence.push_back(
             std::to_string(reading.out.files.size() - before) + " further files in " + folder.string());
     }
+    if (!reading.modelsFrom.empty())
+        SHARDSCOPE_CHECK(addFolder(reading, reading.modelsFrom, seen, Wanted::ModelStates));
     return {};
 }
 

@@ -27,6 +27,7 @@ public:
     {
         m_reading.roots = options.roots;
         m_reading.salvage = options.salvage;
+        m_reading.modelsFrom = options.modelsFrom;
     }
 
     Status run(CheckpointKind foreignKind)
@@ -317,36 +318,18 @@ private:
         return {};
     }
 
-    uint32_t findWorldSize()
-    {
-        if (const auto shards = shardGroupRanks(m_reading, m_guideOptim)) {
-            m_out.evidence.push_back("MiCS: the first shard group of " + std::to_string(*shards)
-                + " ranks saved, the others hold the same");
-            return *shards;
-        }
-        if (m_reading.modelRoot != kNoNode) {
-            const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
-            const auto world = asInteger(graph, lookup(graph, m_reading.modelRoot, "dp_world_size"));
-            if (world && *world > 0 && *world <= 1'000'000)
-                return static_cast<uint32_t>(*world);
-        }
-        const PickleGraph& graph = m_reading.content(m_guideOptim)->pickle();
-        const NodeId node
-            = lookup(graph, lookup(graph, graph.root(), "optimizer_state_dict"), "partition_count");
-        int64_t most = node == kNoNode ? 0 : asInteger(graph, node).value_or(0);
-        for (const NodeId item : sequenceItems(graph, node))
-            most = std::max(most, asInteger(graph, item).value_or(0));
-        return most > 0 && most <= 1'000'000 ? static_cast<uint32_t>(most)
-                                             : static_cast<uint32_t>(m_optimCount);
-    }
-
-    /// The first rank's optimizer file, or that of the lowest rank that has one of its own.
+    /// The optimizer file of the rank that was asked for, or that of the lowest rank that has one of its own.
     void chooseOptim()
     {
         const auto& all = m_out.optimFiles;
-        const auto own = std::find_if(all.begin(), all.end(), [&](FileId file) {
+        const auto canTell = [&](FileId file) {
             return file != kNoFile && loadFile(m_reading, file) && m_out.isReadable(file);
-        });
+        };
+        auto own = all.end();
+        if (m_options.formOf && *m_options.formOf < all.size() && canTell(all[*m_options.formOf]))
+            own = all.begin() + *m_options.formOf;
+        else
+            own = std::find_if(all.begin(), all.end(), canTell);
         m_out.rank0Optim = all.empty() ? kNoFile : own == all.end() ? all.front() : *own;
         if (const TorchFile* optim = m_reading.content(m_out.rank0Optim))
             m_out.optimWrapper = lookup(optim->pickle(), optim->pickle().root(), "optimizer_state_dict");
@@ -356,7 +339,7 @@ private:
     {
         if (m_out.rank0Model == kNoFile && m_guideOptim == kNoFile)
             return failNothingReadable();
-        m_reading.worldSize = findWorldSize();
+        m_reading.worldSize = findWorldSize(m_reading, m_guideOptim, m_optimCount);
         m_out.parallel.dp = m_reading.worldSize;
         readModelHeader(m_reading);
         markExpectedFiles(m_reading, zero3);

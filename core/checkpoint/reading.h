@@ -31,6 +31,7 @@ struct Reading {
     bool placeholders = false; ///< tensors of shape (0,) in `module` may stand for what is stored elsewhere
     std::vector<io::Path> roots{}; ///< OpenOptions::roots
     bool salvage = false; ///< OpenOptions::salvage
+    io::Path modelsFrom{}; ///< OpenOptions::modelsFrom
     std::vector<SwapFolder> swapFolders{};
     /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
     std::vector<bool> reshaped{};
@@ -173,6 +174,12 @@ struct RankStates {
         return nullptr;
     }
 };
+/// Over how many data-parallel ranks a native checkpoint is cut: as its model file says, else the optimizer
+/// file `guide`, else as many as there are optimizer files.
+uint32_t findWorldSize(Reading& reading, FileId guide, size_t optimFiles);
+/// The optimizer file that tells what all ranks' files have alike: rank0Optim, else the first that can be
+/// read and belongs here; kNoFile where none does.
+FileId guideOf(const Reading& reading);
 /// Whether the masters of at least one rank have the length that the shapes give. Else the shapes are not
 /// those of these files: noModel() says so. True when no rank's masters can be looked at.
 bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,

@@ -342,15 +342,31 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
     return !misfit;
 }
 
+FileId guideOf(const Reading& reading)
+{
+    const auto tells = [&](FileId file) {
+        return reading.content(file) != nullptr && reading.out.file(file).status != FileStatus::Foreign;
+    };
+    const auto& all = reading.out.optimFiles;
+    if (reading.out.rank0Optim != kNoFile && tells(reading.out.rank0Optim))
+        return reading.out.rank0Optim;
+    const auto first = std::find_if(all.begin(), all.end(), tells);
+    return first == all.end() ? kNoFile : *first;
+}
+
 void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank,
     const std::string& unitText)
 {
     StateCollector collector(reading, unit, unitText);
     unit.states.push_back(collector.collect(
         "fp32", mastersMayBeLean(unit), perRank, [](const RankStates& source) { return source.master; }));
-    const auto guide = std::find_if(perRank.begin(), perRank.end(), [&](const RankStates& source) {
+    const auto tells = [&](const RankStates& source) {
         return source.state != kNoNode && reading.content(source.file) != nullptr;
-    });
+    };
+    auto guide = std::find_if(perRank.begin(), perRank.end(),
+        [&](const RankStates& source) { return source.file == reading.out.rank0Optim && tells(source); });
+    if (guide == perRank.end())
+        guide = std::find_if(perRank.begin(), perRank.end(), tells);
     if (guide == perRank.end()) {
         if (reading.out.supported && reading.content(perRank.front().file) != nullptr)
             reading.add(code::kStateMissing, Severity::Info,

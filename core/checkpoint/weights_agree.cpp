@@ -51,6 +51,8 @@ void checkWeightsAgree(const Reading& reading)
     Checkpoint& out = reading.out;
     if (!out.isReadable(out.rank0Model) || reading.hasNoValues())
         return;
+    if (!reading.modelsFrom.empty()) // they are another step's
+        return;
     if (showsZenFlow(reading)) // copies move on between updates of masters; decideZenFlow() has looked
         return;
     WeightSamples samples(reading);

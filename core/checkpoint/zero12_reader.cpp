@@ -78,13 +78,8 @@ private:
 
     bool findGuide()
     {
-        for (const FileId file : m_out.optimFiles) {
-            if (m_reading.content(file) != nullptr && m_out.file(file).status != FileStatus::Foreign) {
-                m_guide = file;
-                return true;
-            }
-        }
-        return false;
+        m_guide = guideOf(m_reading);
+        return m_guide != kNoFile;
     }
 
     bool refuseForm(const std::vector<std::vector<NamedShape>>& shapes)

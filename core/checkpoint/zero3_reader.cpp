@@ -37,16 +37,14 @@ public:
                     m_out.tagFolder.string(), "bring a whole *_model_states.pt file of the same run"});
             return {};
         }
-        const auto guide = std::find_if(m_out.optimFiles.begin(), m_out.optimFiles.end(), [&](FileId file) {
-            return m_reading.content(file) != nullptr && m_out.file(file).status != FileStatus::Foreign;
-        });
-        if (guide == m_out.optimFiles.end()) {
+        const FileId guide = guideOf(m_reading);
+        if (guide == kNoFile) {
             m_reading.noModel({ErrorCode::Damaged, "no optimizer file of this checkpoint can be read",
                 m_out.tagFolder.string(), {}});
             return {};
         }
-        if (!refuseForm(*guide))
-            addUnits(*shapes, *guide);
+        if (!refuseForm(guide))
+            addUnits(*shapes, guide);
         readModule(m_reading, false);
         addFrozenUnits(m_reading);
         if (m_out.modelError)

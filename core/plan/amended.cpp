@@ -43,6 +43,7 @@ std::span<const RepairFix> repairFixes()
         RepairFix{code::kMixedPrefix, leaveOut},
         RepairFix{code::kTrailingData, writeAnew},
         RepairFix{"bad-world-size-field", writeAnew},
+        RepairFix{code::kModelStatesMissing, takeOtherModel},
         RepairFix{code::kFileTorn, takeRecovered},
         RepairFix{code::kRecordCorrupt, takeOtherRecords, true},
         RepairFix{code::kRecordMissing, takeOtherRecords},
@@ -58,6 +59,7 @@ std::span<const RepairFix> repairFixes()
         RepairFix{"step-off-counters", takeCounters},
         RepairFix{"schedule-discontinuity", takeSchedule},
         RepairFix{"tied-diverged", takeOwners},
+        RepairFix{.code = "storage-bloat", .apply = writeAnew, .mendsNotes = true},
     };
     return kAll;
 }

@@ -35,12 +35,13 @@ struct Amended {
     const OpenOptions& open; ///< how the source was opened
     CheckpointPtr source; ///< as it was read
     std::shared_ptr<Checkpoint> checkpoint; ///< as it will be written
-    std::vector<RepairChange> changes;
-    std::set<uint32_t> lostRanks; ///< whose optimizer files are given up
+    std::vector<RepairChange> changes = {};
+    std::set<uint32_t> lostRanks = {}; ///< whose optimizer files are given up
     /// What must come from elsewhere; the refill takes it last.
-    std::vector<LostPart> lost;
-    std::shared_ptr<Refills> refills; ///< null: nothing is refilled
-    std::map<FileId, PickleEdit> edits; ///< of rank 0's files, finished last
+    std::vector<LostPart> lost = {};
+    bool weightsLost = false; ///< some 16-bit copies are made from their masters
+    std::shared_ptr<Refills> refills = {}; ///< null: nothing is refilled
+    std::map<FileId, PickleEdit> edits = {}; ///< of rank 0's files, finished last
 
     PickleEdit& edit(FileId file) { return edits.try_emplace(file, *source, file).first->second; }
     /// Takes a finding from what stands in the way.
@@ -56,6 +57,7 @@ struct RepairFix {
     std::string_view code;
     Status (*apply)(Amended& amended, const std::vector<const Finding*>& findings) = nullptr;
     bool readsAll = false; ///< what it mends is seen only by reading every byte
+    bool mendsNotes = false; ///< what it mends is a note, which `all` leaves as it is
 };
 /// All of them, in the order in which they are applied; their codes are those of the diagnoses that say
 /// `repairs`.
@@ -72,6 +74,16 @@ Status takeMajority(Amended& amended, const std::vector<const Finding*>& finding
 Status giveUpShards(Amended& amended, const std::vector<const Finding*>& findings);
 /// A file whose directory was built again from its records: whole, or its shard counts as lost.
 Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findings);
+
+/// Model files that are not there: made from another tag's, with which the source was read then.
+Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findings);
+/// Whether it, or what it is tied to, is trained, so that ZeRO's shards hold its master.
+bool hasMaster(const Checkpoint& checkpoint, ParamId param);
+/// Counts a trained parameter's 16-bit copy as lost, and forgets where it lies.
+void loseWeight(Amended& amended, ParamId param);
+/// The same for all that records of a model file hold; Unsupported where that is not made from masters.
+Status loseWeightsIn(
+    Amended& amended, const Finding& finding, FileId file, const std::set<uint32_t>& records);
 
 /// Counts what damaged records held as lost, and keeps the rest of their files.
 Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& findings);
@@ -101,7 +113,7 @@ Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding);
 /// That it is not mended, and why.
 tl::unexpected<Error> cannotMend(const Amended& amended, const Finding& finding, const std::string& why);
 std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where);
-/// Counts a rank's share of a unit's state as lost, and forgets where it lies.
+/// Counts a rank's share of a unit's state as lost, once, and forgets where it lies.
 void loseShare(Amended& amended, UnitId unit, uint32_t state, uint32_t share, std::string_view code);
 /// Counts all that a rank's optimizer file held as lost, as the fix of a finding.
 Status giveUpShard(Amended& amended, const Finding& finding);

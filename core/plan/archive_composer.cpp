@@ -165,13 +165,14 @@ NodeId ArchiveComposer::tensor(
     uint64_t elements = 1;
     for (const uint64_t size : shape)
         elements *= size;
-    return tensorOf({elements * itemSize(dtype), std::move(cursor), {}}, dtype, shape, requiresGrad);
+    return tensorOf(
+        {.bytes = elements * itemSize(dtype), .cursor = std::move(cursor)}, dtype, shape, requiresGrad);
 }
 
 NodeId ArchiveComposer::smallTensor(DType dtype, const std::vector<uint64_t>& shape, std::string elements)
 {
     const uint64_t bytes = elements.size();
-    return tensorOf({bytes, nullptr, std::move(elements)}, dtype, shape, false);
+    return tensorOf({.bytes = bytes, .literal = std::move(elements)}, dtype, shape, false);
 }
 
 NodeId ArchiveComposer::tensorOf(
@@ -222,6 +223,8 @@ Result<OutputRecord> ArchiveComposer::storageRecord(const std::string& key, cons
     record.content = OutputRecord::Content::Segments;
     if (key.starts_with(m_newKeyMark)) {
         const NewStorage& made = m_new[std::stoul(key.substr(m_newKeyMark.size()))];
+        if (!made.key.empty())
+            return copiedRecord(made.key, name, made.first, made.bytes);
         record.bytes = made.bytes;
         record.cursor = made.cursor;
         record.literal = made.literal;
@@ -229,11 +232,20 @@ Result<OutputRecord> ArchiveComposer::storageRecord(const std::string& key, cons
             record.content = OutputRecord::Content::Literal;
         return record;
     }
+    return copiedRecord(key, name, 0, std::nullopt);
+}
+
+Result<OutputRecord> ArchiveComposer::copiedRecord(
+    const std::string& key, const std::string& name, uint64_t first, std::optional<uint64_t> bytes) const
+{
+    OutputRecord record;
+    record.name = name;
+    record.content = OutputRecord::Content::Segments;
     if (m_source == nullptr)
         return fail(ErrorCode::Internal, "a storage of no archive", name);
     if (const std::string* held = m_source->heldStorage(key)) {
-        record.bytes = held->size();
-        record.literal = *held;
+        record.literal = bytes ? held->substr(first, *bytes) : *held;
+        record.bytes = record.literal.size();
         record.content = OutputRecord::Content::Literal;
         return record;
     }
@@ -244,10 +256,13 @@ Result<OutputRecord> ArchiveComposer::storageRecord(const std::string& key, cons
     if (from.damaged || from.deflated)
         return fail(
             ErrorCode::Damaged, "record data/" + key + " cannot be copied", m_source->path().string());
-    record.bytes = from.bytes;
+    if (bytes && (first > from.bytes || *bytes > from.bytes - first))
+        return fail(ErrorCode::Damaged, "record data/" + key + " is shorter than its storage",
+            m_source->path().string());
+    record.bytes = bytes.value_or(from.bytes);
     record.cursor = m_recordCursor
-        ? m_recordCursor(*source)
-        : wholeRecordCursor(m_sourceIndex, *source, from.payloadOffset, from.bytes);
+        ? m_recordCursor(*source, from.payloadOffset + first, record.bytes)
+        : wholeRecordCursor(m_sourceIndex, *source, from.payloadOffset + first, record.bytes);
     return record;
 }
 

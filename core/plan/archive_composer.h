@@ -2,7 +2,8 @@
 #pragma once
 
 #include "core/plan/write_plan.h"
-#include "core/torchfile/pickle_graph.h"
+#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/storage_use.h"
 
 #include <functional>
 #include <memory>
@@ -44,9 +45,14 @@ public:
     NodeId orderedDict();
 
     /// Copies of source storages are cut at tensor borders by this hook, so that digests can be taken: it is
-    /// asked for the cursor of a source record that is copied whole. Default: one segment without a tensor.
-    using RecordCursor = std::function<CursorFactory(uint32_t record)>;
+    /// asked for the cursor of a run of a source record, in bytes from the start of the file. Default: one
+    /// segment without a tensor.
+    using RecordCursor = std::function<CursorFactory(uint32_t record, uint64_t offset, uint64_t bytes)>;
     void setRecordCursor(RecordCursor hook) { m_recordCursor = std::move(hook); }
+
+    /// Gives what tensors of the source use of its storages storages of their own, so that the rest is not
+    /// copied. To be called first.
+    void leaveOutUnused(const StorageUse& use);
 
     /// Everything of the output but its mode. `smallRecords` as read from the source by readSmallRecords().
     /// The pickle's root is the source's with what was substituted, or `root`.
@@ -57,11 +63,17 @@ public:
 private:
     struct NewStorage {
         uint64_t bytes = 0;
-        CursorFactory cursor;
-        std::string literal; ///< in place of a cursor
+        CursorFactory cursor = {};
+        std::string literal = {}; ///< in place of a cursor
+        std::string key = {}; ///< in place of both: a run of this storage of the source
+        uint64_t first = 0; ///< bytes from its start
     };
     NodeId tensorOf(NewStorage storage, DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad);
+    NodeId runOf(const StorageView& storage, std::pair<uint64_t, uint64_t> run);
     [[nodiscard]] Result<OutputRecord> storageRecord(const std::string& key, const std::string& name) const;
+    /// A run of a storage of the source; all of it where the run is as long.
+    [[nodiscard]] Result<OutputRecord> copiedRecord(
+        const std::string& key, const std::string& name, uint64_t first, std::optional<uint64_t> bytes) const;
 
     const TorchFile* m_source = nullptr;
     uint32_t m_sourceIndex = 0;

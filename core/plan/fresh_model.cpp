@@ -23,6 +23,8 @@ public:
         , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_context->source->rank0Model))
         , m_parts(m_composer, m_context)
     {
+        if (m_context->modelUse)
+            m_composer.leaveOutUnused(*m_context->modelUse);
         setZenFlowOff(m_composer, *m_context);
     }
 

@@ -33,6 +33,9 @@ public:
     /// Counts elements [begin, end) of a parameter's state as lost, although bytes of them are there. Refused
     /// as fill() where they are stored column by column.
     Status lose(const std::string& state, ParamId param, uint64_t begin, uint64_t end);
+    /// The 16-bit copies that the source does not have are made from the masters.
+    void makeWeights() { m_makesWeights = true; }
+    [[nodiscard]] bool makesWeights() const { return m_makesWeights; }
     void fillWithZeros(const std::string& state) { m_byState[state] = {}; }
     [[nodiscard]] bool has(std::string_view state) const { return m_byState.find(state) != m_byState.end(); }
 
@@ -64,6 +67,7 @@ private:
     [[nodiscard]] const Runs* lostRunsOf(ParamId param, std::string_view state) const;
 
     CheckpointPtr m_source;
+    bool m_makesWeights = false;
     std::map<std::string, std::map<ParamId, Runs>, std::less<>> m_lost;
     std::map<std::string, Choice, std::less<>> m_byState;
     std::map<const Checkpoint*, std::shared_ptr<const std::vector<uint32_t>>> m_sources;

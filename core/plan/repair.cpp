@@ -6,6 +6,7 @@
 #include "core/plan/amended.h"
 #include "core/plan/marks.h"
 #include "core/plan/repair_json.h"
+#include "core/plan/repair_stand_in.h"
 #include "core/plan/repair_tags.h"
 
 #include <nlohmann/json.hpp>
@@ -133,12 +134,29 @@ public:
         CheckOptions check;
         check.open = m_open;
         check.depth = depthAsked();
-        SHARDSCOPE_TRY(const CheckResult found, examine(m_files, m_path, check, m_job));
+        SHARDSCOPE_TRY(CheckResult found, examine(m_files, m_path, check, m_job));
         SHARDSCOPE_CHECK(m_job.poll());
         SHARDSCOPE_CHECK(choose(found));
+        SHARDSCOPE_TRY(const auto again, standIn(m_files, m_open, found, m_fixed, m_options, m_job));
+        if (again) {
+            check.open = *again;
+            SHARDSCOPE_TRY(CheckResult more, examine(m_files, m_path, check, m_job));
+            SHARDSCOPE_CHECK(m_job.poll());
+            if (!again->modelsFrom.empty())
+                mergeFindings(found, more);
+            found = std::move(more);
+            m_fixed.clear();
+            SHARDSCOPE_CHECK(choose(found));
+        }
         SHARDSCOPE_TRY(CheckpointPtr source, sourceOf(found));
-        Amended amended{m_files, m_job, m_options, m_open, source, std::make_shared<Checkpoint>(*source), {},
-            {}, {}, nullptr, {}};
+        Amended amended{
+            .files = m_files,
+            .job = m_job,
+            .options = m_options,
+            .open = check.open,
+            .source = source,
+            .checkpoint = std::make_shared<Checkpoint>(*source),
+        };
         if (mends(code::kLatestMissing) || mends(code::kLatestDangling))
             amended.changes.push_back(
                 {mends(code::kLatestMissing) ? code::kLatestMissing : code::kLatestDangling, "latest",
@@ -238,11 +256,11 @@ private:
 
     /// What the doctor found; where another tag than was asked about is mended, what its reader did.
     static std::vector<const Finding*> findingsOf(
-        const Amended& amended, const CheckResult& found, std::string_view code)
+        const Amended& amended, const CheckResult& found, const RepairFix& fix)
     {
         std::vector<const Finding*> out;
         const auto add = [&](const Finding& finding) {
-            if (finding.code == code && finding.severity != Severity::Info)
+            if (finding.code == fix.code && (fix.mendsNotes || finding.severity != Severity::Info))
                 out.push_back(&finding);
         };
         if (amended.source == found.checkpoint) {
@@ -260,7 +278,7 @@ private:
         for (const RepairFix& fix : repairFixes()) {
             if (!mends(fix.code))
                 continue;
-            const std::vector<const Finding*> findings = findingsOf(amended, found, fix.code);
+            const std::vector<const Finding*> findings = findingsOf(amended, found, fix);
             if (!findings.empty())
                 SHARDSCOPE_CHECK(fix.apply(amended, findings));
         }

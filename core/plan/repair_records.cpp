@@ -60,12 +60,7 @@ void loseAbsent(Amended& amended, uint32_t rank, std::string_view code)
         const auto share = unit.isFlat() ? unit.partitionRankOf(rank) : std::nullopt;
         for (uint32_t s = 0; share && s < unit.states.size(); ++s) {
             const UnitState& state = unit.states[s];
-            const bool isKnown
-                = std::any_of(amended.lost.begin(), amended.lost.end(), [&](const LostPart& part) {
-                      return part.where
-                          == formatAddress(flatAddressOf(*amended.source, unit, *share, 0, state.name));
-                  });
-            if (!isKnown && *share < state.perRank.size() && !state.perRank[*share].isPresent())
+            if (*share < state.perRank.size() && !state.perRank[*share].isPresent())
                 loseShare(amended, UnitId{u}, s, *share, code);
         }
     }
@@ -76,9 +71,16 @@ void loseAbsent(Amended& amended, uint32_t rank, std::string_view code)
 Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings) {
-        SHARDSCOPE_TRY(const uint32_t rank, lostRankOf(amended, *finding));
         const auto id = fileNamed(*amended.source, finding->where);
         const TorchFile* content = id ? amended.source->file(*id).content.get() : nullptr;
+        if (content != nullptr && amended.source->file(*id).role == FileRole::ModelStates) {
+            const std::string& name = amended.source->file(*id).name;
+            SHARDSCOPE_CHECK(loseWeightsIn(amended, *finding, *id, damagedRecords(*content, name, findings)));
+            amended.mend(*finding, "what the record held is made from the masters: " + finding->message);
+            settleFile(amended, name);
+            continue;
+        }
+        SHARDSCOPE_TRY(const uint32_t rank, lostRankOf(amended, *finding));
         if (amended.lostRanks.contains(rank)) {
             amended.settle(*finding);
             continue;

@@ -41,6 +41,8 @@ public:
                 out.tagFolder.string(),
                 "write its values anew from another checkpoint: reshard that instead");
         m_amended.refills = std::make_shared<Refills>(m_amended.checkpoint);
+        if (m_amended.weightsLost)
+            m_amended.refills->makeWeights();
         for (const LostPart& part : m_amended.lost) {
             for (const auto& [begin, end] : part.runs)
                 SHARDSCOPE_CHECK(m_amended.refills->lose(part.state, part.params.front(), begin, end));
@@ -67,7 +69,7 @@ private:
     {
         const std::set<ParamId>& params = m_lost.at("fp32");
         return std::all_of(params.begin(), params.end(), [&](ParamId id) {
-            const WholeTensor* copy = m_source.wholeOf(id);
+            const WholeTensor* copy = m_amended.checkpoint->wholeOf(id);
             return copy != nullptr && copy->run.isPresent();
         });
     }
@@ -87,30 +89,9 @@ private:
         if (m_searched)
             return CheckpointPtr();
         m_searched = true;
-        SHARDSCOPE_TRY(m_donor, neighbour());
+        SHARDSCOPE_TRY(
+            m_donor, neighbourTag(m_amended.files, m_source.runFolder, m_source.tag, m_amended.job));
         return m_donor;
-    }
-
-    /// The complete tag of the run that is next to this one, the older one first.
-    Result<CheckpointPtr> neighbour()
-    {
-        SHARDSCOPE_TRY(const std::vector<std::string> tags, tagsOfRun(m_amended.files, m_source.runFolder));
-        const auto own = std::find(tags.begin(), tags.end(), m_source.tag);
-        if (own == tags.end())
-            return CheckpointPtr();
-        const auto at = own - tags.begin();
-        for (ptrdiff_t away = 1; away < static_cast<ptrdiff_t>(tags.size()); ++away) {
-            for (const ptrdiff_t i : {at - away, at + away}) {
-                if (i < 0 || i >= static_cast<ptrdiff_t>(tags.size()))
-                    continue;
-                SHARDSCOPE_TRY(CheckpointPtr other,
-                    wholeTag(
-                        m_amended.files, m_source.runFolder, tags[static_cast<size_t>(i)], m_amended.job));
-                if (other)
-                    return other;
-            }
-        }
-        return CheckpointPtr();
     }
 
     Status refillMasters()
@@ -187,7 +168,7 @@ private:
 
 Status refillLost(Amended& amended)
 {
-    if (amended.lost.empty())
+    if (amended.lost.empty() && !amended.weightsLost)
         return {};
     return Refilling(amended).run();
 }

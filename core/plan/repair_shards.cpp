@@ -5,6 +5,7 @@
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/weight_samples.h"
 #include "core/layout/address.h"
+#include "core/plan/repair_stand_in.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
@@ -90,6 +91,11 @@ void loseShare(Amended& amended, UnitId id, uint32_t state, uint32_t share, std:
     if (share < of.perRank.size())
         of.perRank[share] = {};
     LostPart part;
+    part.where = formatAddress(flatAddressOf(*amended.source, unit, share, 0, of.name));
+    const bool isKnown = std::any_of(amended.lost.begin(), amended.lost.end(),
+        [&](const LostPart& known) { return known.where == part.where; });
+    if (isKnown)
+        return;
     part.code = code;
     part.state = of.name;
     unit.partition.forEachPiece(share, 0, unit.partition.partitionElements(), [&](const FlatPiece& piece) {
@@ -97,7 +103,6 @@ void loseShare(Amended& amended, UnitId id, uint32_t state, uint32_t share, std:
             part.params.push_back(unit.params[piece.param]);
         return true;
     });
-    part.where = formatAddress(flatAddressOf(*amended.source, unit, share, 0, of.name));
     part.of = "rank " + std::to_string(amended.source->rankOf(unit, share).dp);
     amended.lost.push_back(std::move(part));
 }
@@ -120,9 +125,14 @@ Status giveUpShards(Amended& amended, const std::vector<const Finding*>& finding
 
 Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findings)
 {
+    std::vector<const Finding*> models;
     for (const Finding* finding : findings) {
         const auto id = fileNamed(*amended.source, finding->where);
         const CheckpointFile* file = id ? &amended.source->file(*id) : nullptr;
+        if (file != nullptr && file->role == FileRole::ModelStates && hasOtherModel(*amended.source)) {
+            models.push_back(finding);
+            continue;
+        }
         const TorchFile* content = file != nullptr ? file->content.get() : nullptr;
         bool whole = content != nullptr && content->zip().isRecovered();
         if (whole) {
@@ -139,7 +149,7 @@ Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findin
         else
             SHARDSCOPE_CHECK(giveUpShard(amended, *finding));
     }
-    return {};
+    return models.empty() ? Status() : takeOtherModel(amended, models);
 }
 
 std::optional<bool> mastersFitCopies(const Amended& amended, uint32_t dpRank)

@@ -77,6 +77,26 @@ Result<CheckpointPtr> wholeTag(
     return CheckpointPtr();
 }
 
+Result<CheckpointPtr> neighbourTag(
+    io::FileSystem& files, const io::Path& run, const std::string& tag, JobContext& job)
+{
+    SHARDSCOPE_TRY(const std::vector<std::string> tags, tagsOfRun(files, run));
+    const auto own = std::find(tags.begin(), tags.end(), tag);
+    if (own == tags.end())
+        return CheckpointPtr();
+    const auto at = own - tags.begin();
+    for (ptrdiff_t away = 1; away < static_cast<ptrdiff_t>(tags.size()); ++away) {
+        for (const ptrdiff_t i : {at - away, at + away}) {
+            if (i < 0 || i >= static_cast<ptrdiff_t>(tags.size()))
+                continue;
+            SHARDSCOPE_TRY(CheckpointPtr other, wholeTag(files, run, tags[static_cast<size_t>(i)], job));
+            if (other)
+                return other;
+        }
+    }
+    return CheckpointPtr();
+}
+
 Result<CheckpointPtr> newestWholeTag(io::FileSystem& files, const io::Path& run, JobContext& job)
 {
     SHARDSCOPE_TRY(const std::vector<std::string> tags, tagsOfRun(files, run));

@@ -19,6 +19,10 @@ Result<std::vector<std::string>> tagsOfRun(io::FileSystem& files, const io::Path
 Result<CheckpointPtr> wholeTag(
     io::FileSystem& files, const io::Path& run, const std::string& tag, JobContext& job);
 
+/// The one of them that is next to `tag`, the older one first; null where there is none, or no such tag.
+Result<CheckpointPtr> neighbourTag(
+    io::FileSystem& files, const io::Path& run, const std::string& tag, JobContext& job);
+
 /// The newest of them; Refused where no tag of the run is whole.
 Result<CheckpointPtr> newestWholeTag(io::FileSystem& files, const io::Path& run, JobContext& job);
 

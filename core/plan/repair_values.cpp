@@ -50,26 +50,43 @@ std::set<StateOfParam> namedBy(const Amended& amended, const std::vector<const F
     return out;
 }
 
-/// Elements of a parameter's states, read side by side in windows, of which `isBad` says so.
+/// What is there of a parameter's state: other fixes may have given up the rest.
+Runs presentRuns(const Checkpoint& checkpoint, const StateSource& state)
+{
+    Runs out;
+    forEachFragmentOf(checkpoint, state, 0, state.elements, [&](const Fragment& fragment) {
+        if (fragment.file == kNoFile || !checkpoint.isReadable(fragment.file))
+            return true;
+        if (!out.empty() && out.back().second == fragment.paramOffset)
+            out.back().second += fragment.elements;
+        else
+            out.emplace_back(fragment.paramOffset, fragment.paramOffset + fragment.elements);
+        return true;
+    });
+    return out;
+}
+
+/// Elements of a parameter's states, read side by side in windows, of which `isBad` says so; of those that
+/// the first state has.
 Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<std::string>& states,
     uint64_t joinedBelow, const std::function<bool(const std::vector<double>&)>& isBad)
 {
-    const Checkpoint& source = *amended.source;
-    const uint64_t elements = source.params[index(param)].elements;
+    const Checkpoint& checkpoint = *amended.checkpoint;
     std::vector<std::vector<uint8_t>> windows(states.size());
     std::vector<DType> types;
     for (const std::string& state : states) {
-        SHARDSCOPE_TRY(const StateSource found, findState(source, param, state));
+        SHARDSCOPE_TRY(const StateSource found, findState(checkpoint, param, state));
         types.push_back(found.dtype);
     }
+    SHARDSCOPE_TRY(const StateSource first, findState(checkpoint, param, states.front()));
     Runs out;
     std::vector<double> values(states.size());
-    for (uint64_t begin = 0; begin < elements; begin += kWindowElements) {
+    const auto look = [&](uint64_t begin, uint64_t end) -> Status {
         SHARDSCOPE_CHECK(amended.job.poll());
-        const uint64_t end = std::min(elements, begin + kWindowElements);
         for (size_t s = 0; s < states.size(); ++s) {
             windows[s].resize((end - begin) * itemSize(types[s]));
-            SHARDSCOPE_CHECK(readElements(amended.files, source, param, states[s], begin, end, windows[s]));
+            SHARDSCOPE_CHECK(
+                readElements(amended.files, checkpoint, param, states[s], begin, end, windows[s]));
         }
         for (uint64_t i = 0; i < end - begin; ++i) {
             for (size_t s = 0; s < states.size(); ++s)
@@ -84,8 +101,13 @@ Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<st
         }
         if (out.size() > kMostRuns)
             return fail(ErrorCode::LimitExceeded,
-                "too many places of `" + toValidUtf8(source.params[index(param)].name) + "` are damaged",
-                source.tagFolder.string(), "take it from another tag");
+                "too many places of `" + toValidUtf8(checkpoint.params[index(param)].name) + "` are damaged",
+                checkpoint.tagFolder.string(), "take it from another tag");
+        return {};
+    };
+    for (const auto& [begin, end] : presentRuns(checkpoint, first)) {
+        for (uint64_t at = begin; at < end; at += kWindowElements)
+            SHARDSCOPE_CHECK(look(at, std::min(end, at + kWindowElements)));
     }
     return out;
 }
@@ -130,9 +152,13 @@ Status takeSoundValues(Amended& amended, const std::vector<const Finding*>& find
         }));
         if (runs.empty())
             continue;
-        if (of.state == "weight")
-            return cannotMend(amended, *findings.front(),
-                "weights of model files are not made anew; `reshard --stage` makes them from the masters");
+        if (of.state == "weight") {
+            const WholeTensor* copy = amended.source->wholeOf(of.param);
+            if (copy == nullptr)
+                return cannotMend(amended, *findings.front(), "only what is trained is made anew");
+            SHARDSCOPE_CHECK(loseWeightsIn(amended, *findings.front(), copy->run.file, {copy->run.record}));
+            continue;
+        }
         lose(amended, of, std::move(runs), findings.front()->code);
     }
     for (const Finding* finding : findings)

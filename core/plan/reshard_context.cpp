@@ -18,6 +18,13 @@ namespace shardscope {
 
 namespace {
 
+/// What tensors use of a file of which they use little.
+std::optional<StorageUse> bloatOf(const TorchFile& file)
+{
+    StorageUse use = storageUseOf(file);
+    return use.isBloated() ? std::optional(std::move(use)) : std::nullopt;
+}
+
 /// Optimizer files in rank order, then the model files that something is copied from, then what holds single
 /// tensors.
 Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContext& out, JobContext& job)
@@ -144,7 +151,7 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
             tensor.columnRows = static_cast<uint32_t>(order->rows);
         out.tensors.push_back(std::move(tensor));
     }
-    return out.fresh && keepsCopies(out.target.kind) ? addNewWeights(*source, out) : Status();
+    return out.freshModel && keepsCopies(out.target.kind) ? addNewWeights(*source, out) : Status();
 }
 
 /// Layer files of this part, and experts of its model-parallel rank.
@@ -161,11 +168,12 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
         const bool expert = file.role == FileRole::ExpertStates && parsed && parsed->mp == source.modelRank;
         if ((!layer && !expert) || file.status == FileStatus::Stale)
             continue;
-        ReshardContext::Copied copied{FileId{i}, {}};
+        ReshardContext::Copied copied{.file = FileId{i}};
         if (!file.content)
             return fail(ErrorCode::Refused, "`" + file.name + "` was not read, so it cannot go along",
                 file.path.string());
         SHARDSCOPE_TRY(copied.records, readSmallRecords(files, *file.content));
+        copied.use = bloatOf(*file.content);
         out.copied.push_back(std::move(copied));
     }
     return {};
@@ -213,6 +221,7 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     out->target = std::move(target);
     out->subGroupSize = subGroupSize;
     out->fresh = fresh;
+    out->freshModel = fresh || (refills && refills->makesWeights());
     out->refills = refills;
     SHARDSCOPE_CHECK(addCopied(files, *out));
     SHARDSCOPE_CHECK(addSources(files, *out->source, *out, job));
@@ -221,6 +230,7 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     SHARDSCOPE_CHECK(addTensors(out->source, *out));
     SHARDSCOPE_TRY(out->optimRecords, readSmallRecords(files, out->optimTemplate()));
     SHARDSCOPE_TRY(out->modelRecords, readSmallRecords(files, out->modelTemplate()));
+    out->modelUse = bloatOf(out->modelTemplate());
     if (carriesFrom != nullptr)
         SHARDSCOPE_CHECK(addCarriedFiles(files, *carriesFrom, *out));
     return std::shared_ptr<const ReshardContext>(std::move(out));
@@ -228,15 +238,15 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
 
 namespace {
 
-/// Where the whole tensors of a file lie in one of its records, ascending.
-std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, FileId file, uint32_t record)
+/// Where the whole tensors of a file lie, ascending.
+std::vector<MarkedRun> wholeRunsOf(const ReshardContext& context, FileId file)
 {
     const Checkpoint& source = *context.source;
     std::vector<MarkedRun> runs;
     for (uint32_t i = 0; i < source.whole.size(); ++i) {
         const WholeTensor& whole = source.whole[i];
         const uint64_t bytes = whole.run.elements * itemSize(whole.dtype);
-        if (whole.run.record == record && whole.run.file == file && whole.contiguous && bytes > 0)
+        if (whole.run.isPresent() && whole.run.file == file && whole.contiguous && bytes > 0)
             runs.push_back(
                 {whole.run.byteOffset, bytes, context.planOfTable[context.table->indexOfWhole(i)]});
     }
@@ -251,16 +261,24 @@ std::vector<MarkedRun> wholeRunsInRecord(const ReshardContext& context, FileId f
     return runs;
 }
 
+std::vector<MarkedRun> runsWithin(const std::vector<MarkedRun>& runs, uint64_t offset, uint64_t bytes)
+{
+    const auto first = std::lower_bound(
+        runs.begin(), runs.end(), offset, [](const MarkedRun& run, uint64_t at) { return run.offset < at; });
+    const auto last = std::find_if(
+        first, runs.end(), [&](const MarkedRun& run) { return run.offset + run.bytes > offset + bytes; });
+    return {first, last};
+}
+
 } // namespace
 
 void markWholeTensors(
     ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file)
 {
     const uint32_t source = context->sourceIndex(file);
-    composer.setRecordCursor([context, source, file](uint32_t record) {
-        const ZipRecord& from = context->source->file(file).content->zip().records()[record];
-        return markedRecordCursor(
-            source, record, from.payloadOffset, from.bytes, wholeRunsInRecord(*context, file, record));
+    const auto runs = std::make_shared<const std::vector<MarkedRun>>(wholeRunsOf(*context, file));
+    composer.setRecordCursor([source, runs](uint32_t record, uint64_t offset, uint64_t bytes) {
+        return markedRecordCursor(source, record, offset, bytes, runsWithin(*runs, offset, bytes));
     });
 }
 
@@ -269,6 +287,8 @@ Result<OutputFile> composeCopied(
 {
     const ReshardContext::Copied& from = context->copied[copied];
     ArchiveComposer composer(*context->source->file(from.file).content, context->sourceIndex(from.file));
+    if (from.use)
+        composer.leaveOutUnused(*from.use);
     markWholeTensors(composer, context, from.file);
     if (context->source->file(from.file).role == FileRole::ExpertStates)
         ExpertRecords(*context, 0).replaceInExpertFile(composer);

@@ -30,12 +30,15 @@ struct ReshardContext {
     std::vector<uint32_t> newWeights;
     /// The files are made from the model; else they follow the source's own, key by key.
     bool fresh = false;
+    bool freshModel = false; ///< the model files alone; true where `fresh` is
     std::vector<OutputRecord> optimRecords; ///< small records of the rank-0 templates
     std::vector<OutputRecord> modelRecords;
+    std::optional<StorageUse> modelUse; ///< of the template, where most of it is storage that nothing uses
     /// Files that go along as they are: weights of pipeline layers and of experts, with their small records.
     struct Copied {
         FileId file = kNoFile;
-        std::vector<OutputRecord> records;
+        std::vector<OutputRecord> records = {};
+        std::optional<StorageUse> use = {}; ///< as modelUse
     };
     std::vector<Copied> copied;
     std::vector<CarriedFile> carried; ///< the framework's files beside the tag, in the order of their names

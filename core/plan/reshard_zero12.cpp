@@ -188,6 +188,8 @@ Result<OutputFile> composeZero12Model(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name)
 {
     ArchiveComposer composer(context->modelTemplate(), context->sourceIndex(context->source->rank0Model));
+    if (context->modelUse)
+        composer.leaveOutUnused(*context->modelUse);
     const PickleGraph& graph = composer.graph();
     const NodeId world = lookup(graph, graph.root(), "dp_world_size");
     if (world != kNoNode)

@@ -146,6 +146,8 @@ public:
         , m_graph(m_composer.graph())
         , m_fused(FusedExperts::of(m_source))
     {
+        if (m_context->modelUse)
+            m_composer.leaveOutUnused(*m_context->modelUse);
     }
 
     Result<OutputFile> compose(const std::string& name)

@@ -241,13 +241,13 @@ private:
     CheckpointKind m_kind;
 };
 
-/// Where tensors of the plan lie in one record of the model file, ascending.
-std::vector<MarkedRun> runsInRecord(
-    const ReshardContext& context, const std::vector<TensorRun>& runs, const ZipRecord& record)
+/// Where tensors of the plan lie in a run of a record of the model file, ascending.
+std::vector<MarkedRun> runsWithin(
+    const ReshardContext& context, const std::vector<TensorRun>& runs, uint64_t begin, uint64_t bytes)
 {
     std::vector<MarkedRun> out;
-    const uint64_t end = record.payloadOffset + record.bytes;
-    auto run = std::lower_bound(runs.begin(), runs.end(), record.payloadOffset,
+    const uint64_t end = begin + bytes;
+    auto run = std::lower_bound(runs.begin(), runs.end(), begin,
         [](const TensorRun& one, uint64_t offset) { return one.offset < offset; });
     for (; run != runs.end() && run->offset + run->bytes <= end; ++run)
         out.push_back({run->offset, run->bytes, context.planOfTable[run->tensor]});
@@ -267,16 +267,16 @@ Result<OutputFile> composeSameStage0(
     const Checkpoint& source = *context->source;
     const uint32_t from = context->sourceIndex(source.rank0Model);
     ArchiveComposer composer(context->modelTemplate(), from);
+    if (context->modelUse)
+        composer.leaveOutUnused(*context->modelUse);
     const PickleGraph& graph = composer.graph();
     const NodeId world = lookup(graph, graph.root(), "dp_world_size");
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
     const auto runs = std::make_shared<const std::vector<TensorRun>>(
         runsOfFile(source, *context->table, WholeRuns(source, *context->table), source.rank0Model));
-    composer.setRecordCursor([context, from, runs](uint32_t record) {
-        const ZipRecord& of = context->modelTemplate().zip().records()[record];
-        return markedRecordCursor(
-            from, record, of.payloadOffset, of.bytes, runsInRecord(*context, *runs, of));
+    composer.setRecordCursor([context, from, runs](uint32_t record, uint64_t offset, uint64_t bytes) {
+        return markedRecordCursor(from, record, offset, bytes, runsWithin(*context, *runs, offset, bytes));
     });
     return composer.finish(name, context->modelRecords);
 }

@@ -102,7 +102,7 @@ Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context,
             return composeUniversalModel(context, false, name);
         if (isStage0(context->target.kind))
             return context->fresh ? composeStage0Model(context, name) : composeSameStage0(context, name);
-        if (context->fresh)
+        if (context->freshModel)
             return composeFreshModel(context, file.rank, name);
         return zero3 ? composeZero3Model(context, file.rank, name) : composeZero12Model(context, name);
     case Kind::SlimModel:

@@ -64,6 +64,7 @@ struct TensorView {
     std::vector<uint64_t> strides; ///< elements
     bool requiresGrad = false;
     NodeId attributes = kNoNode;  ///< Python attributes (ds_id) of a wrapper with state, or kNoNode
+    NodeId arguments = kNoNode;   ///< of the innermost call: (storage, offset, sizes, strides, …)
 
     [[nodiscard]] std::optional<uint64_t> elements() const { return elementCount(sizes); }
     [[nodiscard]] bool isContiguous() const;

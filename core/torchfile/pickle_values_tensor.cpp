@@ -188,6 +188,7 @@ Result<TensorView> asTensor(const PickleGraph& graph, NodeId node)
         return forward(invalid(
             fmt::format("storage {} is used with two types or two sizes", storage->key.substr(0, 64))));
     view.storage = *storage;
+    view.arguments = call->arguments;
     view.dtype = storage->dtype;
     if (rebuildOf(graph, call->callable) == Rebuild::V3) {
         if (arguments.size() < 7 || graph.globalModule(arguments[6]) != "torch")

@@ -130,15 +130,36 @@ def record_header_lost(tag):
         file.write(bytes(payload - header))
 
 
-def bit_flipped(tag):
-    """One bit of one value, which only the record's checksum tells."""
-    path = shard(tag, 1)
+def _flip_in_largest_record(path):
     _, payload, size = _largest_record(path)
     with open(path, "r+b") as file:
         file.seek(payload + size // 2)
         byte = file.read(1)[0]
         file.seek(-1, 1)
         file.write(bytes([byte ^ 1]))
+
+
+def bit_flipped(tag):
+    """One bit of one value, which only the record's checksum tells."""
+    _flip_in_largest_record(shard(tag, 1))
+
+
+def weight_bit_flipped(tag):
+    """The same in a weight beside the masters."""
+    _flip_in_largest_record(tag / "mp_rank_00_model_states.pt")
+
+
+def weights_spoiled(tag):
+    """NaN among the weights of the model file, of which the masters know nothing."""
+    def change(content):
+        weight = next(value for name, value in content["module"].items() if name in content["param_shapes"][0])
+        weight.view(-1)[2:5] = float("nan")
+    _edit(tag / "mp_rank_00_model_states.pt", change)
+
+
+def model_files_missing(tag):
+    for path in tag.glob("*model_states.pt"):
+        path.unlink()
 
 
 def _first_state(content):

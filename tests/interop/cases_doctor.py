@@ -11,6 +11,8 @@ import torch
 
 import checks
 import live_state
+import ranks
+import sources
 from setups import Setup
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "data"))
@@ -171,6 +173,49 @@ class FromCopies:
         return refilled, untouched
 
 
+def train_two_tags(rank, world, setup, folder, earlier, before, after):
+    """The state at the second save, and the losses of the steps after it."""
+    from training import build_engine, train
+    engine = build_engine(setup, world)
+    poisoned = sources.POISONED if setup.precision == "fp16" else ()
+    train(engine, rank, world, 0, earlier, poisoned=poisoned, shape=setup.shape)
+    engine.save_checkpoint(folder, client_state=dict(sources.CLIENT_STATE))
+    train(engine, rank, world, earlier, before - earlier, poisoned=poisoned, shape=setup.shape)
+    engine.save_checkpoint(folder, client_state=dict(sources.CLIENT_STATE))
+    state = live_state.local_state(engine, rank)
+    return state, train(engine, rank, world, before, after, shape=setup.shape)
+
+
+@dataclass(frozen=True)
+class LostModel:
+    """Model files that are lost: made from those of the run's earlier tag. What no shard holds is that tag's."""
+    setup: Setup
+    before: int
+    EARLIER = 2
+
+    @property
+    def name(self):
+        return f"doctor neighbour model_files_missing {self.setup.name} {self.before}"
+
+    def run(self, context):
+        folder = context.target(f"{self.name} hurt")
+        parts = ranks.run_ranks(self.before, train_two_tags, self.setup, str(folder), self.EARLIER,
+                                sources.STEPS_BEFORE, sources.STEPS_AFTER, log_path=context.sources.log)
+        states, losses = zip(*parts)
+        state, losses = live_state.join(states), sources.mean_losses(losses)
+        wounds.model_files_missing(folder / (folder / "latest").read_text(encoding="utf-8"))
+        _find(context, folder, "model-states-missing")
+        target = context.target(self.name)
+        if not _mend(context, folder, "model-states-missing", target):
+            raise checks.Failure("what came from elsewhere is not marked")
+        resumed, after, _ = context.sources.resume(self.setup, self.before, target)
+        # The one buffer counts batches; nothing but a model file knows how many there were.
+        counted = {label: checks.ANY for label in state if label == f"weight {COUNTED}"}
+        tensors = checks.same_state_but(state, resumed, counted)
+        deviation = checks.losses_track(losses, after, 0.0)
+        return f"found, made anew, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
 @dataclass(frozen=True)
 class SetValues:
     """Reviewed values in place of the saved ones: stock loads these, and all else as it was."""
@@ -200,6 +245,7 @@ class SetValues:
         return f"{len(expected)} values are those that were set, {tensors} tensors bit-equal"
 
 
+COUNTED = "batches_seen"  # a buffer of the model that every step changes
 TWO = Setup(2, "bf16")
 SETUPS = [Setup(1, "bf16"), TWO, Setup(1, "fp32"), Setup(3, "bf16", sub_group_size=200), Setup(3, "fp32"),
           Setup(1, "bf16", bf16_optimizer=True), Setup(2, "bf16", round_robin=True)]
@@ -207,6 +253,7 @@ WITHOUT_LOSS = [("pointer_missing", "latest-missing"), ("pointer_dangling", "lat
                 ("larger_save_left", "stale-file"), ("directory_lost", "file-torn"),
                 ("option_changed", "option-mismatch"), ("bytes_behind_the_end", "trailing-data"),
                 ("world_size_zero", "bad-world-size-field")]
+WEIGHTS_LOST = [("weight_bit_flipped", "record-corrupt"), ("weights_spoiled", "non-finite")]
 WITH_LOSS = [("rank_missing", "rank-missing"), ("first_rank_missing", "rank-missing"), ("rank_twice", "rank-foreign"),
              ("cut_short", "file-torn"), ("masters_cut", "state-length"), ("record_header_lost", "record-corrupt"),
              ("bit_flipped", "record-corrupt"), ("moments_spoiled", "non-finite"), ("moment_missing", "state-missing")]
@@ -216,7 +263,7 @@ def short_run():
     return [Healthy(TWO, 2), Whole(TWO, 2, "directory_lost", "file-torn"), Whole(TWO, 2, "step_changed", "step-mismatch"),
             FromDonor(Setup(3, "bf16", sub_group_size=200), 2, "first_rank_missing", "rank-missing"),
             FromDonor(TWO, 2, "moments_spoiled", "non-finite"),
-            SetValues(Setup(3, "bf16", sub_group_size=200), 2), FromCopies(TWO, 2)]
+            SetValues(Setup(3, "bf16", sub_group_size=200), 2), FromCopies(TWO, 2), LostModel(TWO, 2)]
 
 
 def full_run():
@@ -228,8 +275,10 @@ def full_run():
         cases.append(FromDonor(setup, 3, "rank_missing", "rank-missing", universal=True))
         if setup.stage < 3 and setup.precision != "fp32":  # there are copies that masters can be held against
             cases.append(FromDonor(setup, 3, "masters_fresh", "masters-not-copies"))
+            cases += [Whole(setup, 3, wound, code) for wound, code in WEIGHTS_LOST]
     cases += [Whole(TWO, 3, "step_changed", "step-mismatch"), Whole(TWO, 2, "other_precision_left", "precision-prefix")]
     cases += [SetValues(setup, 3) for setup in [*SETUPS, Setup(2, "bf16", "fusedadam"),
                                                 Setup(2, "bf16", "cpuadam", offload=True)]]
     cases += [FromCopies(setup, 3) for setup in (Setup(1, "bf16"), TWO, Setup(2, "fp16"))]
+    cases += [LostModel(setup, 3) for setup in [*SETUPS, Setup(2, "fp16")]]
     return cases

@@ -15,8 +15,9 @@ const Diagnosis kModelStatesMissing{
     .means = {.loading = "Stock DeepSpeed opens the model file first and stops without it.",
         .resuming = "Counters, scheduler, buffers and frozen weights are in that file.",
         .exporting = "The shapes of parameters are in that file; shards alone have no names."},
-    .remedy = "make a minimal model file from a neighbouring tag of the same run: shapes and "
-              "names are the same",
+    .remedy = "bring the file; else make it from another tag's, with this one's counters, and with weights "
+              "from the masters",
+    .repairs = true,
     .threads = "DS#3377, finetrainers#29, DS#1322, DS#7599",
 };
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repairs of single values: steps, options, counters, schedules, ties.
-#include "core/engine/execute.h"
 #include "core/layout/fragments.h"
 #include "core/plan/repair.h"
 #include "core/torchfile/pickle_values.h"
-#include "tests/core/plan/plan_fixture.h"
-#include "tests/support/wounds.h"
+#include "tests/core/plan/repair_fixture.h"
 
 #include <algorithm>
 
@@ -17,26 +15,12 @@ namespace {
 
 CheckpointPtr mended(const Patchable& source, const RepairOptions& options, const fs::path& destination)
 {
+    const Mended made = mend(source, options, destination);
     JobContext job;
-    const auto plan = planRepair(io::realFileSystem(), source.run(), {}, options, job);
-    REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
-    ExecuteOptions execution;
-    execution.destination = destination;
-    execution.sourceRunFolder = source.run();
-    const auto report = execute(io::realFileSystem(), **plan, execution, job);
-    REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
     const CheckResult after = examine(io::realFileSystem(), destination, {}, job).value();
-    for (const std::string& code : (*plan)->fixed())
+    for (const std::string& code : made.plan->fixed())
         CHECK(findingOf(after, code) == nullptr);
-    return openForPlan(destination);
-}
-
-Error refusalOf(const Patchable& source, const std::vector<std::string>& values)
-{
-    JobContext job;
-    const auto plan = planRepair(io::realFileSystem(), source.run(), {}, {.values = values}, job);
-    REQUIRE(!plan);
-    return plan.error();
+    return made.copy;
 }
 
 std::set<double> stepsOf(const Checkpoint& checkpoint)
@@ -92,16 +76,41 @@ TEST_CASE("reviewed values are written, and nothing else changes")
     }
 }
 
+TEST_CASE("the loss scale and the counters are set where the engine reads them")
+{
+    for (const char* sample : {"zero1-w2", "zero2-w2", "stage0-fp16"}) {
+        CAPTURE(sample);
+        const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+        const Patchable source(sample);
+        REQUIRE(openForPlan(source.run())->lossScale.value_or(8) != 8);
+        const CheckpointPtr after
+            = mended(source, {.values = {"scale=8", "skipped_steps=2", "global_samples=77"}}, folder / "set");
+        CHECK(after->lossScale == 8.0);
+        CHECK(after->steps.skippedSteps == 2);
+        CHECK(after->steps.globalSamples == 77);
+    }
+}
+
+TEST_CASE("a key of the scheduler is set")
+{
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const Patchable source("zero2-w2");
+    const char* key = "last_epoch";
+    const CheckpointPtr after = mended(source, {.values = {"lr_scheduler.last_epoch=11"}}, folder / "set");
+    CHECK(asInteger(after->file(after->rank0Model).content->pickle(), modelAt(*after, {"lr_scheduler", key}))
+        == 11);
+}
+
 TEST_CASE("values that cannot be set are refused by name")
 {
     const Patchable source("zero2-w2");
-    CHECK(refusalOf(source, {"no-value"}).code == ErrorCode::Usage);
-    CHECK(refusalOf(source, {"step=-1"}).code == ErrorCode::Usage);
-    CHECK(refusalOf(source, {"9:lr=1"}).code == ErrorCode::Usage);
-    CHECK(refusalOf(source, {"momentum=0.9"}).code == ErrorCode::Unsupported);
-    CHECK(refusalOf(source, {"lr_scheduler.no_such_key=1"}).code == ErrorCode::Unsupported);
-    CHECK(refusalOf(Patchable("slices-w4"), {"lr=1"}).code == ErrorCode::Unsupported);
-    CHECK(refusalOf(Patchable("stage0-fp32"), {"step=3"}).code == ErrorCode::Unsupported);
+    CHECK(refusalOf(source, {.values = {"no-value"}}).code == ErrorCode::Usage);
+    CHECK(refusalOf(source, {.values = {"step=-1"}}).code == ErrorCode::Usage);
+    CHECK(refusalOf(source, {.values = {"9:lr=1"}}).code == ErrorCode::Usage);
+    CHECK(refusalOf(source, {.values = {"momentum=0.9"}}).code == ErrorCode::Unsupported);
+    CHECK(refusalOf(source, {.values = {"lr_scheduler.no_such_key=1"}}).code == ErrorCode::Unsupported);
+    CHECK(refusalOf(Patchable("slices-w4"), {.values = {"lr=1"}}).code == ErrorCode::Unsupported);
+    CHECK(refusalOf(Patchable("stage0-fp32"), {.values = {"step=3"}}).code == ErrorCode::Unsupported);
 }
 
 TEST_CASE("a step that the counters did not lead to is set to theirs")

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repairs of single records, states and values: what is sound stays bit for bit.
-#include "core/engine/execute.h"
 #include "core/plan/repair.h"
 #include "core/tensor/convert.h"
-#include "tests/core/plan/plan_fixture.h"
-#include "tests/support/wounds.h"
+#include "tests/core/plan/repair_fixture.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,6 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kShard = "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+constexpr const char* kLostShard = "bf16_zero_pp_rank_2_mp_rank_00_optim_states.pt";
 
 /// Where rank 1's first group keeps a state.
 Way stateOf(const std::string& sample, const char* state)
@@ -33,24 +32,6 @@ fs::path donorOf(const std::string& sample, const TemporaryFolder& folder)
     other.worldSize = 3;
     rewrite(openForPlan(planSample(sample.c_str())), other, folder / "donor");
     return folder / "donor";
-}
-
-struct Mended {
-    std::shared_ptr<const RepairPlan> plan;
-    CheckpointPtr copy;
-};
-
-Mended mend(const Patchable& hurt, RepairOptions options, const fs::path& destination)
-{
-    JobContext job;
-    auto plan = planRepair(io::realFileSystem(), hurt.run(), {}, options, job);
-    REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
-    ExecuteOptions execution;
-    execution.destination = destination;
-    execution.sourceRunFolder = hurt.run();
-    const auto report = execute(io::realFileSystem(), **plan, execution, job);
-    REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
-    return {*plan, openForPlan(destination)};
 }
 
 /// Fixes of `code` from a donor of the same step give back the very state.
@@ -159,6 +140,28 @@ TEST_CASE("values that are no numbers are refilled, and all others stay")
     }
 }
 
+TEST_CASE("values that are no numbers are mended beside a shard that is lost")
+{
+    for (const std::string sample : {"roundrobin-w3", "zero3-w4"}) {
+        CAPTURE(sample);
+        const Patchable hurt(sample);
+        editState(hurt, sample, "exp_avg",
+            [](float* values) { values[0] = std::numeric_limits<float>::quiet_NaN(); });
+        fs::remove(hurt.tag() / kLostShard);
+        const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+        const Mended whole = mend(hurt,
+            {.fixes = {"all"},
+                .donor = donorOf(sample, folder).string(),
+                .masters = RepairOptions::Masters::Donor,
+                .moments = RepairOptions::Moments::Donor,
+                .depth = CheckDepth::Bytes},
+            folder / "mended");
+        CHECK(std::set<std::string>(whole.plan->fixed().begin(), whole.plan->fixed().end())
+            == std::set<std::string>{"non-finite", "rank-missing"});
+        checkSameState(whole.copy, openForPlan(planSample(sample.c_str())));
+    }
+}
+
 TEST_CASE("masters that are not what the copies were rounded from are refilled with their moments")
 {
     const std::string sample = "zero2-w2";
@@ -172,22 +175,6 @@ TEST_CASE("masters that are not what the copies were rounded from are refilled w
     const std::set<std::string> found = troubles(hurt.check(CheckDepth::Bytes));
     CAPTURE(found);
     checkFromDonor(sample, hurt, "masters-not-copies");
-}
-
-TEST_CASE("what is damaged in a model file is refused by name")
-{
-    const Patchable hurt("zero2-w2");
-    const fs::path model = hurt.tag() / "mp_rank_00_model_states.pt";
-    std::string bytes = slurp(model);
-    const size_t at = bytes.find("/data/3");
-    REQUIRE(at != std::string::npos);
-    bytes[at + 200] ^= 1;
-    spill(model, bytes);
-    JobContext job;
-    const auto plan = planRepair(io::realFileSystem(), hurt.run(), {}, {.fixes = {"record-corrupt"}}, job);
-    REQUIRE(!plan);
-    CHECK(plan.error().code == ErrorCode::Unsupported);
-    CHECK(plan.error().message.find("mp_rank_00_model_states.pt") != std::string::npos);
 }
 
 TEST_CASE("moments of a parameter that the converter passed by are filled in a universal folder")
@@ -209,15 +196,8 @@ TEST_CASE("moments of a parameter that the converter passed by are filled in a u
     OpenOptions open;
     open.tag = "global_step5_universal";
     JobContext job;
-    const auto plan = planRepair(io::realFileSystem(), hurt.run(), open,
-        {.fixes = {"S21"}, .moments = RepairOptions::Moments::Zeros}, job);
-    REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    ExecuteOptions execution;
-    execution.destination = folder / "mended";
-    execution.sourceRunFolder = hurt.run();
-    const auto report = execute(io::realFileSystem(), **plan, execution, job);
-    REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
+    mend(hurt, {.fixes = {"S21"}, .moments = RepairOptions::Moments::Zeros}, folder / "mended", open);
     const CheckResult after = examine(io::realFileSystem(), folder / "mended", {}, job).value();
     CHECK(troubles(after) == std::set<std::string>{"marked"});
     const CheckpointPtr whole

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/repair_stand_in.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/file_names.h"
+#include "core/layout/address.h"
+#include "core/plan/repair_tags.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+constexpr std::array kOddRanks{code::kStepMismatch, code::kOptionMismatch, code::kStateLength};
+/// What counters, schedule and weights of another step show beside these optimizer files.
+constexpr std::array<std::string_view, 3> kOfOtherStep{
+    "step-off-counters", "schedule-discontinuity", "masters-not-copies"};
+
+bool isAmong(std::span<const std::string_view> codes, std::string_view code)
+{
+    return std::find(codes.begin(), codes.end(), code) != codes.end();
+}
+
+bool mends(const std::vector<std::string>& fixes, std::string_view code)
+{
+    return std::find(fixes.begin(), fixes.end(), code) != fixes.end();
+}
+
+std::optional<CheckpointFileName> fileOf(const Finding& finding)
+{
+    return parseCheckpointFileName(fileOfPlace(finding.where));
+}
+
+bool isModelFile(const Finding& finding)
+{
+    const auto parsed = fileOf(finding);
+    return parsed && parsed->role == FileRole::ModelStates;
+}
+
+/// Whether what is wrong with model files takes another tag's: all but a rank's of ZeRO-3 that holds nothing
+/// of its own.
+bool needsOtherModel(const CheckResult& found, const std::vector<std::string>& fixes)
+{
+    const bool holdsFrozen = found.checkpoint
+        && std::any_of(found.checkpoint->units.begin(), found.checkpoint->units.end(),
+            [](const FlatUnit& unit) { return unit.kind == UnitKind::Frozen; });
+    return std::any_of(found.findings.begin(), found.findings.end(), [&](const DoctorFinding& made) {
+        const Finding& finding = made.finding;
+        if (!mends(fixes, finding.code) || !isModelFile(finding))
+            return false;
+        if (finding.code == code::kFileTorn)
+            return found.checkpoint && found.checkpoint->modelError.has_value();
+        const auto parsed = fileOf(finding);
+        return finding.code == code::kModelStatesMissing
+            && (!parsed->zero3Model || parsed->dp == 0 || holdsFrozen || !found.checkpoint
+                || found.checkpoint->modelError);
+    });
+}
+
+/// A rank that no finding speaks of, where the first one's file must not tell the form of all.
+std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<std::string>& fixes)
+{
+    if (!found.checkpoint || found.checkpoint->rank0Optim == kNoFile)
+        return std::nullopt;
+    const Checkpoint& checkpoint = *found.checkpoint;
+    std::set<uint32_t> odd;
+    bool first = false;
+    for (const DoctorFinding& made : found.findings) {
+        const Finding& finding = made.finding;
+        const auto parsed = fileOf(finding);
+        if (!parsed || parsed->role != FileRole::OptimStates || finding.severity == Severity::Info)
+            continue;
+        odd.insert(parsed->dp);
+        first = first
+            || (isAmong(kOddRanks, finding.code) && mends(fixes, finding.code)
+                && checkpoint.file(checkpoint.rank0Optim).name == fileOfPlace(finding.where));
+    }
+    for (uint32_t rank = 0; first && rank < checkpoint.optimFiles.size(); ++rank) {
+        if (!odd.contains(rank) && checkpoint.isReadable(checkpoint.optimFiles[rank]))
+            return rank;
+    }
+    return std::nullopt;
+}
+
+Result<io::Path> tagWithModel(
+    io::FileSystem& files, const CheckResult& found, const RepairOptions& options, JobContext& job)
+{
+    CheckpointPtr other;
+    if (!options.donor.empty()) {
+        SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, options.donor, {}, job));
+        SHARDSCOPE_CHECK(requireComplete(*opened.checkpoint));
+        other = opened.checkpoint;
+    } else {
+        SHARDSCOPE_TRY(other, neighbourTag(files, found.folder.parent_path(), found.tag, job));
+    }
+    if (!other)
+        return fail(ErrorCode::Refused,
+            "the model file is lost, and no other tag of the run tells names and shapes",
+            found.folder.string(), "name another checkpoint of the run with --from");
+    return other->tagFolder;
+}
+
+} // namespace
+
+bool hasOtherModel(const Checkpoint& checkpoint)
+{
+    return checkpoint.rank0Model != kNoFile
+        && checkpoint.file(checkpoint.rank0Model).path.parent_path() != checkpoint.tagFolder;
+}
+
+Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOptions& open,
+    const CheckResult& found, const std::vector<std::string>& fixes, const RepairOptions& options,
+    JobContext& job)
+{
+    OpenOptions out = open;
+    const bool otherModel = needsOtherModel(found, fixes);
+    if (otherModel) {
+        SHARDSCOPE_TRY(out.modelsFrom, tagWithModel(files, found, options, job));
+    }
+    out.formOf = otherForm(found, fixes);
+    return otherModel || out.formOf ? std::optional(out) : std::nullopt;
+}
+
+void mergeFindings(const CheckResult& before, CheckResult& found)
+{
+    std::erase_if(
+        found.findings, [](const DoctorFinding& made) { return isAmong(kOfOtherStep, made.finding.code); });
+    for (const DoctorFinding& made : before.findings) {
+        if (isModelFile(made.finding)
+            && (made.finding.code == code::kModelStatesMissing || made.finding.code == code::kFileTorn))
+            found.findings.push_back(made);
+    }
+}
+
+} // namespace shardscope

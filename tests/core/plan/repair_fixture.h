@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/repair.h"
+#include "tests/core/plan/plan_fixture.h"
+#include "tests/support/wounds.h"
+
+namespace shardscope::test {
+
+/// A mended copy, and the plan that it was written by.
+struct Mended {
+    std::shared_ptr<const RepairPlan> plan;
+    CheckpointPtr copy;
+};
+
+/// Mends what was hurt; the test ends where that cannot be.
+Mended mend(const Patchable& hurt, const RepairOptions& options, const std::filesystem::path& destination,
+    const OpenOptions& open = {});
+/// Why it is not mended; the test ends where it is.
+Error refusalOf(const Patchable& hurt, const RepairOptions& options);
+
+} // namespace shardscope::test
