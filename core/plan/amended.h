@@ -79,9 +79,10 @@ Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findin
 Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findings);
 /// Whether it, or what it is tied to, is trained, so that ZeRO's shards hold its master.
 bool hasMaster(const Checkpoint& checkpoint, ParamId param);
-/// Counts a trained parameter's 16-bit copy as lost, and forgets where it lies.
-void loseWeight(Amended& amended, ParamId param);
-/// The same for all that records of a model file hold; Unsupported where that is not made from masters.
+/// Counts a trained parameter's 16-bit copy as lost, and forgets where it lies; Unsupported where it is not
+/// made from a master beside it.
+Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param);
+/// The same for all that records of a model file hold.
 Status loseWeightsIn(
     Amended& amended, const Finding& finding, FileId file, const std::set<uint32_t>& records);
 

@@ -142,6 +142,12 @@ private:
     NodeId m_root;
 };
 
+void loseWeight(Amended& amended, ParamId param)
+{
+    std::erase_if(amended.checkpoint->whole, [&](const WholeTensor& whole) { return whole.param == param; });
+    amended.weightsLost = true;
+}
+
 } // namespace
 
 bool hasMaster(const Checkpoint& checkpoint, ParamId param)
@@ -153,35 +159,36 @@ bool hasMaster(const Checkpoint& checkpoint, ParamId param)
         && unit->group >= 0;
 }
 
-Status loseWeightsIn(Amended& amended, const Finding& finding, FileId file, const std::set<uint32_t>& records)
+Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param)
 {
     const Checkpoint& source = *amended.source;
     const bool beside = source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2
         || source.kind == CheckpointKind::Bf16;
-    if (!beside || !source.parts.empty() || source.zenflow || !source.isReadable(file))
+    if (!beside || !source.parts.empty() || source.zenflow)
         return cannotMend(amended, finding, "only what is trained is made anew, from masters beside it");
+    if (!hasMaster(source, param))
+        return cannotMend(amended, finding,
+            "nothing but the model file holds `" + toValidUtf8(source.params[index(param)].name)
+                + "`, which is not trained");
+    loseWeight(amended, param);
+    return {};
+}
+
+Status loseWeightsIn(Amended& amended, const Finding& finding, FileId file, const std::set<uint32_t>& records)
+{
+    const Checkpoint& source = *amended.source;
     for (const uint32_t record : records) {
         bool found = false;
         for (const WholeTensor& whole : source.whole) {
             if (whole.run.file != file || whole.run.record != record)
                 continue;
-            if (!hasMaster(source, whole.param))
-                return cannotMend(amended, finding,
-                    "nothing but the record holds `" + toValidUtf8(source.params[index(whole.param)].name)
-                        + "`, which is not trained");
-            loseWeight(amended, whole.param);
+            SHARDSCOPE_CHECK(loseWeightOf(amended, finding, whole.param));
             found = true;
         }
         if (!found)
             return cannotMend(amended, finding, "the record holds no parameter");
     }
     return {};
-}
-
-void loseWeight(Amended& amended, ParamId param)
-{
-    std::erase_if(amended.checkpoint->whole, [&](const WholeTensor& whole) { return whole.param == param; });
-    amended.weightsLost = true;
 }
 
 Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findings)

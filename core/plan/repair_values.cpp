@@ -153,10 +153,7 @@ Status takeSoundValues(Amended& amended, const std::vector<const Finding*>& find
         if (runs.empty())
             continue;
         if (of.state == "weight") {
-            const WholeTensor* copy = amended.source->wholeOf(of.param);
-            if (copy == nullptr)
-                return cannotMend(amended, *findings.front(), "only what is trained is made anew");
-            SHARDSCOPE_CHECK(loseWeightsIn(amended, *findings.front(), copy->run.file, {copy->run.record}));
+            SHARDSCOPE_CHECK(loseWeightOf(amended, *findings.front(), of.param));
             continue;
         }
         lose(amended, of, std::move(runs), findings.front()->code);
@@ -177,7 +174,8 @@ Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& f
         SHARDSCOPE_TRY(const Runs runs,
             badRuns(amended, of.param, {"fp32", "weight"}, kChanceElements, [&](const auto& values) {
                 const auto rounding = roundingOf(type, values[0]);
-                return rounding && !(std::abs(values[0] - values[1]) <= *rounding);
+                return rounding && std::isfinite(values[1])
+                    && !(std::abs(values[0] - values[1]) <= *rounding);
             }));
         if (runs.empty())
             continue;

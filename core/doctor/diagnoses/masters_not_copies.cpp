@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 namespace shardscope::diagnosis {
 
@@ -80,6 +81,17 @@ Result<bool> areStrangers(const Patient& patient, ParamId param)
     return apart > squares / 4; // independent values: all of it
 }
 
+/// Copies that hold what is no number, which another diagnosis tells: they prove nothing of their masters.
+std::set<ParamId> spoiledCopies(const Patient& patient)
+{
+    std::set<ParamId> out;
+    for (const TensorStatistics& tensor : patient.bytes->tensors) {
+        if (tensor.tensor.state == "weight" && tensor.found.finite() < tensor.found.elements)
+            out.insert(tensor.tensor.param);
+    }
+    return out;
+}
+
 Status look(const Patient& patient, FindingSink& sink)
 {
     // ZenFlow writes the 16-bit copies ahead of the masters.
@@ -87,8 +99,9 @@ Status look(const Patient& patient, FindingSink& sink)
         return {};
     const Checkpoint& checkpoint = *patient.checkpoint;
     std::map<int32_t, std::vector<ParamId>> byGroup;
+    const std::set<ParamId> spoiled = spoiledCopies(patient);
     for (const std::string& name : patient.bytes->staleCopies) {
-        if (const auto param = checkpoint.findParam(name))
+        if (const auto param = checkpoint.findParam(name); param && !spoiled.contains(*param))
             byGroup[checkpoint.params[index(*param)].group].push_back(*param);
     }
     if (byGroup.empty())

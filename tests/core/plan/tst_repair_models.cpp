@@ -125,8 +125,7 @@ TEST_CASE(
         const char* ending;
     };
     for (const Lost& lost : {Lost{"experts-w4", "expert_1_mp_rank_00_model_states.pt"},
-             Lost{"pipeline-w4", "layer_01-model_states.pt"},
-             Lost{"slices-w4", "mp_rank_01_model_states.pt"},
+             Lost{"pipeline-w4", "layer_01-model_states.pt"}, Lost{"slices-w4", "mp_rank_01_model_states.pt"},
              Lost{"autoep-zero3-w4", "zero_pp_rank_2_mp_rank_00_model_states.pt"}}) {
         CAPTURE(std::string(lost.sample));
         const Patchable hurt(lost.sample);
@@ -209,6 +208,29 @@ TEST_CASE("of two ranks, the one that is not at the model file's step is the sta
             folder / "mended");
         checkSameModel(mended.copy, wholeOf("zero2-w2"));
     }
+}
+
+TEST_CASE("weights that are no numbers are made from the masters, which are not taken for wrong")
+{
+    const CheckpointPtr whole = wholeOf("zero2-w2");
+    const Patchable hurt("zero2-w2");
+    hurt.operate(kModel, [&](Surgery& surgery) {
+        surgery.editTensor({"module", "layers.0.mlp.up.weight"},
+            [](std::string& elements) { std::fill_n(elements.begin() + 6, 4, '\x7f'); });
+        surgery.editTensor({"module", "layers.0.mlp.down.weight"},
+            [](std::string& elements) { elements.replace(6, 4, "\xff\xff\xff\xff"); });
+    });
+    const std::set<std::string> found = troubles(hurt.check(CheckDepth::Bytes));
+    CAPTURE(found);
+    REQUIRE(found.contains("non-finite"));
+    CHECK(textOf(*findingOf(hurt.check(CheckDepth::Bytes), "non-finite")).find("2 NaN") != std::string::npos);
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const Mended mended = mend(hurt, {.fixes = {"non-finite"}}, folder / "mended");
+    CHECK(mended.plan->marks().empty());
+    CHECK(bytesOf(*mended.copy, "layers.0.mlp.down.weight", "weight")
+        == bytesOf(*whole, "layers.0.mlp.down.weight", "weight"));
+    CHECK(findingOf(hurt.check(CheckDepth::Bytes), "masters-not-copies")->finding.where
+        == "layers.0.mlp.up.weight#fp32"); // 0x7f7f is a number, and another one than the master
 }
 
 TEST_CASE("where the first rank's file is the odd one, another tells the form of all")
