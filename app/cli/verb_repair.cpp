@@ -117,9 +117,10 @@ std::vector<Option> repairOptions()
         {.name = "--from",
             .kind = ValueKind::Path,
             .valueName = "PATH",
-            .help
-            = "Another checkpoint of the same run, of any kind and number of ranks, that lost values may "
-              "come from; without it the nearest tag that is complete."},
+            .help = "Where lost values may come from: another checkpoint of the same run, of any kind and "
+                    "number of "
+                    "ranks, or, for frozen parameters and buffers, weights of the base model; without it the "
+                    "nearest tag that is complete."},
         {.name = "--masters",
             .kind = ValueKind::Choice,
             .valueName = "SOURCE",

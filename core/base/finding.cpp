@@ -30,7 +30,7 @@ std::span<const std::string_view> all()
         kPickleOpaque, kPickleDangerous, kTensorInvalid, kParamOrder, kStateLength, kStepMismatch,
         kOptionMismatch, kOptionMissing, kStateMissing, kAliasUnrecorded, kNotSupported, kNotYetRead,
         kClientStatePerRank, kSubGroupSize, kStockLoaderTrap, kSwapMissing, kSwapUnmapped, kSwapMismatch,
-        kSwapCopy, kUniversalOverlong, kUniversalSource, kMarked, kSkeleton};
+        kSwapCopy, kUniversalOverlong, kUniversalSource, kUniversalRoundRobin, kMarked, kSkeleton};
     return kAll;
 }
 

@@ -59,6 +59,8 @@ inline constexpr std::string_view kUniversalOverlong
     = "universal-overlong"; ///< more elements than the parameter has: a bug of the converter
 inline constexpr std::string_view kUniversalSource
     = "universal-source"; ///< what the parallelism or padding of the source left in it
+inline constexpr std::string_view kUniversalRoundRobin
+    = "universal-from-round-robin"; ///< parameters hold pieces of others: a bug of the converter
 
 // results of this program
 inline constexpr std::string_view kMarked = "marked"; ///< not what a run saved: made in spite of a finding

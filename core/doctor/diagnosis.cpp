@@ -40,6 +40,11 @@ const Diagnosis* findDiagnosis(std::string_view code)
     return nullptr;
 }
 
+bool repairs(const Diagnosis& diagnosis, const Finding& finding)
+{
+    return diagnosis.repairs && finding.severity >= diagnosis.repairsFrom;
+}
+
 bool isNamedBy(const Diagnosis& diagnosis, std::string_view word)
 {
     return diagnosis.code == word

@@ -49,6 +49,7 @@ struct Diagnosis {
     std::string_view noRemedy = {};
     /// Whether `repair --fix CODE` does what `remedy` says.
     bool repairs = false;
+    Severity repairsFrom = Severity::Warning; ///< what is less than this is left as it is
     /// The command that does it otherwise, without the program's name; empty for a finding that it cannot
     /// mend.
     std::string (*command)(const Patient& patient, const Finding& finding) = nullptr;
@@ -64,5 +65,7 @@ std::span<const Diagnosis* const> diagnoses();
 const Diagnosis* findDiagnosis(std::string_view code);
 /// Whether `word` names it: its code, or its letter in any case.
 bool isNamedBy(const Diagnosis& diagnosis, std::string_view word);
+/// Whether `repair --fix` mends this finding of it.
+bool repairs(const Diagnosis& diagnosis, const Finding& finding);
 
 } // namespace shardscope

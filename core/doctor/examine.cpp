@@ -213,7 +213,7 @@ private:
     {
         if (diagnosis.command != nullptr)
             return diagnosis.command(m_patient, finding);
-        if (!diagnosis.repairs)
+        if (!repairs(diagnosis, finding))
             return {};
         return "repair " + shellQuoted(m_patient.asked.string()) + " DST --fix "
             + std::string(diagnosis.code);

@@ -44,6 +44,10 @@ std::span<const RepairFix> repairFixes()
         RepairFix{code::kTrailingData, writeAnew},
         RepairFix{"bad-world-size-field", writeAnew},
         RepairFix{code::kModelStatesMissing, takeOtherModel},
+        RepairFix{"frozen-lost", graftFrozen},
+        RepairFix{"buffers-lost", graftBuffers},
+        RepairFix{code::kParamOrder, putInOrder},
+        RepairFix{code::kUniversalRoundRobin, putInOwnFiles},
         RepairFix{code::kFileTorn, takeRecovered},
         RepairFix{code::kRecordCorrupt, takeOtherRecords, true},
         RepairFix{code::kRecordMissing, takeOtherRecords},
@@ -59,7 +63,8 @@ std::span<const RepairFix> repairFixes()
         RepairFix{"step-off-counters", takeCounters},
         RepairFix{"schedule-discontinuity", takeSchedule},
         RepairFix{"tied-diverged", takeOwners},
-        RepairFix{.code = "storage-bloat", .apply = writeAnew, .mendsNotes = true},
+        RepairFix{"frozen-bloat", stripFrozen},
+        RepairFix{"storage-bloat", writeAnew},
     };
     return kAll;
 }

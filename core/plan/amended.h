@@ -8,6 +8,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -39,8 +40,19 @@ struct Amended {
     std::set<uint32_t> lostRanks = {}; ///< whose optimizer files are given up
     /// What must come from elsewhere; the refill takes it last.
     std::vector<LostPart> lost = {};
-    bool weightsLost = false; ///< some 16-bit copies are made from their masters
+    /// The model files are made from the model, weights that are lost from masters: the source's own lists
+    /// and tensors will not do.
+    bool modelAnew = false;
+    bool frozenLeftOut = false; ///< they are made without frozen parameters
+    /// What lies elsewhere than the source says, by state: all of a state's elements are taken from the same
+    /// files read in another order. Values are moved, none is made.
+    struct Moved {
+        CheckpointPtr from;
+        std::vector<ParamId> params;
+    };
+    std::map<std::string, Moved, std::less<>> moved = {};
     std::shared_ptr<Refills> refills = {}; ///< null: nothing is refilled
+    std::optional<CheckpointPtr> donor = {}; ///< of donorOf(); unset: not yet looked for
     std::map<FileId, PickleEdit> edits = {}; ///< of rank 0's files, finished last
 
     PickleEdit& edit(FileId file) { return edits.try_emplace(file, *source, file).first->second; }
@@ -57,7 +69,6 @@ struct RepairFix {
     std::string_view code;
     Status (*apply)(Amended& amended, const std::vector<const Finding*>& findings) = nullptr;
     bool readsAll = false; ///< what it mends is seen only by reading every byte
-    bool mendsNotes = false; ///< what it mends is a note, which `all` leaves as it is
 };
 /// All of them, in the order in which they are applied; their codes are those of the diagnoses that say
 /// `repairs`.
@@ -85,6 +96,19 @@ Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param);
 /// The same for all that records of a model file hold.
 Status loseWeightsIn(
     Amended& amended, const Finding& finding, FileId file, const std::set<uint32_t>& records);
+
+/// Frozen parameters that no file holds: grafted from another checkpoint or from weights.
+Status graftFrozen(Amended& amended, const std::vector<const Finding*>& findings);
+/// The same for buffers that the model file names and does not hold.
+Status graftBuffers(Amended& amended, const std::vector<const Finding*>& findings);
+
+/// Leaves the frozen part of the model out of the copy, as exclude_frozen_parameters does.
+Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings);
+
+/// Lays parameters out in the order that is recorded, where their copies prove in which one they lie.
+Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings);
+/// The same for a universal folder whose converter cut a run with round_robin_gradients in the wrong order.
+Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findings);
 
 /// Counts what damaged records held as lost, and keeps the rest of their files.
 Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& findings);
@@ -119,6 +143,11 @@ void loseShare(Amended& amended, UnitId unit, uint32_t state, uint32_t share, st
 /// Counts all that a rank's optimizer file held as lost, as the fix of a finding.
 Status giveUpShard(Amended& amended, const Finding& finding);
 
+/// Where lost parts may come from: RepairOptions::donor, else the neighbouring tag; null where there is
+/// neither. Opened when it is first asked for.
+Result<CheckpointPtr> donorOf(Amended& amended);
+/// What a donor is called in changes and marks.
+std::string donorText(const Amended& amended, const Checkpoint& donor);
 /// After all fixes: decides where lost parts are refilled from, and marks them.
 Status refillLost(Amended& amended);
 /// Whether the masters that one rank holds are, rounded, the 16-bit copies beside them; nothing where there

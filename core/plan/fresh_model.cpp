@@ -122,6 +122,7 @@ bool tellsFrozen(ModelFile& file, const ReshardContext& context)
 {
     const PickleGraph& graph = file.composer().graph();
     return context.source->kind != CheckpointKind::Zero3
+        || (context.refills && context.refills->has("weight")) // grafted
         || isMapping(graph, lookup(graph, graph.root(), "frozen_param_fragments"));
 }
 
@@ -169,11 +170,14 @@ Result<OutputFile> composeFreshModel(
     file.set("dp_world_size", builder.integer(context->target.ranks));
     file.set("param_shapes", file.parts().paramShapes());
     // engine.py, _save_checkpoint: below stage 2 frozen parameters are in `module` alone.
-    const bool frozen = stage >= 2 && tellsFrozen(file, *context);
+    const bool left = context->refills && context->refills->leavesOutFrozen();
+    const bool frozen = stage >= 2 && !left && tellsFrozen(file, *context);
     file.set("frozen_param_shapes", frozen ? file.parts().frozenShapes() : builder.none());
     file.set("frozen_param_fragments", frozen ? file.parts().frozenFragments(rank) : builder.none());
     if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
         file.set("shared_params", builder.dict());
+    else if (left)
+        file.set("shared_params", file.parts().sharedParams());
     setOptimizerFree(file, *context);
     setDegrees(file, *context);
     setWhatOldFilesLack(file, *context);

@@ -89,10 +89,39 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
     return node;
 }
 
+/// Of a copy that is made without frozen parameters.
+bool ModelParts::leavesOut(const Parameter& param) const
+{
+    return param.role == ParamRole::Frozen && m_context->refills && m_context->refills->leavesOutFrozen();
+}
+
 /// A placeholder of a name that no shard holds; before 0.6.0 it has an element.
 bool ModelParts::isUnrecorded(const TensorView& tensor) const
 {
     return tensor.elements() == 0 || m_source.kind == CheckpointKind::Zero3;
+}
+
+/// What a repair has grafted and the source's module does not list, at its end.
+Status ModelParts::addGrafted(NodeId module, ModuleContent content)
+{
+    const NodeId old = lookup(m_graph, m_graph.root(), "module");
+    for (uint32_t i = 0; i < m_source.params.size(); ++i) {
+        const Parameter& param = m_source.params[i];
+        if (param.role == ParamRole::Trainable || param.sharedWith != kNoParam
+            || m_source.wholeOf(ParamId{i}) != nullptr || lookup(m_graph, old, param.name) != kNoNode)
+            continue;
+        const auto dtype = sourceType(m_source, ParamId{i}, "weight");
+        if (!dtype)
+            continue; // nothing of it is known but its name
+        NodeId value = kNoNode;
+        if (param.role == ParamRole::Frozen && !content.frozen) {
+            value = placeholder(*dtype);
+        } else {
+            SHARDSCOPE_TRY(value, wholeWeight(ParamId{i}, kNoNode, *dtype, false));
+        }
+        m_builder.setItem(module, m_builder.string(param.name), value);
+    }
+    return {};
 }
 
 Result<NodeId> ModelParts::module(ModuleContent content)
@@ -105,6 +134,8 @@ Result<NodeId> ModelParts::module(ModuleContent content)
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto name = asString(m_graph, items[i]);
         const auto param = name ? m_source.findParam(*name) : std::nullopt;
+        if (param && leavesOut(m_source.params[index(*param)]))
+            continue;
         const auto tensor = looksLikeTensor(m_graph, items[i + 1])
             ? std::optional(asTensor(m_graph, items[i + 1]))
             : std::nullopt;
@@ -135,6 +166,8 @@ Result<NodeId> ModelParts::module(ModuleContent content)
         }
         m_builder.setItem(out, m_composer.import(items[i]), value);
     }
+    if (m_context->refills && m_context->refills->has("weight"))
+        SHARDSCOPE_CHECK(addGrafted(out, content));
     if (const NodeId state = m_graph.state(old); state != kNoNode && m_graph.kind(old) != NodeKind::Dict)
         m_builder.setState(out, m_composer.import(state)); // `_metadata`, which modules compare on load
     return out;
@@ -169,7 +202,7 @@ NodeId ModelParts::sharedParams()
 {
     const NodeId shared = m_builder.dict();
     for (const Parameter& param : m_source.params) {
-        if (param.sharedWith != kNoParam)
+        if (param.sharedWith != kNoParam && !leavesOut(param))
             m_builder.setItem(shared, m_builder.string(param.name),
                 m_builder.string(m_source.params[index(param.sharedWith)].name));
     }

@@ -39,7 +39,9 @@ public:
 private:
     NodeId shape(std::string_view name, const Shape& shape);
     NodeId placeholder(DType dtype);
+    [[nodiscard]] bool leavesOut(const Parameter& param) const;
     [[nodiscard]] bool isUnrecorded(const TensorView& tensor) const;
+    Status addGrafted(NodeId module, ModuleContent content);
     Result<NodeId> wholeWeight(ParamId param, NodeId inModule, DType dtype, bool fromMaster);
     [[nodiscard]] std::vector<ParamId> frozen() const;
 

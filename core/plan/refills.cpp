@@ -11,14 +11,18 @@ namespace shardscope {
 
 namespace {
 
-/// The donor's parameter, as one that is no alias.
-std::optional<ParamId> paramOf(const Checkpoint& donor, const std::string& name)
+/// Its name in the base model that an adapter was trained beside (peft, LoraModel).
+std::string baseName(std::string name)
 {
-    const auto found = donor.findParam(name);
-    if (!found)
-        return std::nullopt;
-    const ParamId owner = donor.params[index(*found)].sharedWith;
-    return owner == kNoParam ? *found : owner;
+    for (const std::string_view prefix : {"module.", "base_model.model."}) {
+        if (name.starts_with(prefix))
+            name.erase(0, prefix.size());
+    }
+    constexpr std::string_view inside = ".base_layer";
+    const size_t at = name.rfind(inside);
+    if (at != std::string::npos)
+        name.erase(at, inside.size());
+    return name;
 }
 
 bool holdsAll(const Checkpoint& donor, const StateSource& state)
@@ -31,6 +35,17 @@ bool holdsAll(const Checkpoint& donor, const StateSource& state)
 }
 
 } // namespace
+
+std::optional<ParamId> Refills::paramOf(const Checkpoint& donor, const std::string& name)
+{
+    auto found = donor.findParam(name);
+    if (!found)
+        found = donor.findParam(baseName(name));
+    if (!found)
+        return std::nullopt;
+    const ParamId owner = donor.params[index(*found)].sharedWith;
+    return owner == kNoParam ? *found : owner;
+}
 
 Status Refills::fill(const std::string& state, CheckpointPtr donor, const std::string& donorState,
     const std::vector<ParamId>& params)

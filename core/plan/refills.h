@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,10 @@ public:
     {
     }
 
+    /// The parameter of a donor that goes by a name, as one that is no alias; by the base model's name for
+    /// it, too: PEFT puts "base_model.model." before names, wrappers "module.", and ".base_layer" inside.
+    static std::optional<ParamId> paramOf(const Checkpoint& donor, const std::string& name);
+
     /// For a state of the source: a donor's state. Unsupported where one of the two stores matrices column by
     /// column; Refused, naming the parameter, where the donor lacks a parameter that is in `params`, has it
     /// in another shape, or has lost some of it itself.
@@ -33,9 +38,13 @@ public:
     /// Counts elements [begin, end) of a parameter's state as lost, although bytes of them are there. Refused
     /// as fill() where they are stored column by column.
     Status lose(const std::string& state, ParamId param, uint64_t begin, uint64_t end);
-    /// The 16-bit copies that the source does not have are made from the masters.
-    void makeWeights() { m_makesWeights = true; }
-    [[nodiscard]] bool makesWeights() const { return m_makesWeights; }
+    /// The model files are made from the model, with 16-bit copies that the source does not have from
+    /// masters.
+    void makeModel() { m_makesModel = true; }
+    [[nodiscard]] bool makesModel() const { return m_makesModel; }
+    /// They are made without frozen parameters.
+    void leaveOutFrozen() { m_leavesOutFrozen = true; }
+    [[nodiscard]] bool leavesOutFrozen() const { return m_leavesOutFrozen; }
     void fillWithZeros(const std::string& state) { m_byState[state] = {}; }
     [[nodiscard]] bool has(std::string_view state) const { return m_byState.find(state) != m_byState.end(); }
 
@@ -67,7 +76,8 @@ private:
     [[nodiscard]] const Runs* lostRunsOf(ParamId param, std::string_view state) const;
 
     CheckpointPtr m_source;
-    bool m_makesWeights = false;
+    bool m_makesModel = false;
+    bool m_leavesOutFrozen = false;
     std::map<std::string, std::map<ParamId, Runs>, std::less<>> m_lost;
     std::map<std::string, Choice, std::less<>> m_byState;
     std::map<const Checkpoint*, std::shared_ptr<const std::vector<uint32_t>>> m_sources;

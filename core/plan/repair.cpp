@@ -225,8 +225,11 @@ private:
             const bool named = std::any_of(m_options.fixes.begin(), m_options.fixes.end(),
                 [&](const std::string& word) { return isNamedBy(diagnosis, word); });
             const bool counts = made.finding.severity != Severity::Info;
-            if ((!named && !(asksForAll() && counts && diagnosis.repairs)) || mends(diagnosis.code))
+            const bool mendable = repairs(diagnosis, made.finding);
+            if ((!named && !(asksForAll() && counts && mendable)) || mends(diagnosis.code))
                 continue;
+            if (diagnosis.repairs && !mendable)
+                continue; // of two findings of it, one may count
             if (!diagnosis.repairs)
                 return fail(ErrorCode::Unsupported,
                     "this program does not mend `" + std::string(diagnosis.code) + "` by itself"
@@ -260,7 +263,8 @@ private:
     {
         std::vector<const Finding*> out;
         const auto add = [&](const Finding& finding) {
-            if (finding.code == fix.code && (fix.mendsNotes || finding.severity != Severity::Info))
+            const Diagnosis* diagnosis = findDiagnosis(fix.code);
+            if (finding.code == fix.code && diagnosis != nullptr && repairs(*diagnosis, finding))
                 out.push_back(&finding);
         };
         if (amended.source == found.checkpoint) {

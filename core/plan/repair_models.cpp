@@ -145,7 +145,7 @@ private:
 void loseWeight(Amended& amended, ParamId param)
 {
     std::erase_if(amended.checkpoint->whole, [&](const WholeTensor& whole) { return whole.param == param; });
-    amended.weightsLost = true;
+    amended.modelAnew = true;
 }
 
 } // namespace

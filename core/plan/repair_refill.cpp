@@ -41,15 +41,20 @@ public:
                 out.tagFolder.string(),
                 "write its values anew from another checkpoint: reshard that instead");
         m_amended.refills = std::make_shared<Refills>(m_amended.checkpoint);
-        if (m_amended.weightsLost)
-            m_amended.refills->makeWeights();
+        if (m_amended.modelAnew)
+            m_amended.refills->makeModel();
+        if (m_amended.frozenLeftOut)
+            m_amended.refills->leaveOutFrozen();
         for (const LostPart& part : m_amended.lost) {
             for (const auto& [begin, end] : part.runs)
                 SHARDSCOPE_CHECK(m_amended.refills->lose(part.state, part.params.front(), begin, end));
         }
-        for (const auto& [state, params] : m_lost)
-            SHARDSCOPE_CHECK(state == "fp32" ? refillMasters() : refillMoment(state));
-        return {};
+        for (const auto& [state, params] : m_lost) {
+            SHARDSCOPE_CHECK(state == "fp32" ? refillMasters()
+                    : state == "weight"      ? refillWeights()
+                                             : refillMoment(state));
+        }
+        return move();
     }
 
 private:
@@ -74,26 +79,6 @@ private:
         });
     }
 
-    /// Opened when it is first needed.
-    Result<CheckpointPtr> donor()
-    {
-        if (m_donor)
-            return m_donor;
-        if (!m_amended.options.donor.empty()) {
-            SHARDSCOPE_TRY(const OpenedCheckpoint opened,
-                openCheckpoint(m_amended.files, m_amended.options.donor, {}, m_amended.job));
-            SHARDSCOPE_CHECK(requireComplete(*opened.checkpoint));
-            m_donor = opened.checkpoint;
-            return m_donor;
-        }
-        if (m_searched)
-            return CheckpointPtr();
-        m_searched = true;
-        SHARDSCOPE_TRY(
-            m_donor, neighbourTag(m_amended.files, m_source.runFolder, m_source.tag, m_amended.job));
-        return m_donor;
-    }
-
     Status refillMasters()
     {
         const Masters from = m_amended.options.masters;
@@ -102,7 +87,7 @@ private:
             markAll("fp32", "refilled from the 16-bit copies in the model file");
             return {};
         }
-        SHARDSCOPE_TRY(const CheckpointPtr other, donor());
+        SHARDSCOPE_TRY(const CheckpointPtr other, donorOf(m_amended));
         if (!other)
             return fail(ErrorCode::Refused,
                 "the masters that are lost cannot be had from anywhere: there are no 16-bit copies of them, "
@@ -110,17 +95,45 @@ private:
                 m_source.tagFolder.string(), "name another checkpoint of the run with --from");
         const std::string state = hasAllOf(*other, "fp32", "fp32") ? "fp32" : "weight";
         SHARDSCOPE_CHECK(m_amended.refills->fill("fp32", other, state, lostOf("fp32")));
-        markAll("fp32", "refilled from " + nameOf(*other));
+        markAll("fp32", "refilled from " + donorText(m_amended, *other));
+        return {};
+    }
+
+    /// Of frozen parameters and buffers, which no optimizer knows.
+    Status refillWeights()
+    {
+        SHARDSCOPE_TRY(const CheckpointPtr other, donorOf(m_amended));
+        if (!other)
+            return fail(ErrorCode::Refused, "weights are lost that nothing but another checkpoint has",
+                m_source.tagFolder.string(), "name the base model's weights, or another tag, with --from");
+        SHARDSCOPE_CHECK(m_amended.refills->fill("weight", other, "weight", lostOf("weight")));
+        markAll("weight", "grafted from " + donorText(m_amended, *other));
+        return {};
+    }
+
+    /// What lies in another order than recorded.
+    Status move()
+    {
+        for (const auto& [state, moved] : m_amended.moved) {
+            if (m_lost.contains(state))
+                return fail(ErrorCode::Refused,
+                    "`" + state + "` lies in another order than recorded, and some of it is lost",
+                    m_source.tagFolder.string(), "mend the one first, and then the other on the copy");
+            for (const ParamId param : moved.params)
+                SHARDSCOPE_CHECK(
+                    m_amended.refills->lose(state, param, 0, m_source.params[index(param)].elements));
+            SHARDSCOPE_CHECK(m_amended.refills->fill(state, moved.from, state, moved.params));
+        }
         return {};
     }
 
     Status refillMoment(const std::string& state)
     {
         if (m_amended.options.moments != Moments::Zeros) {
-            SHARDSCOPE_TRY(const CheckpointPtr other, donor());
+            SHARDSCOPE_TRY(const CheckpointPtr other, donorOf(m_amended));
             if (other && (hasAllOf(*other, state, state) || m_amended.options.moments == Moments::Donor)) {
                 SHARDSCOPE_CHECK(m_amended.refills->fill(state, other, state, lostOf(state)));
-                markAll(state, "refilled from " + nameOf(*other));
+                markAll(state, "refilled from " + donorText(m_amended, *other));
                 return {};
             }
             if (m_amended.options.moments == Moments::Donor)
@@ -143,12 +156,6 @@ private:
         });
     }
 
-    [[nodiscard]] std::string nameOf(const Checkpoint& other) const
-    {
-        const std::string at = other.runFolder == m_source.runFolder ? other.tag : other.tagFolder.string();
-        return "`" + at + "`" + stepText(other);
-    }
-
     void markAll(const std::string& state, const std::string& how)
     {
         for (const LostPart& part : m_amended.lost) {
@@ -160,15 +167,38 @@ private:
     Amended& m_amended;
     const Checkpoint& m_source;
     std::map<std::string, std::set<ParamId>> m_lost; ///< by state
-    CheckpointPtr m_donor;
-    bool m_searched = false;
 };
 
 } // namespace
 
+Result<CheckpointPtr> donorOf(Amended& amended)
+{
+    if (amended.donor)
+        return *amended.donor;
+    CheckpointPtr found;
+    if (!amended.options.donor.empty()) {
+        SHARDSCOPE_TRY(const OpenedCheckpoint opened,
+            openCheckpoint(amended.files, amended.options.donor, {}, amended.job));
+        SHARDSCOPE_CHECK(requireComplete(*opened.checkpoint));
+        found = opened.checkpoint;
+    } else {
+        const Checkpoint& source = *amended.source;
+        SHARDSCOPE_TRY(found, neighbourTag(amended.files, source.runFolder, source.tag, amended.job));
+    }
+    amended.donor = found;
+    return found;
+}
+
+std::string donorText(const Amended& amended, const Checkpoint& donor)
+{
+    const std::string at
+        = donor.runFolder == amended.source->runFolder ? donor.tag : donor.tagFolder.string();
+    return "`" + at + "`" + stepText(donor);
+}
+
 Status refillLost(Amended& amended)
 {
-    if (amended.lost.empty() && !amended.weightsLost)
+    if (amended.lost.empty() && amended.moved.empty() && !amended.modelAnew)
         return {};
     return Refilling(amended).run();
 }

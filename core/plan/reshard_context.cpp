@@ -221,7 +221,7 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     out->target = std::move(target);
     out->subGroupSize = subGroupSize;
     out->fresh = fresh;
-    out->freshModel = fresh || (refills && refills->makesWeights());
+    out->freshModel = fresh || (refills && refills->makesModel());
     out->refills = refills;
     SHARDSCOPE_CHECK(addCopied(files, *out));
     SHARDSCOPE_CHECK(addSources(files, *out->source, *out, job));

@@ -162,6 +162,24 @@ def model_files_missing(tag):
         path.unlink()
 
 
+def frozen_missing(tag):
+    """A frozen parameter that is listed, and that no file holds."""
+    def change(content):
+        name = next(iter(content["frozen_param_shapes"]))
+        del content["frozen_param_fragments"][name]
+        if content["module"][name].numel() > 0:  # ZeRO-3 lists all names, with nothing in them
+            del content["module"][name]
+    for path in tag.glob("*model_states.pt"):
+        _edit(path, change)
+
+
+def buffer_missing(tag):
+    def change(content):
+        del content["module"][content["buffer_names"][0]]
+    for path in tag.glob("*model_states.pt"):
+        _edit(path, change)
+
+
 def _first_state(content):
     return next(iter(_torch_state(content)["state"].values()))
 

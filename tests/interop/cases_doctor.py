@@ -19,31 +19,31 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "data"))
 import wounds  # noqa: E402  (beside the sample checkpoints)
 
 
-def _troubles(answer):
+def troubles(answer):
     """Codes above a note."""
     return {finding["code"] for result in answer["results"] for finding in result["findings"]
             if finding["severity"] != "info"}
 
 
-def _hurt_copy(context, source, name, wound):
+def hurt_copy(context, source, name, wound):
     folder = context.target(f"{name} hurt")
     shutil.copytree(source.folder, folder)
     wound(folder / (folder / "latest").read_text(encoding="utf-8"))
     return folder
 
 
-def _find(context, folder, code):
+def find(context, folder, code):
     answer = context.tool.call("check", folder, "--depth", "bytes", "--fail-on", "never")
-    if code not in _troubles(answer):
-        raise checks.Failure(f"`{code}` was not found, but {sorted(_troubles(answer))}")
-    return _troubles(answer)
+    if code not in troubles(answer):
+        raise checks.Failure(f"`{code}` was not found, but {sorted(troubles(answer))}")
+    return troubles(answer)
 
 
-def _mend(context, folder, code, target, *options):
+def mend(context, folder, code, target, *options):
     answer = context.tool.call("repair", folder, target, "--fix", code, *options)
     if not answer["check"]["ok"] or not answer["result"]["verified"]:
         raise checks.Failure(f"the mended copy is not healthy: {answer['check']}")
-    left = _troubles(context.tool.call("check", target, "--depth", "bytes", "--fail-on", "never"))
+    left = troubles(context.tool.call("check", target, "--depth", "bytes", "--fail-on", "never"))
     if left - {"marked"}:
         raise checks.Failure(f"a check of every byte finds {sorted(left)} in the mended copy")
     return [change for change in answer["changes"] if change["marked"]]
@@ -61,7 +61,7 @@ class Healthy:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        found = _troubles(context.tool.call("check", source.folder, "--depth", "bytes", "--fail-on", "warning"))
+        found = troubles(context.tool.call("check", source.folder, "--depth", "bytes", "--fail-on", "warning"))
         if found:
             raise checks.Failure(f"false alarms: {sorted(found)}")
         return "nothing above a note"
@@ -81,10 +81,10 @@ class Whole:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = _hurt_copy(context, source, self.name, getattr(wounds, self.wound))
-        _find(context, folder, self.code)
+        folder = hurt_copy(context, source, self.name, getattr(wounds, self.wound))
+        find(context, folder, self.code)
         target = context.target(self.name)
-        if _mend(context, folder, self.code, target):
+        if mend(context, folder, self.code, target):
             raise checks.Failure("something is marked, though nothing was lost")
         state, losses, _ = context.sources.resume(self.setup, self.before, target)
         tensors = checks.same_state(source.state, state)
@@ -107,15 +107,15 @@ class FromDonor:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = _hurt_copy(context, source, self.name, getattr(wounds, self.wound))
-        _find(context, folder, self.code)
+        folder = hurt_copy(context, source, self.name, getattr(wounds, self.wound))
+        find(context, folder, self.code)
         donor = context.target(f"{self.name} other")
         if self.universal:
             context.tool.convert(source.folder, donor)
         else:
             context.tool.reshard(source.folder, donor, self.before + 1)
         target = context.target(self.name)
-        marks = _mend(context, folder, self.code, target, "--from", donor, "--masters", "donor", "--moments", "donor")
+        marks = mend(context, folder, self.code, target, "--from", donor, "--masters", "donor", "--moments", "donor")
         if not marks:
             raise checks.Failure("what came from elsewhere is not marked")
         state, losses, _ = context.sources.resume(self.setup, self.before, target)
@@ -136,10 +136,10 @@ class FromCopies:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = _hurt_copy(context, source, self.name, wounds.rank_missing)
-        _find(context, folder, "rank-missing")
+        folder = hurt_copy(context, source, self.name, wounds.rank_missing)
+        find(context, folder, "rank-missing")
         target = context.target(self.name)
-        if not _mend(context, folder, "rank-missing", target):
+        if not mend(context, folder, "rank-missing", target):
             raise checks.Failure("what was refilled is not marked")
         state, losses, _ = context.sources.resume(self.setup, self.before, target)
         refilled, untouched = self._compare(source.state, state)
@@ -204,9 +204,9 @@ class LostModel:
         states, losses = zip(*parts)
         state, losses = live_state.join(states), sources.mean_losses(losses)
         wounds.model_files_missing(folder / (folder / "latest").read_text(encoding="utf-8"))
-        _find(context, folder, "model-states-missing")
+        find(context, folder, "model-states-missing")
         target = context.target(self.name)
-        if not _mend(context, folder, "model-states-missing", target):
+        if not mend(context, folder, "model-states-missing", target):
             raise checks.Failure("what came from elsewhere is not marked")
         resumed, after, _ = context.sources.resume(self.setup, self.before, target)
         # The one buffer counts batches; nothing but a model file knows how many there were.

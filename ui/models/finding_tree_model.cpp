@@ -179,7 +179,7 @@ QString FindingTreeModel::kindText(const Kind& kind, int column) const
         notes.append(tr("loads without a word"));
     if (m_ticked.contains(kind.code))
         notes.append(tr("will be mended"));
-    else if (kind.diagnosis->repairs)
+    else if (kind.diagnosis->repairs && kind.severity >= kind.diagnosis->repairsFrom)
         notes.append(tr("can be mended"));
     return notes.join(u" · "_s);
 }

@@ -152,7 +152,8 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
     m_checkpoint = checkpoint;
     m_ways.clear();
     m_code = m_shown.empty() ? std::string() : std::string(m_shown.front().finding.code);
-    m_tick->setVisible(!m_shown.empty() && m_shown.front().diagnosis->repairs);
+    m_tick->setVisible(std::any_of(m_shown.begin(), m_shown.end(),
+        [](const DoctorFinding& made) { return repairs(*made.diagnosis, made.finding); }));
     m_command->setVisible(!m_shown.empty() && !m_shown.front().command.empty());
     if (m_shown.empty()) {
         m_text->setHtml(u"<p>"_s % tr("Choose a finding to read what it means.") % u"</p>"_s);

@@ -43,7 +43,8 @@ const Diagnosis kBuffersLost{
                          "load_module_strict is off.",
         .resuming = "Running statistics, masks or caches are those of a fresh model.",
         .exporting = "The buffers are absent, without a word."},
-    .remedy = "take them from the model file of another tag of the run",
+    .remedy = "take them from another tag of the run, or from the model's weights (`--from`)",
+    .repairs = true,
     .threads = "DS#1101, DS#1146, DS#1062",
     .look = look,
 };

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/patient.h"
@@ -26,11 +25,6 @@ Status look(const Patient& patient, FindingSink& sink)
     return {};
 }
 
-std::string command(const Patient& patient, const Finding& /*finding*/)
-{
-    return "export " + shellQuoted(patient.asked.string()) + " DST --format adapter";
-}
-
 } // namespace
 
 /// A small trained part beside a large frozen base that every save holds again.
@@ -43,8 +37,10 @@ const Diagnosis kFrozenBloat{
     .worst = Severity::Info,
     .means = {.loading = "It loads; `exclude_frozen_parameters` of stock DeepSpeed saves without the base.",
         .resuming = "The base can be had from where it came from."},
-    .remedy = "keep what was trained: an adapter, where it is one",
-    .command = command,
+    .remedy = "leave it out of a copy, which loads over the base model; or keep an adapter, where it is one "
+              "(`export --format adapter`)",
+    .repairs = true,
+    .repairsFrom = Severity::Info,
     .threads = "dreamzero0/dreamzero#90, PL#20949, DS#3437, DS#3953",
     .look = look,
 };

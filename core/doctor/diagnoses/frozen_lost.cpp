@@ -69,7 +69,8 @@ const Diagnosis kFrozenLost{
         .resuming = "The trained part meets frozen weights that it was not trained with, unless the base "
                     "model is loaded first.",
         .exporting = "These weights are absent or random in what is exported."},
-    .remedy = "graft them from the base model's weights",
+    .remedy = "graft them from the base model's weights, or from a tag that has them (`--from`)",
+    .repairs = true,
     .threads = "DS#3090, DS#3205, DS#5439, DS#5489, CarperAI/trlx#482, DS#8378",
     .look = look,
 };

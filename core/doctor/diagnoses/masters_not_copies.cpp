@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/finding_codes.h"
 #include "core/doctor/byte_facts.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
@@ -92,12 +93,23 @@ std::set<ParamId> spoiledCopies(const Patient& patient)
     return out;
 }
 
+/// Where readers tell that whole groups stand in another order, no master says anything of its copy.
+bool liesElsewhere(const Checkpoint& checkpoint)
+{
+    return std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [](const Finding& finding) {
+        return finding.severity == Severity::Error
+            && (finding.code == code::kParamOrder || finding.code == code::kUniversalRoundRobin);
+    });
+}
+
 Status look(const Patient& patient, FindingSink& sink)
 {
     // ZenFlow writes the 16-bit copies ahead of the masters.
     if (!patient.bytes || !patient.hasModel() || isOfZenflow(*patient.checkpoint))
         return {};
     const Checkpoint& checkpoint = *patient.checkpoint;
+    if (liesElsewhere(checkpoint))
+        return {};
     std::map<int32_t, std::vector<ParamId>> byGroup;
     const std::set<ParamId> spoiled = spoiledCopies(patient);
     for (const std::string& name : patient.bytes->staleCopies) {

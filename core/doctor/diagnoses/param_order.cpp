@@ -18,6 +18,8 @@ const Diagnosis kParamOrder{
         .resuming = "At another world size the loss jumps.",
         .exporting = "Merged weights are scrambled."},
     .remedy = "lay the state out anew in the right order",
+    .repairs = true,
+    .repairsFrom = Severity::Error,
     .threads = "DS#1999, DS#1822, DS#5283, DS#5342, DS#5395",
 };
 

@@ -39,6 +39,7 @@ const Diagnosis kStorageBloat{
     .means = {.loading = "It loads, and needs the memory of all of it."},
     .remedy = "write it anew on a copy: what this program writes holds tensors alone",
     .repairs = true,
+    .repairsFrom = Severity::Info,
     .threads = "DS#3303, HF#22822, MDS#85, BS-MDS#343, DS#1324, DeeperSpeed#33",
     .look = look,
 };

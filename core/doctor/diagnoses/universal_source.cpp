@@ -4,7 +4,7 @@
 
 namespace shardscope::diagnosis {
 
-/// A universal folder in which parameters hold pieces of others, or padding of the source.
+/// A universal folder in which parameters do not hold what the source had of them.
 extern const Diagnosis kUniversalSource;
 const Diagnosis kUniversalSource{
     .code = code::kUniversalSource,
@@ -16,8 +16,7 @@ const Diagnosis kUniversalSource{
     .means = {.loading = "Stock DeepSpeed loads it without a word.",
         .resuming = "Masters are not those that were trained; the loss jumps.",
         .exporting = "Merged weights are scrambled."},
-    .remedy = "convert again from the source shards; without them, undo the permutation where"
-              " the copies prove it",
+    .remedy = "convert again from the source shards",
     .threads = "reproduced with 0.19.8",
 };
 
