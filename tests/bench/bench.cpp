@@ -32,9 +32,9 @@ int main(int argc, char** argv)
            "WORK", work, "folder on the disk to measure; about three times --bytes is used there, and freed")
         ->check(CLI::ExistingDirectory);
     app.add_flag("--quick", quick, "small sizes: shows that it works, measures nothing");
-    app.add_option("--only", only, "some of: reshard, fingerprint, inspect, open")
+    app.add_option("--only", only, "some of: reshard, reading, inspect, open")
         ->delimiter(',')
-        ->check(CLI::IsMember({"reshard", "fingerprint", "inspect", "open"}));
+        ->check(CLI::IsMember({"reshard", "reading", "inspect", "open"}));
     app.add_option("--bytes", options.reshardBytes, "of the checkpoint to reshard")
         ->transform(CLI::AsSizeValue(false));
     app.add_option("--rounds", options.rounds, "of reshard")
@@ -69,8 +69,8 @@ int main(int argc, char** argv)
         benchReshard(options, 3);
         benchReshard(options, 2);
     }
-    if (wanted("fingerprint"))
-        benchFingerprint(options);
+    if (wanted("reading"))
+        benchReading(options);
     std::filesystem::remove_all(options.work);
     return 0;
 }

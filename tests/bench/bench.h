@@ -26,8 +26,8 @@ struct BenchOptions {
 
 /// reshard against cp -r and sync of the same bytes.
 void benchReshard(const BenchOptions& options, int stage);
-/// fingerprint against reading the same files.
-void benchFingerprint(const BenchOptions& options);
+/// fingerprint, stats of every element, and diff against reading the same files.
+void benchReading(const BenchOptions& options);
 /// inspect, from start to exit.
 void benchInspect(const BenchOptions& options);
 /// Opening many files with many parameters.

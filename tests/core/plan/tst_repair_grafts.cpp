@@ -125,6 +125,23 @@ TEST_CASE("frozen parameters that the module of ZeRO-2 lacks are grafted into it
     CHECK(troublesOf(folder / "mended") == std::set<std::string>{"marked"});
 }
 
+TEST_CASE("names that PEFT has changed are found in the base model")
+{
+    const std::string renamed = "base_model.model.positions.base_layer.weight";
+    const Patchable hurt("zero2-w2");
+    hurt.operateOnAll("model_states.pt", [&](Surgery& surgery) {
+        surgery.remove({"module"}, kFrozen);
+        surgery.remove({"frozen_param_fragments"}, kFrozen);
+        surgery.rename({"frozen_param_shapes"}, kFrozen, renamed);
+    });
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    exportWeights("zero2-w2", folder / "base");
+    const Mended mended
+        = mend(hurt, {.fixes = {"S8"}, .donor = (folder / "base").string()}, folder / "mended");
+    const CheckpointPtr whole = openForPlan(planSample("zero2-w2"));
+    CHECK(bytesOf(*mended.copy, renamed, "weight") == bytesOf(*whole, kFrozen, "weight"));
+}
+
 TEST_CASE("buffers are taken from the neighbouring tag, or from what is named")
 {
     for (const std::string& donor : {std::string(), planSample("zero2-w2").string()}) {
