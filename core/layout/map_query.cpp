@@ -19,14 +19,14 @@ ParamLooksPtr paramLooks(const Checkpoint& checkpoint)
     return out;
 }
 
-MapQuery::MapQuery(
-    CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex, ParamLooksPtr looks)
+MapQuery::MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex,
+    ParamLooksPtr looks, std::span<const Finding> more)
     : m_checkpoint(std::move(checkpoint))
     , m_unit(unit)
     , m_projection(projection)
     , m_state(stateIndex)
     , m_looks(looks ? std::move(looks) : paramLooks(*m_checkpoint))
-    , m_severity(*m_checkpoint, unit, stateIndex)
+    , m_severity(*m_checkpoint, unit, stateIndex, more)
 {
     lookAtRanks();
 }

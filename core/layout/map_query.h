@@ -54,9 +54,10 @@ class MapQuery
 public:
     enum class Projection { Partitions, Unrolled };
 
-    /// `stateIndex` is one of the unit's states; `looks` are the checkpoint's, null: made here.
+    /// `stateIndex` is one of the unit's states; `looks` are the checkpoint's, null: made here. `more`:
+    /// findings beside the checkpoint's own, as of the doctor.
     MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex = 0,
-        ParamLooksPtr looks = nullptr);
+        ParamLooksPtr looks = nullptr, std::span<const Finding> more = {});
 
     [[nodiscard]] uint32_t rows() const;
     /// Elements of a row, padding included.

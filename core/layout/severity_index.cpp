@@ -231,12 +231,15 @@ bool touchesBlock(const std::vector<Run>& runs, uint64_t width, uint64_t rowBegi
 
 } // namespace
 
-SeverityIndex::SeverityIndex(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex)
+SeverityIndex::SeverityIndex(
+    const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, std::span<const Finding> more)
 {
-    if (checkpoint.findings.empty())
+    if (checkpoint.findings.empty() && more.empty())
         return;
     SeverityIndexBuilder builder(checkpoint, unit, stateIndex, *this);
     for (const Finding& finding : checkpoint.findings)
+        builder.add(finding);
+    for (const Finding& finding : more)
         builder.add(finding);
     builder.finish();
 }

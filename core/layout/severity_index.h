@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace shardscope {
@@ -21,7 +22,9 @@ class SeverityIndex
 {
 public:
     SeverityIndex() = default;
-    SeverityIndex(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex);
+    /// `more`: findings beside the checkpoint's own, as of the doctor.
+    SeverityIndex(
+        const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, std::span<const Finding> more = {});
 
     [[nodiscard]] bool isEmpty() const { return m_empty; }
     /// Worst severity over ranks [rankBegin, rankEnd) × flat offsets [begin, end), exact: −1 none, 0 info, 1

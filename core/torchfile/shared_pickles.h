@@ -3,6 +3,7 @@
 
 #include "core/base/finding.h"
 #include "core/torchfile/pickle_graph.h"
+#include "core/torchfile/pickle_values.h"
 
 #include <memory>
 #include <mutex>
@@ -15,6 +16,8 @@ namespace shardscope {
 struct FilePickle {
     std::shared_ptr<const PickleGraph> graph;
     std::vector<Finding> findings;
+    /// The storages that it names, each once, in the order in which an unpickler meets them; views of `graph`.
+    std::shared_ptr<const std::vector<StorageView>> storages = {};
 };
 
 /// Pickles of files that are opened one after another. Ranks above 0 of a ZeRO-3 checkpoint save the same

@@ -98,6 +98,22 @@ tl::unexpected<Error> inFile(Error error, const io::Path& path)
     return forward(std::move(error));
 }
 
+/// The arena grows as the stream is read, so that node order is the unpickler's order.
+std::vector<StorageView> storagesIn(const PickleGraph& graph)
+{
+    std::vector<StorageView> storages;
+    std::unordered_set<std::string_view> seen;
+    for (uint32_t i = 0; i < graph.nodeCount(); ++i) {
+        const NodeId node{i};
+        if (graph.kind(node) != NodeKind::PersistentId)
+            continue;
+        const auto storage = asStorage(graph, node);
+        if (storage && seen.insert(storage->key).second)
+            storages.push_back(*storage);
+    }
+    return storages;
+}
+
 Result<FilePickle> pickleOf(std::string text, const io::Path& path, JobContext& job, SharedPickles* shared,
     SharedPickles::Reduce reduce)
 {
@@ -120,6 +136,7 @@ Result<FilePickle> pickleOf(std::string text, const io::Path& path, JobContext& 
         parsed->graph = reduce(std::move(parsed->graph));
     FilePickle pickle{
         std::make_shared<const PickleGraph>(std::move(parsed->graph)), std::move(parsed->findings)};
+    pickle.storages = std::make_shared<const std::vector<StorageView>>(storagesIn(*pickle.graph));
     return shared != nullptr ? shared->add(stream, reduce, std::move(pickle)) : pickle;
 }
 
@@ -172,7 +189,7 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::read(const io::ReadFile& fil
 
     SHARDSCOPE_TRY(result->m_bigEndian, records.readByteOrder());
     SHARDSCOPE_CHECK(records.checkFormat());
-    SHARDSCOPE_CHECK(records.checkStorages(result->storagesInOrder()));
+    SHARDSCOPE_CHECK(records.checkStorages(*pickle.storages));
     for (Finding& finding : records.takeFindings())
         result->m_findings.push_back(std::move(finding));
     SHARDSCOPE_CHECK(scanExtraPickles(file, *result->m_zip, records.unused(), result->m_findings, job));
@@ -258,18 +275,7 @@ Result<TensorExtent> TorchFile::extentOf(const TensorView& tensor) const
 
 std::vector<StorageView> TorchFile::storagesInOrder() const
 {
-    // The arena grows as the stream is read, so that node order is the unpickler's order.
-    std::vector<StorageView> storages;
-    std::unordered_set<std::string_view> seen;
-    for (uint32_t i = 0; i < m_pickle->nodeCount(); ++i) {
-        const NodeId node{i};
-        if (m_pickle->kind(node) != NodeKind::PersistentId)
-            continue;
-        const auto storage = asStorage(*m_pickle, node);
-        if (storage && seen.insert(storage->key).second)
-            storages.push_back(*storage);
-    }
-    return storages;
+    return storagesIn(*m_pickle);
 }
 
 } // namespace shardscope

@@ -130,20 +130,32 @@ Status TorchRecords::checkFormat()
         [](uint64_t value) { return value >= 1 && value <= 65536 && (value & (value - 1)) == 0; });
 }
 
+std::optional<uint32_t> TorchRecords::recordOf(const std::string& name, std::optional<uint32_t> last) const
+{
+    const auto& records = m_zip.records();
+    if (last && *last + size_t{1} < records.size() && records[*last + size_t{1}].name == name)
+        return *last + 1;
+    return m_zip.find(name);
+}
+
 Status TorchRecords::checkStorages(std::span<const StorageView> storages)
 {
+    std::vector<bool> used(m_zip.records().size(), false);
+    std::optional<uint32_t> last;
     std::vector<std::string> missing;
     std::vector<std::string> wrong;
     uint64_t missingCount = 0;
     uint64_t wrongCount = 0;
     for (const StorageView& storage : storages) {
         const std::string name = "data/" + std::string(storage.key);
-        const auto found = m_zip.find(name);
+        const auto found = recordOf(name, last);
         if (!found) {
             if (++missingCount <= kNamesShown)
                 missing.push_back("record '" + toValidUtf8(name) + "'");
             continue;
         }
+        last = found;
+        used[*found] = true;
         const ZipRecord& record = m_zip.records()[*found];
         const auto bytes = checkedMultiply<uint64_t>(storage.elements, itemSize(storage.dtype));
         if (!record.damaged && bytes != record.inflatedBytes && ++wrongCount <= kNamesShown)
@@ -163,16 +175,12 @@ Status TorchRecords::checkStorages(std::span<const StorageView> storages)
                 + " storages have another size than their record; torch from 2.10 on refuses them"));
         m_findings.back().evidence = std::move(wrong);
     }
-    checkUnused(storages);
+    checkUnused(used);
     return {};
 }
 
-void TorchRecords::checkUnused(std::span<const StorageView> storages)
+void TorchRecords::checkUnused(const std::vector<bool>& used)
 {
-    std::vector<bool> used(m_zip.records().size(), false);
-    for (const StorageView& storage : storages)
-        if (const auto found = m_zip.find("data/" + std::string(storage.key)))
-            used[*found] = true;
     Finding finding{code::kRecordUnused, Severity::Warning, {}, {}, {}};
     uint64_t bytes = 0;
     for (uint32_t i = 0; i < used.size(); ++i) {

@@ -37,7 +37,10 @@ private:
     Result<std::optional<std::string>> readText(uint32_t record);
     /// An error in Strict mode, a finding of severity Error in Tolerant.
     Status doubt(std::string_view code, std::string message);
-    void checkUnused(std::span<const StorageView> storages);
+    /// The record of a storage, which mostly follows the last one's.
+    [[nodiscard]] std::optional<uint32_t> recordOf(
+        const std::string& name, std::optional<uint32_t> last) const;
+    void checkUnused(const std::vector<bool>& used);
 
     const io::ReadFile& m_file;
     const ZipDirectory& m_zip;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ui/broken_sample.h"
 #include "tests/ui/window_fixture.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/layoutmap/map_canvas.h"
 #include "ui/models/text.h"
 #include "ui/shell/page_window.h"
 #include "ui/views/findings_page.h"
@@ -112,6 +114,30 @@ private Q_SLOTS:
         ui.find<QAbstractButton>("checkStart")->click();
         QVERIFY(ui.settle());
         QVERIFY(facts->text().startsWith(u"names"_s) && !facts->text().contains(u"headers"_s));
+    }
+
+    void theMapShowsWhatOnlyTheDoctorSees()
+    {
+        WindowFixture ui;
+        const QString run = copiedSample("zero2-w2", ui.folder(u"flipped"_s));
+        QFile shard(run + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s);
+        QVERIFY(shard.open(QIODevice::ReadWrite));
+        QVERIFY(shard.seek(shard.size() * 3 / 4)); // in the first group's masters
+        const QByteArray byte = shard.peek(1);
+        QCOMPARE(shard.write(QByteArray(1, static_cast<char>(byte[0] ^ 0x20))), 1);
+        shard.close();
+        QVERIFY(ui.open(run));
+        const auto worst = [&] {
+            const MapQuery& query = ui.find<LayoutMapView>("layoutMap")->canvas()->source()->query();
+            return static_cast<int>(query.worstSeverity(1, 2, 0, query.columns()));
+        };
+        QVERIFY(worst() < static_cast<int>(Severity::Error));
+        ui.window().showPage(u"findings"_s);
+        ui.find<QComboBox>("checkDepth")->setCurrentIndex(static_cast<int>(CheckDepth::Bytes));
+        ui.find<QAbstractButton>("checkStart")->click();
+        QVERIFY(ui.settle());
+        QVERIFY(kindOf(*ui.find<FindingsPage>("findingsPage")->model(), "record-corrupt").isValid());
+        QCOMPARE(worst(), static_cast<int>(Severity::Error));
     }
 
     void findingsArriveWhileItLooks()

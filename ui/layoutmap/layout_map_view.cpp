@@ -125,6 +125,7 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
             == checkpoint->units[index(m_unit)].partition.partitionElements();
     m_checkpoint = std::move(checkpoint);
     m_looks = looks || !m_checkpoint ? std::move(looks) : paramLooks(*m_checkpoint);
+    m_findings.clear();
     if (!sameSize) {
         m_bookmarks.clear();
     }
@@ -134,6 +135,14 @@ void LayoutMapView::setCheckpoint(CheckpointPtr checkpoint, ParamLooksPtr looks)
     }
     m_header->setCheckpoint(m_checkpoint);
     showUnit(sameSize);
+}
+
+void LayoutMapView::setFindings(std::vector<Finding> findings)
+{
+    if (findings.empty() && m_findings.empty())
+        return;
+    m_findings = std::move(findings);
+    showUnit(true);
 }
 
 void LayoutMapView::setUnit(UnitId unit)
@@ -269,7 +278,8 @@ void LayoutMapView::showUnit(bool keepZoom)
     }
     m_state = m_state < states.size() ? m_state : 0;
     setSource(
-        std::make_shared<const MapSource>(m_checkpoint, m_unit, m_projection, m_state, m_looks), keepZoom);
+        std::make_shared<const MapSource>(m_checkpoint, m_unit, m_projection, m_state, m_looks, m_findings),
+        keepZoom);
 }
 
 void LayoutMapView::setSource(MapSourcePtr source, bool keepZoom)

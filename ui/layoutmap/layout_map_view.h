@@ -39,6 +39,8 @@ public:
     void setState(int state);
     void setProjection(MapQuery::Projection projection);
     void setColourMode(MapColourMode mode);
+    /// What the doctor found in the checkpoint, beside the findings that it was opened with.
+    void setFindings(std::vector<Finding> findings);
     /// What a filter found; all else is dimmed. Null: nothing is.
     void setLit(ParamMarks lit);
     /// What a comparison found, for MapColourMode::Difference; null: there is none.
@@ -79,6 +81,7 @@ private:
     const Theme* m_theme;
     CheckpointPtr m_checkpoint;
     ParamLooksPtr m_looks;
+    std::vector<Finding> m_findings;
     UnitId m_unit = kNoUnit;
     uint32_t m_state = 0;
     MapQuery::Projection m_projection = MapQuery::Projection::Partitions;

@@ -40,8 +40,8 @@ uint32_t layerFromName(std::string_view name)
 } // namespace
 
 MapSource::MapSource(CheckpointPtr checkpoint, UnitId unit, MapQuery::Projection projection,
-    uint32_t stateIndex, ParamLooksPtr looks)
-    : m_query(std::move(checkpoint), unit, projection, stateIndex, std::move(looks))
+    uint32_t stateIndex, ParamLooksPtr looks, std::span<const Finding> more)
+    : m_query(std::move(checkpoint), unit, projection, stateIndex, std::move(looks), more)
 {
 }
 

@@ -36,6 +36,7 @@ PageWindow* MainWindow::openPageWindow()
     if (current == m_map) {
         auto* page = new MapPage(m_theme, window->selection(), window);
         page->mapView()->setLit(m_map->mapView()->canvas()->mapStyle().lit);
+        page->followCheck(m_checkRun);
         connect(m_parameters, &ParametersPage::matchesChanged, window, [window, page](const ParamMarks& lit) {
             if (!window->isPinned() || !lit)
                 page->mapView()->setLit(lit);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/map_page.h"
 
+#include "ui/jobs/check_run.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/text.h"
 
@@ -34,6 +35,7 @@ MapPage::MapPage(Theme& theme, Selection& selection, QWidget* parent)
 
 void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks)
 {
+    m_checkpoint = checkpoint;
     const bool hasUnits = checkpoint && !checkpoint->units.empty();
     m_map->setCheckpoint(hasUnits ? checkpoint : nullptr, hasUnits ? looks : nullptr);
     m_map->setVisible(hasUnits);
@@ -44,6 +46,27 @@ void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr
         m_empty->setText(tr("There is no layout to draw.\n%1").arg(errorText(*checkpoint->modelError)));
     else
         m_empty->setText(tr("Nothing in this checkpoint is partitioned."));
+    showFindings();
+}
+
+void MapPage::followCheck(const CheckRun& run)
+{
+    m_run = &run;
+    connect(&run, &CheckRun::changed, this, &MapPage::showFindings);
+    showFindings();
+}
+
+void MapPage::showFindings()
+{
+    const auto result = m_run ? m_run->result() : nullptr;
+    // A window of its own may be pinned to another checkpoint.
+    if (!result || !result->checkpoint || !m_checkpoint
+        || result->checkpoint->tagFolder != m_checkpoint->tagFolder)
+        return;
+    std::vector<Finding> findings;
+    for (const DoctorFinding& made : result->findings)
+        findings.push_back(made.finding);
+    m_map->setFindings(std::move(findings));
 }
 
 } // namespace shardscope::ui
