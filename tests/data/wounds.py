@@ -165,7 +165,7 @@ def model_files_missing(tag):
 def frozen_missing(tag):
     """A frozen parameter that is listed, and that no file holds."""
     def change(content):
-        name = next(iter(content["frozen_param_shapes"]))
+        name = next(name for name, shape in content["frozen_param_shapes"].items() if shape.numel() > 0)
         del content["frozen_param_fragments"][name]
         if content["module"][name].numel() > 0:  # ZeRO-3 lists all names, with nothing in them
             del content["module"][name]
