@@ -43,6 +43,7 @@ std::span<const RepairFix> repairFixes()
         RepairFix{code::kMixedPrefix, leaveOut},
         RepairFix{code::kTrailingData, writeAnew},
         RepairFix{"bad-world-size-field", writeAnew},
+        RepairFix{"moe-incomplete", makeExpertFiles},
         RepairFix{code::kModelStatesMissing, takeOtherModel},
         RepairFix{"frozen-lost", graftFrozen},
         RepairFix{"buffers-lost", graftBuffers},
@@ -63,6 +64,7 @@ std::span<const RepairFix> repairFixes()
         RepairFix{"step-off-counters", takeCounters},
         RepairFix{"schedule-discontinuity", takeSchedule},
         RepairFix{"tied-diverged", takeOwners},
+        RepairFix{"universal-info-missing", addUniversalInfo},
         RepairFix{"frozen-bloat", stripFrozen},
         RepairFix{"storage-bloat", writeAnew},
     };

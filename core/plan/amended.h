@@ -43,6 +43,7 @@ struct Amended {
     /// The model files are made from the model, weights that are lost from masters: the source's own lists
     /// and tensors will not do.
     bool modelAnew = false;
+    std::vector<Refills::Expert> experts = {}; ///< whose files are made from masters
     bool frozenLeftOut = false; ///< they are made without frozen parameters
     /// What lies elsewhere than the source says, by state: all of a state's elements are taken from the same
     /// files read in another order. Values are moved, none is made.
@@ -97,6 +98,8 @@ Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param);
 Status loseWeightsIn(
     Amended& amended, const Finding& finding, FileId file, const std::set<uint32_t>& records);
 
+/// Files of experts that are lost: made from their masters.
+Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& findings);
 /// Frozen parameters that no file holds: grafted from another checkpoint or from weights.
 Status graftFrozen(Amended& amended, const std::vector<const Finding*>& findings);
 /// The same for buffers that the model file names and does not hold.
@@ -121,6 +124,8 @@ Status takeSoundValues(Amended& amended, const std::vector<const Finding*>& find
 /// Counts masters as lost that are not what the 16-bit copies were rounded from, and their other states.
 Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& findings);
 
+/// The key that stock's converter asks for, where there is nothing for it to say but its version.
+Status addUniversalInfo(Amended& amended, const std::vector<const Finding*>& findings);
 /// Sets the optimizer's step to what the engine's counters give.
 Status takeCounters(Amended& amended, const std::vector<const Finding*>& findings);
 /// Sets learning rates to those that the scheduler set last, and its count to the engine's.

@@ -3,6 +3,9 @@
 
 #include "core/torchfile/pickle_values.h"
 
+#include <set>
+#include <string_view>
+
 namespace shardscope {
 
 PickleEdit::PickleEdit(const Checkpoint& checkpoint, FileId file)
@@ -42,13 +45,20 @@ void PickleEdit::finish(Checkpoint& out)
         m_importer.substitute(mapping, made[mapping]);
     }
     for (const auto& [mapping, values] : m_values) {
+        std::set<std::string_view> known;
         const auto items = mappingItems(m_graph, mapping);
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto key = asString(m_graph, items[i]);
             const auto value = key ? values.find(*key) : values.end();
+            if (key)
+                known.insert(*key);
             const NodeId kept = value == values.end() ? items[i + 1] : value->second.other;
             m_builder.setItem(made[mapping], m_importer.import(items[i]),
                 kept == kNoNode ? value->second.made : m_importer.import(kept));
+        }
+        for (const auto& [key, value] : values) {
+            if (!known.contains(key) && value.made != kNoNode)
+                m_builder.setItem(made[mapping], m_builder.string(key), value.made);
         }
         if (m_graph.kind(mapping) != NodeKind::Dict && m_graph.state(mapping) != kNoNode)
             m_builder.setState(made[mapping], m_importer.import(m_graph.state(mapping)));

@@ -20,9 +20,10 @@ public:
 
     [[nodiscard]] const PickleGraph& graph() const { return m_graph; }
     PickleBuilder& builder() { return m_builder; }
-    /// The value of a key that is there, in this mapping alone: values that are shared stay in others.
+    /// The value of a key, in this mapping alone: values that are shared stay in others. A key that is not
+    /// there comes behind those that are.
     void put(NodeId mapping, const std::string& key, NodeId value);
-    /// Another node of the file as the value of a key.
+    /// Another node of the file as the value of a key that is there.
     void share(NodeId mapping, const std::string& key, NodeId other);
 
     /// Puts the edited file into the checkpoint, which was a copy of the one that was read; its nodes are

@@ -42,6 +42,14 @@ public:
     /// masters.
     void makeModel() { m_makesModel = true; }
     [[nodiscard]] bool makesModel() const { return m_makesModel; }
+    /// The file of an expert that is lost, of which the checkpoint has the masters.
+    struct Expert {
+        std::string name; ///< of the file
+        uint32_t number = 0;
+        FileId like = kNoFile; ///< that of another expert of the same layer, whose form it has
+    };
+    void makeExpert(Expert expert) { m_experts.push_back(std::move(expert)); }
+    [[nodiscard]] const std::vector<Expert>& experts() const { return m_experts; }
     /// They are made without frozen parameters.
     void leaveOutFrozen() { m_leavesOutFrozen = true; }
     [[nodiscard]] bool leavesOutFrozen() const { return m_leavesOutFrozen; }
@@ -78,6 +86,7 @@ private:
     CheckpointPtr m_source;
     bool m_makesModel = false;
     bool m_leavesOutFrozen = false;
+    std::vector<Expert> m_experts;
     std::map<std::string, std::map<ParamId, Runs>, std::less<>> m_lost;
     std::map<std::string, Choice, std::less<>> m_byState;
     std::map<const Checkpoint*, std::shared_ptr<const std::vector<uint32_t>>> m_sources;

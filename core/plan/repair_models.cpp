@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/experts.h"
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/fused_experts.h"
 #include "core/doctor/saved_facts.h"
@@ -148,6 +149,14 @@ void loseWeight(Amended& amended, ParamId param)
     amended.modelAnew = true;
 }
 
+/// What readers say of an expert's weights that no file holds.
+bool isOfExpert(const Finding* finding)
+{
+    const auto address = parseAddress(finding->where);
+    const auto* named = address ? std::get_if<ParamAddress>(&*address) : nullptr;
+    return finding->code == code::kModelStatesMissing && named != nullptr && parseExpertName(named->name);
+}
+
 } // namespace
 
 bool hasMaster(const Checkpoint& checkpoint, ParamId param)
@@ -191,17 +200,45 @@ Status loseWeightsIn(Amended& amended, const Finding& finding, FileId file, cons
     return {};
 }
 
+Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    const Checkpoint& source = *amended.source;
+    if (!source.parts.empty() || !FusedExperts::of(source).isEmpty())
+        return cannotMend(amended, *findings.front(),
+            "files of experts are made anew without tensor slices, pipeline stages and AutoEP");
+    for (const Finding* finding : findings) {
+        const auto lost = parseCheckpointFileName(fileOfPlace(finding->where));
+        if (!lost || lost->role != FileRole::ExpertStates || !lost->layer || !lost->expert)
+            return cannotMend(amended, *finding, "it is not the file of an expert's weights");
+        const auto like = std::find_if(source.files.begin(), source.files.end(), [&](const auto& file) {
+            const auto parsed = parseCheckpointFileName(file.name);
+            return parsed && parsed->role == FileRole::ExpertStates && parsed->layer == lost->layer
+                && parsed->mp == lost->mp && parsed->expert && file.status == FileStatus::Ok && file.content;
+        });
+        if (like == source.files.end())
+            return cannotMend(amended, *finding, "no file of this layer is left that tells its form");
+        amended.experts.push_back({fileOfPlace(finding->where), *lost->expert,
+            FileId{static_cast<uint32_t>(like - source.files.begin())}});
+        amended.mend(*finding, "made from the expert's masters, in the form of `" + like->name + "`");
+    }
+    std::erase_if(amended.checkpoint->findings, [](const Finding& other) { return isOfExpert(&other); });
+    return {};
+}
+
 Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
     const Finding& first = *findings.front();
+    if (!amended.experts.empty() && std::all_of(findings.begin(), findings.end(), isOfExpert))
+        return {}; // their files are made
     const bool areRanks = std::all_of(findings.begin(), findings.end(), [](const Finding* finding) {
         const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
         return parsed && parsed->role == FileRole::ModelStates;
     });
     if (!areRanks || !source.parts.empty() || !FusedExperts::of(source).isEmpty() || source.parallel.ep > 1)
-        return cannotMend(
-            amended, first, "model files of tensor slices, pipeline stages and experts are not made anew");
+        return cannotMend(amended, first,
+            "model files of tensor slices and pipeline stages are not made anew, those of experts as "
+            "`moe-incomplete`");
     if (!hasZeroShards(source))
         return cannotMend(amended, first, "nothing but it holds what is trained");
     if (!hasOtherModel(source)) { // of ZeRO-3: the other ranks' files hold all that this one did

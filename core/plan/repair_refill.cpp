@@ -43,6 +43,8 @@ public:
         m_amended.refills = std::make_shared<Refills>(m_amended.checkpoint);
         if (m_amended.modelAnew)
             m_amended.refills->makeModel();
+        for (const Refills::Expert& expert : m_amended.experts)
+            m_amended.refills->makeExpert(expert);
         if (m_amended.frozenLeftOut)
             m_amended.refills->leaveOutFrozen();
         for (const LostPart& part : m_amended.lost) {
@@ -198,7 +200,7 @@ std::string donorText(const Amended& amended, const Checkpoint& donor)
 
 Status refillLost(Amended& amended)
 {
-    if (amended.lost.empty() && amended.moved.empty() && !amended.modelAnew)
+    if (amended.lost.empty() && amended.moved.empty() && amended.experts.empty() && !amended.modelAnew)
         return {};
     return Refilling(amended).run();
 }

@@ -237,6 +237,26 @@ Status takeOwners(Amended& amended, const std::vector<const Finding*>& findings)
     return {};
 }
 
+Status addUniversalInfo(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    // checkpoint/constants.py, UNIVERSAL_CHECKPOINT_VERSION_VALUE; what ds_to_universal injects when it is
+    // told to.
+    constexpr double kVersion = 0.2;
+    SHARDSCOPE_CHECK(requireOnePart(amended, "universal_checkpoint_info"));
+    const SavedFile model = savedModel(*amended.source);
+    if (!model)
+        return cannotMend(amended, *findings.front(), "there is no model file");
+    PickleEdit& edit = amended.edit(amended.source->rank0Model);
+    const NodeId info = edit.builder().dict();
+    edit.builder().setItem(
+        info, edit.builder().string("universal_checkpoint_version"), edit.builder().real(kVersion));
+    edit.put(edit.graph().root(), "universal_checkpoint_info", info);
+    for (const Finding* finding : findings)
+        amended.mend(
+            *finding, "the key is added with its version alone: nothing is cut, so nothing has to be joined");
+    return {};
+}
+
 Status setValues(Amended& amended, const std::vector<std::string>& values)
 {
     for (const std::string& text : values) {

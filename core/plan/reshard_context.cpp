@@ -2,6 +2,7 @@
 #include "core/plan/reshard_context.h"
 
 #include "core/base/text.h"
+#include "core/checkpoint/experts.h"
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/muon.h"
@@ -110,26 +111,51 @@ bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, Checkpoin
         || (whole != nullptr && source.file(whole->run.file).role == FileRole::LayerStates);
 }
 
+/// The dtypes of the tensors of experts whose files are made, as those of their neighbours.
+std::map<std::string, DType> expertTypes(const ReshardContext& context)
+{
+    std::map<std::string, DType> out;
+    for (const ReshardContext::Copied& copied : context.copied) {
+        if (copied.made == nullptr)
+            continue;
+        const PickleGraph& graph = context.source->file(copied.file).content->pickle();
+        const auto items = mappingItems(graph, graph.root());
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(graph, items[i]);
+            const auto expert = name ? parseExpertName(*name) : std::nullopt;
+            const auto tensor = asTensor(graph, items[i + 1]);
+            if (expert && tensor)
+                out.emplace(expert->renumbered(copied.made->number), tensor->dtype);
+        }
+    }
+    return out;
+}
+
 Status addNewWeights(const Checkpoint& source, ReshardContext& out)
 {
     if (source.joined && source.joined->isStage)
         return {}; // a pipeline's are in the files of its layers
     const auto types = moduleTypes(source);
+    const auto ofExperts = expertTypes(out);
     out.newWeights.assign(source.params.size(), Segment::kNoTensor);
     for (uint32_t i = 0; i < source.params.size(); ++i) {
         const Parameter& param = source.params[i];
         if (param.role != ParamRole::Trainable || param.sharedWith != kNoParam
             || source.wholeOf(ParamId{i}) != nullptr)
             continue;
-        const auto type = types.find(param.name);
+        const auto listed = types.find(param.name);
+        const auto made = ofExperts.find(param.name);
+        const DType type = listed != types.end() ? listed->second
+            : made != ofExperts.end()            ? made->second
+                                                 : DType::Unknown;
         const auto master = sourceType(source, ParamId{i}, "fp32");
-        if (type == types.end() || !master || !canConvert(*master, type->second))
+        if (type == DType::Unknown || !master || !canConvert(*master, type))
             return fail(ErrorCode::Refused,
                 "the model file does not tell in which dtype the model keeps `" + toValidUtf8(param.name)
                     + "`",
                 source.tagFolder.string());
         out.newWeights[i] = static_cast<uint32_t>(out.tensors.size());
-        out.tensors.push_back({param.name, "weight", type->second, 0, param.elements});
+        out.tensors.push_back({param.name, "weight", type, 0, param.elements});
     }
     return {};
 }
@@ -151,7 +177,9 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
             tensor.columnRows = static_cast<uint32_t>(order->rows);
         out.tensors.push_back(std::move(tensor));
     }
-    return out.freshModel && keepsCopies(out.target.kind) ? addNewWeights(*source, out) : Status();
+    const bool makesExperts = out.refills && !out.refills->experts().empty();
+    return (out.freshModel || makesExperts) && keepsCopies(out.target.kind) ? addNewWeights(*source, out)
+                                                                            : Status();
 }
 
 /// Layer files of this part, and experts of its model-parallel rank.
@@ -175,6 +203,13 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
         SHARDSCOPE_TRY(copied.records, readSmallRecords(files, *file.content));
         copied.use = bloatOf(*file.content);
         out.copied.push_back(std::move(copied));
+    }
+    for (size_t i = 0; out.refills && i < out.refills->experts().size(); ++i) {
+        const Refills::Expert& expert = out.refills->experts()[i];
+        ReshardContext::Copied made{.file = expert.like};
+        SHARDSCOPE_TRY(made.records, readSmallRecords(files, *source.file(expert.like).content));
+        made.made = &expert;
+        out.copied.push_back(std::move(made));
     }
     return {};
 }
@@ -282,10 +317,43 @@ void markWholeTensors(
     });
 }
 
+namespace {
+
+/// The weights of one expert, made from its masters.
+Result<OutputFile> composeExpert(const std::shared_ptr<const ReshardContext>& context,
+    const ReshardContext::Copied& from, const std::string& name)
+{
+    const Checkpoint& source = *context->source;
+    ArchiveComposer composer(
+        *source.file(from.file).content, context->sourceIndex(from.file), ArchiveComposer::Take::FormOnly);
+    const PickleGraph& graph = composer.graph();
+    const NodeId root = composer.builder().dict();
+    const auto items = mappingItems(graph, graph.root());
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto key = asString(graph, items[i]);
+        const auto expert = key ? parseExpertName(*key) : std::nullopt;
+        const auto tensor = asTensor(graph, items[i + 1]);
+        const auto param = expert ? source.findParam(expert->renumbered(from.made->number)) : std::nullopt;
+        if (!param || !tensor || !findState(source, *param, "fp32"))
+            return fail(ErrorCode::Refused,
+                "the file of a neighbour holds `" + toValidUtf8(std::string(key.value_or("?")))
+                    + "`, of which no master is there for this expert",
+                source.file(from.file).path.string(), "copy the file from where it was saved");
+        composer.builder().setItem(root, composer.builder().string(source.params[index(*param)].name),
+            wholeTensor(composer, context, *param, "fp32", tensor->dtype, weightTensor(*context, *param),
+                tensor->requiresGrad));
+    }
+    return composer.finish(root, name, from.records);
+}
+
+} // namespace
+
 Result<OutputFile> composeCopied(
     const std::shared_ptr<const ReshardContext>& context, uint32_t copied, const std::string& name)
 {
     const ReshardContext::Copied& from = context->copied[copied];
+    if (from.made != nullptr)
+        return composeExpert(context, from, name);
     ArchiveComposer composer(*context->source->file(from.file).content, context->sourceIndex(from.file));
     if (from.use)
         composer.leaveOutUnused(*from.use);

@@ -4,6 +4,7 @@
 #include "core/checkpoint/stage0.h"
 #include "core/compare/tensor_table.h"
 #include "core/plan/archive_composer.h"
+#include "core/plan/refills.h"
 #include "core/plan/reshard.h"
 #include "core/plan/reshard_target.h"
 #include "core/plan/segment_cursors.h"
@@ -39,6 +40,7 @@ struct ReshardContext {
         FileId file = kNoFile;
         std::vector<OutputRecord> records = {};
         std::optional<StorageUse> use = {}; ///< as modelUse
+        const Refills::Expert* made = nullptr; ///< what is made in the form of `file`; null: `file` itself
     };
     std::vector<Copied> copied;
     std::vector<CarriedFile> carried; ///< the framework's files beside the tag, in the order of their names

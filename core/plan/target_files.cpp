@@ -79,7 +79,8 @@ std::string nameOf(const ReshardContext& context, const TargetFile& file)
         return universal ? universalOptimName()
                          : optimFileName(file.rank, source.modelRank, ranInBf16(source));
     case Kind::Copied:
-        return source.file(context.copied[file.unit].file).name;
+        return context.copied[file.unit].made != nullptr ? context.copied[file.unit].made->name
+                                                         : source.file(context.copied[file.unit].file).name;
     case Kind::Carried:
         return context.carried[file.carried].path;
     case Kind::State:

@@ -4,6 +4,7 @@ DeepSpeed's converter scrambles is put in order again. Both load in unmodified D
 
 from dataclasses import dataclass, replace
 
+import cases_stock
 import checks
 import live_state
 import ranks
@@ -138,6 +139,34 @@ class Stripped:
         return sum(path.stat().st_size for path in tag.glob("*_states.pt"))
 
 
+@dataclass(frozen=True)
+class Informed:
+    """The key that DeepSpeed's converter stops without, added on a copy."""
+    setup: Setup
+    before: int
+
+    @property
+    def name(self):
+        return f"doctor add universal_info {self.setup.name} {self.before}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        told = cases_stock.must_fail("universal_checkpoint_info state is missing", universal.stock_convert, context,
+                                     source.folder, context.target(f"{self.name} refused"), False)
+        target = context.target(self.name)
+        if mend(context, source.folder, "S2", target):
+            raise checks.Failure("something is marked, though nothing was made up")
+        state, losses, _ = context.sources.resume(self.setup, self.before, target)
+        tensors = checks.same_state(source.state, state)
+        deviation = checks.losses_track(source.losses, losses, 0.0)
+        converted = context.target(f"{self.name} converted")
+        universal.stock_convert(context, target, converted, False)
+        both = [context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, converted)]
+        if both[0] != both[1]:
+            raise checks.Failure(f"the converted fingerprint is {both[1]}, and that of the source {both[0]}")
+        return f"before: {told[:60]}; after: converts, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+
+
 SCRAMBLED = [replace(Setup(stage, precision, round_robin=True), shape=(universal.PLAIN_NAMES,))
              for stage, precision in ((2, "bf16"), (1, "fp32"), (2, "fp16"))]
 LOST = [("frozen_missing", "frozen-lost"), ("buffer_missing", "buffers-lost")]
@@ -156,4 +185,6 @@ def full_run():
               for before, after in ((3, 2), (2, 3), (4, 1))]
     cases += [Stripped(replace(setup, shape=LARGE_BASE), 2)
               for setup in (Setup(1, "bf16"), Setup(2, "bf16"), Setup(3, "bf16", sub_group_size=200))]
+    cases += [Informed(replace(setup, shape=(universal.PLAIN_NAMES,)), 3)
+              for setup in (Setup(1, "fp32"), Setup(2, "bf16"), Setup(2, "fp16"))]
     return cases

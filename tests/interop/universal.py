@@ -14,10 +14,10 @@ import ranks
 import sources
 
 
-def _convert(_rank, _world, folder, target):
+def _convert(_rank, _world, folder, target, inject):
     from deepspeed.checkpoint import ds_to_universal
     with contextlib.redirect_stderr(io.StringIO()):  # progress bars
-        ds_to_universal.main(Namespace(input_folder=folder, output_folder=target, inject_missing_state=True,
+        ds_to_universal.main(Namespace(input_folder=folder, output_folder=target, inject_missing_state=inject,
                                        strict=True, keep_temp_folder=False, num_extract_workers=1,
                                        num_merge_workers=1))
 
@@ -26,11 +26,13 @@ def _convert(_rank, _world, folder, target):
 PLAIN_NAMES = ("odd_names", ("gain 0", "größe µ", "a#b!c@d%e"))
 
 
-def stock_convert(context, folder, target):
-    """DeepSpeed's converter on the tag that `latest` names: TARGET/TAG_universal and TARGET/latest_universal."""
+def stock_convert(context, folder, target, inject=True):
+    """DeepSpeed's converter on the tag that `latest` names: TARGET/TAG_universal and TARGET/latest_universal. `inject`:
+    it is told to do without the key that it asks for."""
     tag = (Path(folder) / "latest").read_text()
     target.mkdir(parents=True, exist_ok=True)
-    ranks.run_ranks(1, _convert, str(folder / tag), str(target / f"{tag}_universal"), log_path=context.sources.log)
+    ranks.run_ranks(1, _convert, str(folder / tag), str(target / f"{tag}_universal"), inject,
+                    log_path=context.sources.log)
     return target
 
 

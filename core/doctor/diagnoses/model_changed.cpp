@@ -83,7 +83,9 @@ const Diagnosis kModelChanged{
         .resuming = "States of ZeRO have no names on disk: they go to whatever parameters the live optimizer "
                     "has at these places.",
         .exporting = "Masters come out under the optimizer's names."},
-    .remedy = "carry the states over name by name, with fresh ones for the rest",
+    .noRemedy
+    = "which of the names the next run's model has stands in no file; go on with the model that the "
+      "optimizer's states belong to, or export the weights under the new names (`export --rename`)",
     .threads = "HF#10821, unslothai/unsloth#3108",
     .look = look,
 };

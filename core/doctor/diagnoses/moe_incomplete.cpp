@@ -114,7 +114,9 @@ const Diagnosis kMoeIncomplete{
           "missing, releases before 0.19.3 at a missing optimizer file, too; files beyond are not opened.",
         .resuming = "The masters of the experts are in the optimizer files of their expert-parallel ranks.",
         .exporting = "Weights of missing experts come from the masters."},
-    .remedy = "write the expert's file anew from the masters",
+    .remedy = "write the expert's file anew from its masters, in the form of its neighbour's",
+    .repairs = true,
+    .repairsFrom = Severity::Error,
     .threads = "DS#5716, DS#8147, DS#8198, DS#2737, DS#4120, DS#5157",
     .look = look,
 };

@@ -39,7 +39,11 @@ const Diagnosis kUniversalInfoMissing{
     .means = {.loading = "It loads.",
         .resuming = "Stock ds_to_universal stops with an AssertionError unless --inject_missing_state is "
                     "given."},
-    .remedy = "convert it with this program, which needs the key only for tensor slices",
+    .remedy
+    = "convert it with this program, which needs the key only for tensor slices; or add it on a copy, "
+      "where there are none, for stock's converter",
+    .repairs = true,
+    .repairsFrom = Severity::Info,
     .command = convertCommand,
     .threads = "DS#5430, DS#5608, DS#2921, DS#6470, DS#6548",
     .look = look,

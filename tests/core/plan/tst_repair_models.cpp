@@ -144,6 +144,34 @@ TEST_CASE(
         != ErrorCode::Internal);
 }
 
+TEST_CASE("files of experts that are lost are made from the experts' masters, bit for bit")
+{
+    const CheckpointPtr whole = wholeOf("experts-w4");
+    const Patchable hurt("experts-w4");
+    const std::vector<std::string> files = hurt.filesLike("expert_1_mp_rank_00_model_states.pt");
+    REQUIRE(files.size() == 2); // of both layers
+    for (const std::string& file : files)
+        fs::remove(hurt.tag() / file);
+    fs::remove(hurt.tag() / "layer_0_expert_3_mp_rank_00_model_states.pt");
+    REQUIRE(troubles(hurt.check()) == std::set<std::string>{"model-states-missing", "moe-incomplete"});
+    for (const std::string word : {"S15", "all"}) {
+        CAPTURE(word);
+        const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+        const Mended mended = mend(hurt, {.fixes = {word}}, folder / "mended");
+        checkSameModel(mended.copy, whole);
+        CHECK(mended.plan->marks().empty());
+        JobContext job;
+        CheckOptions options;
+        options.depth = CheckDepth::Bytes;
+        CHECK(troubles(examine(io::realFileSystem(), folder / "mended", options, job).value()).empty());
+    }
+    for (const std::string& file : hurt.filesLike("model_states.pt")) {
+        if (file.starts_with("layer_1"))
+            fs::remove(hurt.tag() / file);
+    }
+    CHECK(refusalOf(hurt, {.fixes = {"S15"}}).code == ErrorCode::Unsupported); // nothing tells the form
+}
+
 TEST_CASE("model files of ZeRO-3 are made from the other ranks', or from another tag's")
 {
     const char* sample = "zero3-w4";

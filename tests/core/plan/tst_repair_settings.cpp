@@ -53,6 +53,26 @@ NodeId modelAt(const Checkpoint& checkpoint, std::initializer_list<const char*> 
 
 } // namespace
 
+TEST_CASE("the key that stock's converter asks for is added, where nothing is to be joined")
+{
+    const CheckpointPtr whole = openForPlan(planSample("zero2-w2"));
+    const Patchable hurt("zero2-w2");
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const Mended made = mend(hurt, {.fixes = {"S2"}}, folder / "mended");
+    checkSameState(made.copy, whole);
+    CHECK(made.plan->marks().empty());
+    const PickleGraph& graph = made.copy->file(made.copy->rank0Model).content->pickle();
+    const NodeId info = lookup(graph, graph.root(), "universal_checkpoint_info");
+    REQUIRE(info != kNoNode);
+    CHECK(asNumber(graph, lookup(graph, info, "universal_checkpoint_version")) == 0.2);
+    const PickleGraph& before = whole->file(whole->rank0Model).content->pickle();
+    CHECK(mappingItems(graph, graph.root()).size() == mappingItems(before, before.root()).size() + 2);
+    const Patchable cut("slices-w4");
+    cut.operateOnAll(
+        "model_states.pt", [](Surgery& surgery) { surgery.remove({}, "universal_checkpoint_info"); });
+    CHECK(refusalOf(cut, {.fixes = {"S2"}}).code == ErrorCode::Unsupported);
+}
+
 TEST_CASE("reviewed values are written, and nothing else changes")
 {
     for (const char* sample : {"zero1-w2", "zero2-w2", "zero3-w4", "bf16opt-w2", "roundrobin-w3"}) {
