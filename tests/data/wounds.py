@@ -180,6 +180,12 @@ def buffer_missing(tag):
         _edit(path, change)
 
 
+def expert_missing(tag):
+    """The file of one expert's weights, in every layer that has others."""
+    for path in tag.glob("layer_*_expert_1_mp_rank_00_model_states.pt"):
+        path.unlink()
+
+
 def _first_state(content):
     return next(iter(_torch_state(content)["state"].values()))
 

@@ -118,7 +118,7 @@ class CutSlices:
         return options, ["--patterns", path]
 
     def run(self, context):
-        source = cases_parallel._source(context, self.setup, self.before)
+        source = cases_parallel.source_of(context, self.setup, self.before)
         target = context.target(self.name)
         options, patterns = self._options(context)
         context.tool.reshard(source.folder, target, self.after, *options, *patterns)
@@ -129,7 +129,7 @@ class CutSlices:
         said = cases_parallel.goes_on_as(context, new, self.after, target, source,
                                          _cut_state(_whole(source, self.setup), new))
         if self.like_stock:
-            self._same_facts(_model_file(target), _model_file(cases_parallel._source(context, new, self.after).folder))
+            self._same_facts(_model_file(target), _model_file(cases_parallel.source_of(context, new, self.after).folder))
             said += ", facts as stock's"
         return said
 
@@ -159,7 +159,7 @@ class CutLikeUniversal:
         return f"parallel {self.setup.name} {self.before}->{self.after} slices{self.degree} like a universal load"
 
     def run(self, context):
-        source = cases_parallel._source(context, self.setup, self.before)
+        source = cases_parallel.source_of(context, self.setup, self.before)
         cut = CutSlices(self.setup, self.before, self.after, self.degree, self.setup.stage, self.padding)
         options, patterns = cut._options(context)
         folders = [context.target(f"{self.name} {form}") for form in ("native", "universal")]

@@ -208,7 +208,7 @@ class Joined:
         return f"dcp {self.setup.name} {self.world}"
 
     def run(self, context):
-        source = cases_parallel._source(context, self.setup, self.world)
+        source = cases_parallel.source_of(context, self.setup, self.world)
         target = context.target(self.name)
         context.tool.call("convert", source.folder, target, "--to", "dcp")
         model = Loaded(target).state["model"]

@@ -256,7 +256,7 @@ class Parallel:
         return f"export {self.setup.name} {self.world}"
 
     def run(self, context):
-        source = cases_parallel._source(context, self.setup, self.world)
+        source = cases_parallel.source_of(context, self.setup, self.world)
         count = 0
         for choice in ("keep", *CASTS):
             target = context.target(f"{self.name} {choice}")

@@ -4,6 +4,7 @@ DeepSpeed's converter scrambles is put in order again. Both load in unmodified D
 
 from dataclasses import dataclass, replace
 
+import cases_parallel
 import cases_stock
 import checks
 import live_state
@@ -11,6 +12,7 @@ import ranks
 import sources
 import universal
 from cases_doctor import find, hurt_copy, mend, wounds
+from parallel_setups import ParallelSetup
 from setups import Setup
 
 
@@ -167,6 +169,26 @@ class Informed:
         return f"before: {told[:60]}; after: converts, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
 
 
+@dataclass(frozen=True)
+class LostExperts:
+    """Files of experts' weights that are lost, made from the masters."""
+    setup: object
+    before: int
+
+    @property
+    def name(self):
+        return f"doctor mend expert_missing {self.setup.name} {self.before}"
+
+    def run(self, context):
+        source = cases_parallel.source_of(context, self.setup, self.before)
+        folder = hurt_copy(context, source, self.name, wounds.expert_missing)
+        find(context, folder, "moe-incomplete")
+        target = context.target(self.name)
+        if mend(context, folder, "moe-incomplete", target):
+            raise checks.Failure("something is marked, though nothing was lost")
+        return cases_parallel.goes_on_as(context, self.setup, self.before, target, source, source.state)
+
+
 SCRAMBLED = [replace(Setup(stage, precision, round_robin=True), shape=(universal.PLAIN_NAMES,))
              for stage, precision in ((2, "bf16"), (1, "fp32"), (2, "fp16"))]
 LOST = [("frozen_missing", "frozen-lost"), ("buffer_missing", "buffers-lost")]
@@ -185,6 +207,8 @@ def full_run():
               for before, after in ((3, 2), (2, 3), (4, 1))]
     cases += [Stripped(replace(setup, shape=LARGE_BASE), 2)
               for setup in (Setup(1, "bf16"), Setup(2, "bf16"), Setup(3, "bf16", sub_group_size=200))]
+    cases += [LostExperts(ParallelSetup("experts", stage, precision), 4)
+              for stage, precision in ((2, "bf16"), (1, "fp32"), (2, "fp16"))]
     cases += [Informed(replace(setup, shape=(universal.PLAIN_NAMES,)), 3)
               for setup in (Setup(1, "fp32"), Setup(2, "bf16"), Setup(2, "fp16"))]
     return cases

@@ -73,7 +73,7 @@ class JoinByPatterns:
         return f"parallel {self.setup.name} {self.before}->{form} one slice zero{self.stage} {self.after}"
 
     def run(self, context):
-        source = cases_parallel._source(context, self.setup, self.before)
+        source = cases_parallel.source_of(context, self.setup, self.before)
         target = context.target(self.name)
         options = _patterns_file(context, self.setup, self.name)
         if self.universal:
@@ -97,7 +97,7 @@ class JoinLikeConverter:
         return f"parallel {self.setup.name} {self.before} like the converter"
 
     def run(self, context):
-        source = cases_parallel._source(context, self.setup, self.before)
+        source = cases_parallel.source_of(context, self.setup, self.before)
         ours = universal.tool_convert(context, source.folder, context.target(self.name))
         stock = universal.stock_convert(context, source.folder, context.target(f"{self.name} stock"))
         folders = [folder / (folder / "latest_universal").read_text() / "zero" for folder in (ours, stock)]
@@ -130,7 +130,7 @@ class AskedByName:
         return f"parallel {self.setup.name} {self.before} asks for patterns"
 
     def run(self, context):
-        source = cases_parallel._source(context, self.setup, self.before)
+        source = cases_parallel.source_of(context, self.setup, self.before)
         target = context.target(self.name)
 
         def refusal(code, *options):

@@ -40,7 +40,7 @@ def parts_of(rank, world, setup):
     return [int(layer) for layer in module.parts]
 
 
-def _source(context, setup, world):
+def source_of(context, setup, world):
     key = (context.work, setup, world)
     if key not in _made:
         folder = context.work / "sources" / f"parallel-{setup.name}-w{world}"
@@ -77,7 +77,7 @@ class ParallelReshard:
         return f"parallel {self.setup.name} {self.before}->{self.after}"
 
     def run(self, context):
-        source = _source(context, self.setup, self.before)
+        source = source_of(context, self.setup, self.before)
         target = context.target(self.name)
         context.tool.reshard(source.folder, target, self.after, *self.options)
         checks.same_trust(source.folder, target)
@@ -98,7 +98,7 @@ class DealExperts:
         return f"parallel {self.setup.name} {self.before}->{self.after} experts{self.degree}"
 
     def run(self, context):
-        source = _source(context, self.setup, self.before)
+        source = source_of(context, self.setup, self.before)
         target = context.target(self.name)
         context.tool.reshard(source.folder, target, self.after, "--ep", self.degree)
         names = {label: ("str", repr(f"ep_size_{self.degree}")) for label, value in source.state.items()
@@ -123,7 +123,7 @@ class ParallelRoundTrip:
         return f"parallel round trip {self.setup.name} {self.before}->{self.between}->{self.before}"
 
     def run(self, context):
-        source = _source(context, self.setup, self.before)
+        source = source_of(context, self.setup, self.before)
         rewrite, there, back = (context.target(f"{self.name} {part}") for part in ("rewrite", "there", "back"))
         context.tool.reshard(source.folder, rewrite, self.before)
         context.tool.reshard(source.folder, there, self.between)
@@ -190,7 +190,7 @@ class JoinSlices:
         return f"parallel {self.setup.name} {self.before}->{form} one slice zero{self.stage} {self.after}"
 
     def run(self, context):
-        source = _source(context, self.setup, self.before)
+        source = source_of(context, self.setup, self.before)
         target = context.target(self.name)
         if self.universal:
             context.tool.convert(source.folder, target)
@@ -223,7 +223,7 @@ class JoinStages:
         return f"parallel {self.setup.name} {self.before}->{form} {self.stages} stages {self.after}"
 
     def run(self, context):
-        source = _source(context, self.setup, self.before)
+        source = source_of(context, self.setup, self.before)
         target = context.target(self.name)
         if self.universal:
             context.tool.convert(source.folder, target)
@@ -251,7 +251,7 @@ class DealStages:
         return f"parallel {self.setup.name} {self.before}->dealt {self.stages} stages{by} {self.after}"
 
     def run(self, context):
-        source = _source(context, self.setup, self.before)
+        source = source_of(context, self.setup, self.before)
         target = context.target(self.name)
         dealt = replace(self.setup, degree=self.stages, partition=self.partition)
         layers = ranks.run_ranks(self.after, parts_of, dealt, log_path=context.sources.log)[0]
