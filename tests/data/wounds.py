@@ -91,6 +91,85 @@ def option_changed(tag):
     _edit(shard(tag, 1), change)
 
 
+def weights_dragging(tag):
+    """What saving views does: every weight brings the buffer along that it was a part of."""
+    def change(content):
+        for name, value in content["module"].items():
+            if value.numel() > 0 and value.is_floating_point():
+                buffer = torch.cat([value.flatten(), torch.zeros(1 << 16, dtype=value.dtype)])
+                content["module"][name] = buffer[:value.numel()].view(value.shape)
+    for path in tag.glob("*model_states.pt"):
+        _edit(path, change)
+
+
+def record_missing(tag):
+    """A file that was packed anew without its largest record."""
+    path = shard(tag, 1)
+    with zipfile.ZipFile(path) as source:
+        contents = {info.filename: source.read(info) for info in source.infolist()}
+    del contents[max((name for name in contents if "/data/" in name), key=lambda name: len(contents[name]))]
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as target:
+        for name, content in contents.items():
+            target.writestr(name, content)
+
+
+def _edit_shards(tag, change):
+    for path in sorted(tag.glob("*zero_pp_rank_*_optim_states.pt")):
+        _edit(path, change)
+
+
+def steps_behind(tag):
+    """All ranks alike: the optimizer's step is three below what the engine has taken."""
+    def change(content):
+        for entry in _torch_state(content)["state"].values():
+            entry["step"] = entry["step"] - 3
+    _edit_shards(tag, change)
+
+
+def rates_changed(tag):
+    """All ranks alike: other learning rates than the scheduler has set."""
+    def change(content):
+        for group in _torch_state(content)["param_groups"]:
+            group["lr"] = group["lr"] * 2
+    _edit_shards(tag, change)
+
+
+def tie_diverged(tag):
+    """Two names of one parameter, with values of their own."""
+    def change(content):
+        content["module"]["lm_head.weight"] = content["module"]["lm_head.weight"].clone() + 1
+    _edit(tag / "mp_rank_00_model_states.pt", change)
+
+
+def order_without_round_robin(tag):
+    """The flat buffers of a run with round_robin_gradients as they would lie without it; what lists them stays."""
+    paths = [shard(tag, rank) for rank in range(len(list(tag.glob("*_optim_states.pt"))))]
+    contents = [torch.load(path, weights_only=False) for path in paths]
+    shapes = torch.load(tag / "mp_rank_00_model_states.pt", weights_only=False)["param_shapes"]
+
+    def lay_out(group, tensors, put):
+        sizes = [shape.numel() for shape in shapes[group].values()]
+        flat = torch.cat(tensors)
+        listed = flat[:sum(sizes)].split(sizes)
+        places = [place for hand in range(len(paths)) for place in range(hand, len(sizes), len(paths))]
+        plain = [None] * len(sizes)
+        for piece, place in zip(listed, places):
+            plain[place] = piece
+        for rank, part in enumerate(torch.cat([*plain, flat[sum(sizes):]]).split([len(t) for t in tensors])):
+            put(contents[rank], part.clone())
+
+    for group in range(len(shapes)):
+        masters = [content["optimizer_state_dict"]["single_partition_of_fp32_groups"] for content in contents]
+        lay_out(group, [one[group] for one in masters],
+                lambda content, part: content["optimizer_state_dict"]["single_partition_of_fp32_groups"].__setitem__(
+                    group, part))
+        for key in ("exp_avg", "exp_avg_sq"):
+            lay_out(group, [_torch_state(content)["state"][group][key] for content in contents],
+                    lambda content, part: _torch_state(content)["state"][group].__setitem__(key, part))
+    for path, content in zip(paths, contents):
+        torch.save(content, path)
+
+
 def masters_cut(tag):
     """A shard whose masters are shorter than its rank's share."""
     def change(content):

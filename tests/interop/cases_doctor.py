@@ -34,7 +34,7 @@ def hurt_copy(context, source, name, wound):
 
 def find(context, folder, code):
     answer = context.tool.call("check", folder, "--depth", "bytes", "--fail-on", "never")
-    if code not in troubles(answer):
+    if code not in {finding["code"] for result in answer["results"] for finding in result["findings"]}:
         raise checks.Failure(f"`{code}` was not found, but {sorted(troubles(answer))}")
     return troubles(answer)
 
@@ -253,10 +253,12 @@ WITHOUT_LOSS = [("pointer_missing", "latest-missing"), ("pointer_dangling", "lat
                 ("larger_save_left", "stale-file"), ("directory_lost", "file-torn"),
                 ("option_changed", "option-mismatch"), ("bytes_behind_the_end", "trailing-data"),
                 ("world_size_zero", "bad-world-size-field")]
+VALUES_CHANGED = [("steps_behind", "step-off-counters"), ("rates_changed", "schedule-discontinuity")]
 WEIGHTS_LOST = [("weight_bit_flipped", "record-corrupt"), ("weights_spoiled", "non-finite")]
 WITH_LOSS = [("rank_missing", "rank-missing"), ("first_rank_missing", "rank-missing"), ("rank_twice", "rank-foreign"),
              ("cut_short", "file-torn"), ("masters_cut", "state-length"), ("record_header_lost", "record-corrupt"),
-             ("bit_flipped", "record-corrupt"), ("moments_spoiled", "non-finite"), ("moment_missing", "state-missing")]
+             ("bit_flipped", "record-corrupt"), ("moments_spoiled", "non-finite"), ("moment_missing", "state-missing"),
+             ("record_missing", "record-missing")]
 
 
 def short_run():
@@ -276,6 +278,11 @@ def full_run():
         if setup.stage < 3 and setup.precision != "fp32":  # there are copies that masters can be held against
             cases.append(FromDonor(setup, 3, "masters_fresh", "masters-not-copies"))
             cases += [Whole(setup, 3, wound, code) for wound, code in WEIGHTS_LOST]
+    cases += [Whole(setup, 3, wound, code) for setup in SETUPS for wound, code in VALUES_CHANGED]
+    cases += [Whole(setup, 3, "weights_dragging", "storage-bloat") for setup in SETUPS if setup.stage < 3]
+    cases += [Whole(setup, 3, "tie_diverged", "tied-diverged") for setup in (Setup(1, "bf16"), TWO, Setup(2, "fp16"))]
+    cases += [Whole(setup, world, "order_without_round_robin", "param-order")
+              for setup in (Setup(2, "bf16", round_robin=True), Setup(1, "fp32", round_robin=True)) for world in (2, 3)]
     cases += [Whole(TWO, 3, "step_changed", "step-mismatch"), Whole(TWO, 2, "other_precision_left", "precision-prefix")]
     cases += [SetValues(setup, 3) for setup in [*SETUPS, Setup(2, "bf16", "fusedadam"),
                                                 Setup(2, "bf16", "cpuadam", offload=True)]]
