@@ -9,11 +9,26 @@ namespace {
 constexpr int64_t kBrainNan = 0x7FC0; // what convert.h says; LibTorch makes one of several, by processor
 constexpr double kLargestE4M3 = 448; // beyond it LibTorch before 2.15 makes NaN
 
+/// Whether a NaN keeps what fits of its payload in float16, as convert.h says: Debian 12's LibTorch 1.13
+/// makes all of them the same one. By whole vectors and by single elements, which have code of their own.
+bool keepsHalfNans()
+{
+    static const bool keeps = [] {
+        constexpr int64_t kElements = 67;
+        constexpr int32_t kSingle = 0x7FA12000; // signalling
+        constexpr int16_t kHalf = 0x7F09;
+        const at::Tensor in = at::full({kElements}, kSingle, at::kInt).view(at::kFloat);
+        return at::all(in.to(at::kHalf).view(at::kShort) == kHalf).item<bool>();
+    }();
+    return keeps;
+}
+
 } // namespace
 
 bool torchCanConvert(DType from, DType to)
 {
-    return torchType(from) && torchType(to) && isFloatingPoint(to);
+    return torchType(from) && torchType(to) && isFloatingPoint(to)
+        && (to != DType::Float16 || !isFloatingPoint(from) || keepsHalfNans());
 }
 
 void torchConvert(const ElementCast& cast)
