@@ -118,9 +118,8 @@ std::vector<Option> repairOptions()
             .kind = ValueKind::Path,
             .valueName = "PATH",
             .help = "Where lost values may come from: another checkpoint of the same run, of any kind and "
-                    "number of "
-                    "ranks, or, for frozen parameters and buffers, weights of the base model; without it the "
-                    "nearest tag that is complete."},
+                    "number of ranks, or, for frozen parameters and buffers, weights of the base model; "
+                    "without it the nearest tag that is complete."},
         {.name = "--masters",
             .kind = ValueKind::Choice,
             .valueName = "SOURCE",

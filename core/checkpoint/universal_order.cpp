@@ -4,47 +4,33 @@
 #include "core/partition/round_robin.h"
 #include "core/torchfile/pickle_values.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace shardscope {
 
 OverlookedOrder::OverlookedOrder(const FlatUnit& unit, uint32_t ranks)
+    : m_listed(unit.partition)
+    , m_positions(unit.params.size())
 {
     const auto count = static_cast<uint32_t>(unit.params.size());
     const std::vector<uint32_t> places = roundRobinOrder(count, ranks);
-    m_cut.resize(count);
+    std::vector<uint64_t> elements(count);
     for (uint32_t position = 0; position < count; ++position) {
-        m_cut[places[position]] = position;
-        m_moves = m_moves || places[position] != position;
+        m_positions[places[position]] = position;
+        elements[places[position]] = m_listed.paramElements(position);
     }
-    uint64_t listed = 0;
-    uint64_t cut = 0;
-    for (uint32_t i = 0; i < count; ++i) {
-        m_listed.push_back(listed);
-        m_cutStarts.push_back(cut);
-        listed += unit.partition.paramElements(i);
-        cut += unit.partition.paramElements(m_cut[i]);
-    }
-    m_listed.push_back(listed);
+    if (auto cut = FlatPartition::contiguous(std::move(elements), 1, 1)) // as many elements as the unit's own
+        m_cut = std::move(*cut);
 }
 
 std::vector<MovedRun> OverlookedOrder::runsOf(uint32_t position) const
 {
     std::vector<MovedRun> out;
-    uint64_t at = m_listed[position];
-    const uint64_t end = m_listed[position + size_t{1}];
-    auto next = std::upper_bound(m_cutStarts.begin(), m_cutStarts.end(), at);
-    while (at < end) {
-        const auto cut = static_cast<size_t>(next - m_cutStarts.begin()) - 1;
-        const uint64_t cutEnd = next == m_cutStarts.end() ? m_listed.back() : *next;
-        const uint64_t elements = std::min(end, cutEnd) - at;
-        if (elements > 0)
-            out.push_back({m_cut[cut], at - m_cutStarts[cut], elements});
-        at += elements;
-        if (at < end)
-            ++next;
-    }
+    const uint64_t begin = m_listed.paramStart(position);
+    m_cut.forEachPiece(0, begin, begin + m_listed.paramElements(position), [&](const FlatPiece& piece) {
+        out.push_back({m_positions[piece.param], piece.paramOffset, piece.elements});
+        return true;
+    });
     return out;
 }
 

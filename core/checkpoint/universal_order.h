@@ -22,19 +22,17 @@ struct MovedRun {
 class OverlookedOrder
 {
 public:
-    /// `unit`: a whole unit with its parameters as `param_shapes` lists them. `ranks`: the source's.
+    /// `unit`: a whole unit with its parameters as `param_shapes` lists them, which it points to. `ranks`:
+    /// the source's.
     OverlookedOrder(const FlatUnit& unit, uint32_t ranks);
 
-    /// Whether any parameter's elements lie elsewhere than in its own files.
-    [[nodiscard]] bool moves() const { return m_moves; }
     /// The runs that hold a parameter's own elements, in their order; both are the same for every state.
     [[nodiscard]] std::vector<MovedRun> runsOf(uint32_t position) const;
 
 private:
-    std::vector<uint64_t> m_listed; ///< by position: where it begins in the flat buffers; then their end
-    std::vector<uint32_t> m_cut; ///< positions in the order in which the converter cut
-    std::vector<uint64_t> m_cutStarts; ///< where each of them begins
-    bool m_moves = false;
+    const FlatPartition& m_listed;
+    FlatPartition m_cut; ///< the same elements as the converter cut them
+    std::vector<uint32_t> m_positions; ///< place in m_cut → position in the unit
 };
 
 /// The data-parallel ranks of the checkpoint that a universal folder was made from, where its model file

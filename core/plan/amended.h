@@ -16,6 +16,8 @@
 
 namespace shardscope {
 
+struct WeightTally;
+
 /// A part of a state that cannot be taken from where it lies.
 struct LostPart {
     std::string_view code; ///< of the finding for which it was given up
@@ -40,11 +42,7 @@ struct Amended {
     std::set<uint32_t> lostRanks = {}; ///< whose optimizer files are given up
     /// What must come from elsewhere; the refill takes it last.
     std::vector<LostPart> lost = {};
-    /// The model files are made from the model, weights that are lost from masters: the source's own lists
-    /// and tensors will not do.
-    bool modelAnew = false;
-    std::vector<Refills::Expert> experts = {}; ///< whose files are made from masters
-    bool frozenLeftOut = false; ///< they are made without frozen parameters
+    ModelFiles model = {}; ///< how they differ from the source's
     /// What lies elsewhere than the source says, by state: all of a state's elements are taken from the same
     /// files read in another order. Values are moved, none is made.
     struct Moved {
@@ -140,6 +138,8 @@ Status setStep(Amended& amended, double step, std::string_view code);
 /// The data-parallel rank whose optimizer file a finding names, or whose share of it; Unsupported where it is
 /// no such file, or one of tensor slices or pipeline stages.
 Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding);
+/// Whether some ranks hold experts that others do not, or files of experts lie beside the model's.
+bool hasExperts(const Checkpoint& checkpoint);
 /// That it is not mended, and why.
 tl::unexpected<Error> cannotMend(const Amended& amended, const Finding& finding, const std::string& why);
 std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where);
@@ -151,10 +151,12 @@ Status giveUpShard(Amended& amended, const Finding& finding);
 /// Where lost parts may come from: RepairOptions::donor, else the neighbouring tag; null where there is
 /// neither. Opened when it is first asked for.
 Result<CheckpointPtr> donorOf(Amended& amended);
-/// What a donor is called in changes and marks.
-std::string donorText(const Amended& amended, const Checkpoint& donor);
 /// After all fixes: decides where lost parts are refilled from, and marks them.
 Status refillLost(Amended& amended);
+/// Counts the masters [begin, end) of a parameter in `of` that are not, rounded, the source's copies. What is
+/// no number and what has no copy is not counted.
+Status compareWithCopy(const Amended& amended, const Checkpoint& of, ParamId param, uint64_t begin,
+    uint64_t end, WeightTally& tally);
 /// Whether the masters that one rank holds are, rounded, the 16-bit copies beside them; nothing where there
 /// are none to compare.
 std::optional<bool> mastersFitCopies(const Amended& amended, uint32_t dpRank);

@@ -170,7 +170,7 @@ Result<OutputFile> composeFreshModel(
     file.set("dp_world_size", builder.integer(context->target.ranks));
     file.set("param_shapes", file.parts().paramShapes());
     // engine.py, _save_checkpoint: below stage 2 frozen parameters are in `module` alone.
-    const bool left = context->refills && context->refills->leavesOutFrozen();
+    const bool left = context->refills && context->refills->model().withoutFrozen;
     const bool frozen = stage >= 2 && !left && tellsFrozen(file, *context);
     file.set("frozen_param_shapes", frozen ? file.parts().frozenShapes() : builder.none());
     file.set("frozen_param_fragments", frozen ? file.parts().frozenFragments(rank) : builder.none());

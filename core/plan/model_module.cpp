@@ -18,6 +18,12 @@ ParamId ownerOf(const Checkpoint& source, ParamId param)
     return owner == kNoParam ? param : owner;
 }
 
+bool isStored(const UnitState& state)
+{
+    return std::any_of(
+        state.perRank.begin(), state.perRank.end(), [](const auto& run) { return run.isPresent(); });
+}
+
 } // namespace
 
 ModelParts::ModelParts(ArchiveComposer& composer, std::shared_ptr<const ReshardContext> context)
@@ -92,7 +98,7 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
 /// Of a copy that is made without frozen parameters.
 bool ModelParts::leavesOut(const Parameter& param) const
 {
-    return param.role == ParamRole::Frozen && m_context->refills && m_context->refills->leavesOutFrozen();
+    return param.role == ParamRole::Frozen && m_context->refills && m_context->refills->model().withoutFrozen;
 }
 
 /// A placeholder of a name that no shard holds; before 0.6.0 it has an element.
@@ -107,17 +113,16 @@ Status ModelParts::addGrafted(NodeId module, ModuleContent content)
     const NodeId old = lookup(m_graph, m_graph.root(), "module");
     for (uint32_t i = 0; i < m_source.params.size(); ++i) {
         const Parameter& param = m_source.params[i];
-        if (param.role == ParamRole::Trainable || param.sharedWith != kNoParam
-            || m_source.wholeOf(ParamId{i}) != nullptr || lookup(m_graph, old, param.name) != kNoNode)
+        const FlatUnit* unit = m_source.unitOf(ParamId{i});
+        if (unit == nullptr || unit->kind != UnitKind::Frozen || isStored(unit->states.front())
+            || lookup(m_graph, old, param.name) != kNoNode)
             continue;
-        const auto dtype = sourceType(m_source, ParamId{i}, "weight");
-        if (!dtype)
-            continue; // nothing of it is known but its name
+        const DType dtype = unit->states.front().dtype;
         NodeId value = kNoNode;
         if (param.role == ParamRole::Frozen && !content.frozen) {
-            value = placeholder(*dtype);
+            value = placeholder(dtype);
         } else {
-            SHARDSCOPE_TRY(value, wholeWeight(ParamId{i}, kNoNode, *dtype, false));
+            SHARDSCOPE_TRY(value, wholeWeight(ParamId{i}, kNoNode, dtype, false));
         }
         m_builder.setItem(module, m_builder.string(param.name), value);
     }

@@ -13,6 +13,23 @@
 
 namespace shardscope {
 
+/// How the model files of a mended copy differ from the source's.
+struct ModelFiles {
+    /// They are made from the model, with 16-bit copies that the source does not have from masters: its own
+    /// lists and tensors will not do.
+    bool anew = false;
+    bool withoutFrozen = false; ///< made anew, without frozen parameters
+    /// The file of an expert that is lost, of which the checkpoint has the masters.
+    struct Expert {
+        std::string name; ///< of the file
+        uint32_t number = 0;
+        FileId like = kNoFile; ///< that of another expert of the same layer, whose form it has
+    };
+    std::vector<Expert> experts = {};
+
+    [[nodiscard]] bool differ() const { return anew || !experts.empty(); }
+};
+
 /// Where elements come from that a checkpoint has lost: a state of another checkpoint, another state of its
 /// own, or nowhere, which gives zeros. Parameters are the same by name, and elements by their number, so that
 /// the other one may have any number of ranks. Filled while a repair is planned, then immutable and
@@ -21,8 +38,9 @@ class Refills
 {
 public:
     /// `source`: the checkpoint that is mended, with what is lost left out.
-    explicit Refills(CheckpointPtr source)
+    Refills(CheckpointPtr source, ModelFiles model)
         : m_source(std::move(source))
+        , m_model(std::move(model))
     {
     }
 
@@ -38,21 +56,7 @@ public:
     /// Counts elements [begin, end) of a parameter's state as lost, although bytes of them are there. Refused
     /// as fill() where they are stored column by column.
     Status lose(const std::string& state, ParamId param, uint64_t begin, uint64_t end);
-    /// The model files are made from the model, with 16-bit copies that the source does not have from
-    /// masters.
-    void makeModel() { m_makesModel = true; }
-    [[nodiscard]] bool makesModel() const { return m_makesModel; }
-    /// The file of an expert that is lost, of which the checkpoint has the masters.
-    struct Expert {
-        std::string name; ///< of the file
-        uint32_t number = 0;
-        FileId like = kNoFile; ///< that of another expert of the same layer, whose form it has
-    };
-    void makeExpert(Expert expert) { m_experts.push_back(std::move(expert)); }
-    [[nodiscard]] const std::vector<Expert>& experts() const { return m_experts; }
-    /// They are made without frozen parameters.
-    void leaveOutFrozen() { m_leavesOutFrozen = true; }
-    [[nodiscard]] bool leavesOutFrozen() const { return m_leavesOutFrozen; }
+    [[nodiscard]] const ModelFiles& model() const { return m_model; }
     void fillWithZeros(const std::string& state) { m_byState[state] = {}; }
     [[nodiscard]] bool has(std::string_view state) const { return m_byState.find(state) != m_byState.end(); }
 
@@ -84,9 +88,7 @@ private:
     [[nodiscard]] const Runs* lostRunsOf(ParamId param, std::string_view state) const;
 
     CheckpointPtr m_source;
-    bool m_makesModel = false;
-    bool m_leavesOutFrozen = false;
-    std::vector<Expert> m_experts;
+    ModelFiles m_model;
     std::map<std::string, std::map<ParamId, Runs>, std::less<>> m_lost;
     std::map<std::string, Choice, std::less<>> m_byState;
     std::map<const Checkpoint*, std::shared_ptr<const std::vector<uint32_t>>> m_sources;

@@ -24,9 +24,10 @@ Status requireZero(const Amended& amended, const Finding& finding)
     const Checkpoint& source = *amended.source;
     const bool inRanks = source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2
         || source.kind == CheckpointKind::Bf16 || source.kind == CheckpointKind::Zero3;
-    if (!inRanks || !source.parts.empty())
+    if (!inRanks || !source.parts.empty() || hasExperts(source))
         return cannotMend(amended, finding,
-            "what is not trained is changed in ZeRO checkpoints without tensor slices and pipeline stages");
+            "what is not trained is changed in ZeRO checkpoints without tensor slices, pipeline stages and "
+            "experts");
     return {};
 }
 
@@ -59,7 +60,8 @@ Status makePlace(Checkpoint& out, ParamId id, DType dtype)
     return {};
 }
 
-void graft(Amended& amended, const Finding& finding, ParamId id, const Checkpoint& donor)
+/// The refill tells where it is from.
+void graft(Amended& amended, const Finding& finding, ParamId id)
 {
     const std::string& name = amended.checkpoint->params[index(id)].name;
     LostPart part;
@@ -69,8 +71,8 @@ void graft(Amended& amended, const Finding& finding, ParamId id, const Checkpoin
     part.where = formatAddress(ParamAddress{name, "weight", std::nullopt});
     part.of = toValidUtf8(name);
     amended.lost.push_back(std::move(part));
-    amended.modelAnew = true;
-    amended.mend(finding, "grafted from " + donorText(amended, donor));
+    amended.model.anew = true;
+    amended.settle(finding);
 }
 
 /// Of a donor's weight; nothing where it has none.
@@ -99,7 +101,7 @@ Status graftFrozen(Amended& amended, const std::vector<const Finding*>& findings
             type != listed.end() ? type->second
                 : found          ? found->dtype
                                  : DType::Float32)); // the refill refuses then
-        graft(amended, *finding, *id, *donor);
+        graft(amended, *finding, *id);
     }
     return {};
 }
@@ -127,7 +129,7 @@ Status graftBuffers(Amended& amended, const std::vector<const Finding*>& finding
         out.params.push_back(std::move(param));
         out.paramByName.emplace(*name, id);
         SHARDSCOPE_CHECK(makePlace(out, id, found->dtype));
-        graft(amended, *finding, id, *donor);
+        graft(amended, *finding, id);
     }
     return {};
 }
@@ -152,8 +154,8 @@ Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings
         count += frozen ? 1 : 0;
         return frozen;
     });
-    amended.modelAnew = true;
-    amended.frozenLeftOut = true;
+    amended.model.anew = true;
+    amended.model.withoutFrozen = true;
     for (const Finding* finding : findings)
         amended.mend(*finding,
             formatCount(count) + " frozen parameters (" + formatBytes(bytes)

@@ -146,7 +146,7 @@ private:
 void loseWeight(Amended& amended, ParamId param)
 {
     std::erase_if(amended.checkpoint->whole, [&](const WholeTensor& whole) { return whole.param == param; });
-    amended.modelAnew = true;
+    amended.model.anew = true;
 }
 
 /// What readers say of an expert's weights that no file holds.
@@ -158,6 +158,15 @@ bool isOfExpert(const Finding* finding)
 }
 
 } // namespace
+
+bool hasExperts(const Checkpoint& checkpoint)
+{
+    const bool inFiles
+        = std::any_of(checkpoint.files.begin(), checkpoint.files.end(), [](const CheckpointFile& file) {
+              return file.role == FileRole::ExpertStates && file.status == FileStatus::Ok;
+          });
+    return inFiles || checkpoint.parallel.ep > 1 || !FusedExperts::of(checkpoint).isEmpty();
+}
 
 bool hasMaster(const Checkpoint& checkpoint, ParamId param)
 {
@@ -217,7 +226,7 @@ Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& find
         });
         if (like == source.files.end())
             return cannotMend(amended, *finding, "no file of this layer is left that tells its form");
-        amended.experts.push_back({fileOfPlace(finding->where), *lost->expert,
+        amended.model.experts.push_back({fileOfPlace(finding->where), *lost->expert,
             FileId{static_cast<uint32_t>(like - source.files.begin())}});
         amended.mend(*finding, "made from the expert's masters, in the form of `" + like->name + "`");
     }
@@ -229,13 +238,13 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
 {
     const Checkpoint& source = *amended.source;
     const Finding& first = *findings.front();
-    if (!amended.experts.empty() && std::all_of(findings.begin(), findings.end(), isOfExpert))
+    if (!amended.model.experts.empty() && std::all_of(findings.begin(), findings.end(), isOfExpert))
         return {}; // their files are made
     const bool areRanks = std::all_of(findings.begin(), findings.end(), [](const Finding* finding) {
         const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
         return parsed && parsed->role == FileRole::ModelStates;
     });
-    if (!areRanks || !source.parts.empty() || !FusedExperts::of(source).isEmpty() || source.parallel.ep > 1)
+    if (!areRanks || !source.parts.empty() || hasExperts(source))
         return cannotMend(amended, first,
             "model files of tensor slices and pipeline stages are not made anew, those of experts as "
             "`moe-incomplete`");

@@ -9,7 +9,6 @@
 #include "core/layout/fragments.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 namespace shardscope {
@@ -121,29 +120,6 @@ Finder inOtherFiles(const std::vector<OverlookedOrder>& orders)
     };
 }
 
-/// Whether [begin, end) of a parameter's masters, rounded, are its copy; nothing where there is none.
-Result<std::optional<bool>> isCopied(
-    const Amended& amended, const Checkpoint& other, ParamId param, uint64_t begin, uint64_t end)
-{
-    const Checkpoint& source = *amended.source;
-    const WholeTensor* copy = source.wholeOf(param);
-    const auto masters = findState(other, param, "fp32");
-    if (copy == nullptr || !masters || !roundingOf(copy->dtype, 1) || !roundingOf(masters->dtype, 1))
-        return std::optional<bool>();
-    std::vector<uint8_t> there((end - begin) * itemSize(masters->dtype));
-    std::vector<uint8_t> here((end - begin) * itemSize(copy->dtype));
-    SHARDSCOPE_CHECK(readElements(amended.files, other, param, "fp32", begin, end, there));
-    SHARDSCOPE_CHECK(readElements(amended.files, source, param, "weight", begin, end, here));
-    for (uint64_t i = 0; i < end - begin; ++i) {
-        const double master = elementAsDouble(masters->dtype, there.data() + i * itemSize(masters->dtype));
-        const double value = elementAsDouble(copy->dtype, here.data() + i * itemSize(copy->dtype));
-        if (std::isfinite(master) && std::isfinite(value)
-            && std::abs(master - value) > *roundingOf(copy->dtype, master))
-            return std::optional(false);
-    }
-    return std::optional(true);
-}
-
 /// Whether the copies that there are prove that every parameter lies where `other` says.
 Result<bool> provenBy(const Amended& amended, const Checkpoint& other)
 {
@@ -159,12 +135,12 @@ Result<bool> provenBy(const Amended& amended, const Checkpoint& other)
         if (!unit.states.front().perRank.front().isPresent())
             return false;
         const uint64_t window = std::min(elements, kProofElements);
-        for (const uint64_t begin : {uint64_t{0}, elements - window}) {
-            SHARDSCOPE_TRY(const auto copied, isCopied(amended, other, param, begin, begin + window));
-            if (!copied.value_or(true))
-                return false;
-            proven += copied ? 1 : 0;
-        }
+        WeightTally tally;
+        for (const uint64_t begin : {uint64_t{0}, elements - window})
+            SHARDSCOPE_CHECK(compareWithCopy(amended, other, param, begin, begin + window, tally));
+        if (tally.different > 0)
+            return false;
+        proven += tally.compared > 0 ? 1 : 0;
     }
     return proven > 0;
 }
@@ -200,7 +176,7 @@ void listAnew(Amended& amended, const ParamOrder& order)
         }
         unit.partition = order.partitions[u];
     }
-    amended.modelAnew = true;
+    amended.model.anew = true;
 }
 
 } // namespace
@@ -209,8 +185,9 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
     const Finding& first = *findings.front();
-    if (!source.parts.empty() || source.zenflow)
-        return cannotMend(amended, first, "the order of tensor slices, stages and ZenFlow's columns is kept");
+    if (!source.parts.empty() || hasExperts(source) || source.zenflow)
+        return cannotMend(
+            amended, first, "the order of tensor slices, stages, experts and ZenFlow's columns is kept");
     SHARDSCOPE_TRY(const CheckpointPtr listed, withOrder(source, inShards(source, listedOrder(source))));
     SHARDSCOPE_TRY(const bool asListed, provenBy(amended, *listed));
     if (asListed)

@@ -20,6 +20,13 @@ std::string stepText(const Checkpoint& checkpoint)
                                         : std::string();
 }
 
+/// What a donor is called in marks.
+std::string donorText(const Checkpoint& source, const Checkpoint& donor)
+{
+    const std::string at = donor.runFolder == source.runFolder ? donor.tag : donor.tagFolder.string();
+    return "`" + at + "`" + stepText(donor);
+}
+
 class Refilling
 {
 public:
@@ -40,13 +47,7 @@ public:
                 "the first rank's optimizer file is lost, and it is the form of all others",
                 out.tagFolder.string(),
                 "write its values anew from another checkpoint: reshard that instead");
-        m_amended.refills = std::make_shared<Refills>(m_amended.checkpoint);
-        if (m_amended.modelAnew)
-            m_amended.refills->makeModel();
-        for (const Refills::Expert& expert : m_amended.experts)
-            m_amended.refills->makeExpert(expert);
-        if (m_amended.frozenLeftOut)
-            m_amended.refills->leaveOutFrozen();
+        m_amended.refills = std::make_shared<Refills>(m_amended.checkpoint, m_amended.model);
         for (const LostPart& part : m_amended.lost) {
             for (const auto& [begin, end] : part.runs)
                 SHARDSCOPE_CHECK(m_amended.refills->lose(part.state, part.params.front(), begin, end));
@@ -97,7 +98,7 @@ private:
                 m_source.tagFolder.string(), "name another checkpoint of the run with --from");
         const std::string state = hasAllOf(*other, "fp32", "fp32") ? "fp32" : "weight";
         SHARDSCOPE_CHECK(m_amended.refills->fill("fp32", other, state, lostOf("fp32")));
-        markAll("fp32", "refilled from " + donorText(m_amended, *other));
+        markAll("fp32", "refilled from " + donorText(m_source, *other));
         return {};
     }
 
@@ -109,7 +110,7 @@ private:
             return fail(ErrorCode::Refused, "weights are lost that nothing but another checkpoint has",
                 m_source.tagFolder.string(), "name the base model's weights, or another tag, with --from");
         SHARDSCOPE_CHECK(m_amended.refills->fill("weight", other, "weight", lostOf("weight")));
-        markAll("weight", "grafted from " + donorText(m_amended, *other));
+        markAll("weight", "grafted from " + donorText(m_source, *other));
         return {};
     }
 
@@ -135,7 +136,7 @@ private:
             SHARDSCOPE_TRY(const CheckpointPtr other, donorOf(m_amended));
             if (other && (hasAllOf(*other, state, state) || m_amended.options.moments == Moments::Donor)) {
                 SHARDSCOPE_CHECK(m_amended.refills->fill(state, other, state, lostOf(state)));
-                markAll(state, "refilled from " + donorText(m_amended, *other));
+                markAll(state, "refilled from " + donorText(m_source, *other));
                 return {};
             }
             if (m_amended.options.moments == Moments::Donor)
@@ -191,16 +192,9 @@ Result<CheckpointPtr> donorOf(Amended& amended)
     return found;
 }
 
-std::string donorText(const Amended& amended, const Checkpoint& donor)
-{
-    const std::string at
-        = donor.runFolder == amended.source->runFolder ? donor.tag : donor.tagFolder.string();
-    return "`" + at + "`" + stepText(donor);
-}
-
 Status refillLost(Amended& amended)
 {
-    if (amended.lost.empty() && amended.moved.empty() && amended.experts.empty() && !amended.modelAnew)
+    if (amended.lost.empty() && amended.moved.empty() && !amended.model.differ())
         return {};
     return Refilling(amended).run();
 }

@@ -15,8 +15,6 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kSampleElements = 64; ///< of each parameter: one small read of each file
-
 /// The data-parallel rank of a flat address.
 std::optional<uint32_t> rankOfAddress(const std::string& where)
 {
@@ -150,46 +148,6 @@ Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findin
             SHARDSCOPE_CHECK(giveUpShard(amended, *finding));
     }
     return models.empty() ? Status() : takeOtherModel(amended, models);
-}
-
-std::optional<bool> mastersFitCopies(const Amended& amended, uint32_t dpRank)
-{
-    const Checkpoint& source = *amended.source;
-    uint64_t compared = 0;
-    uint64_t different = 0;
-    for (uint32_t u = 0; u < source.units.size(); ++u) {
-        const FlatUnit& unit = source.units[u];
-        const auto share = unit.isFlat() ? unit.partitionRankOf(dpRank) : std::nullopt;
-        if (!share || unit.states.empty() || unit.states.front().dtype != DType::Float32)
-            continue;
-        forEachFragmentOnRank(source, UnitId{u}, 0, *share, [&](const Fragment& fragment) {
-            const WholeTensor* copy = source.wholeOf(fragment.param);
-            if (copy == nullptr || fragment.file == kNoFile || fragment.columnMajor)
-                return true;
-            const uint64_t count = std::min(fragment.elements, kSampleElements);
-            std::vector<uint8_t> masters(count * sizeof(float));
-            std::vector<uint8_t> copies(count * itemSize(copy->dtype));
-            const uint64_t end = fragment.paramOffset + count;
-            if (!readElements(
-                    amended.files, source, fragment.param, "fp32", fragment.paramOffset, end, masters)
-                || !readElements(
-                    amended.files, source, fragment.param, "weight", fragment.paramOffset, end, copies))
-                return true;
-            for (uint64_t i = 0; i < count; ++i) {
-                const double master = elementAsDouble(DType::Float32, masters.data() + i * sizeof(float));
-                const double value = elementAsDouble(copy->dtype, copies.data() + i * itemSize(copy->dtype));
-                const auto rounding = roundingOf(copy->dtype, master);
-                if (!rounding)
-                    return true;
-                ++compared;
-                different += std::abs(master - value) > *rounding ? 1 : 0;
-            }
-            return compared < 64 * kSampleElements;
-        });
-    }
-    if (compared < WeightTally::kLeast)
-        return std::nullopt;
-    return 2 * different <= compared;
 }
 
 Status takeMajority(Amended& amended, const std::vector<const Finding*>& findings)

@@ -334,7 +334,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
         target.zenflow = columns;
         const bool tellsOptions = std::none_of(part->groups.begin(), part->groups.end(),
             [](const ParamGroup& group) { return group.options == kNoNode; });
-        if (fresh || !tellsOptions || (refills && refills->makesModel())) {
+        if (fresh || !tellsOptions || (refills && refills->model().anew)) {
             SHARDSCOPE_CHECK(requireStage0Facts(*part, kind));
             SHARDSCOPE_CHECK(requireModelFacts(*part, kind));
         }

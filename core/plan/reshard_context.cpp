@@ -2,10 +2,10 @@
 #include "core/plan/reshard_context.h"
 
 #include "core/base/text.h"
-#include "core/checkpoint/experts.h"
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/joined_slices.h"
 #include "core/checkpoint/muon.h"
+#include "core/plan/expert_files.h"
 #include "core/plan/expert_records.h"
 #include "core/plan/model_types.h"
 #include "core/plan/muon_momentum.h"
@@ -111,26 +111,6 @@ bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, Checkpoin
         || (whole != nullptr && source.file(whole->run.file).role == FileRole::LayerStates);
 }
 
-/// The dtypes of the tensors of experts whose files are made, as those of their neighbours.
-std::map<std::string, DType> expertTypes(const ReshardContext& context)
-{
-    std::map<std::string, DType> out;
-    for (const ReshardContext::Copied& copied : context.copied) {
-        if (copied.made == nullptr)
-            continue;
-        const PickleGraph& graph = context.source->file(copied.file).content->pickle();
-        const auto items = mappingItems(graph, graph.root());
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            const auto name = asString(graph, items[i]);
-            const auto expert = name ? parseExpertName(*name) : std::nullopt;
-            const auto tensor = asTensor(graph, items[i + 1]);
-            if (expert && tensor)
-                out.emplace(expert->renumbered(copied.made->number), tensor->dtype);
-        }
-    }
-    return out;
-}
-
 Status addNewWeights(const Checkpoint& source, ReshardContext& out)
 {
     if (source.joined && source.joined->isStage)
@@ -177,7 +157,7 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
             tensor.columnRows = static_cast<uint32_t>(order->rows);
         out.tensors.push_back(std::move(tensor));
     }
-    const bool makesExperts = out.refills && !out.refills->experts().empty();
+    const bool makesExperts = out.refills && !out.refills->model().experts.empty();
     return (out.freshModel || makesExperts) && keepsCopies(out.target.kind) ? addNewWeights(*source, out)
                                                                             : Status();
 }
@@ -204,8 +184,8 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
         copied.use = bloatOf(*file.content);
         out.copied.push_back(std::move(copied));
     }
-    for (size_t i = 0; out.refills && i < out.refills->experts().size(); ++i) {
-        const Refills::Expert& expert = out.refills->experts()[i];
+    for (size_t i = 0; out.refills && i < out.refills->model().experts.size(); ++i) {
+        const ModelFiles::Expert& expert = out.refills->model().experts[i];
         ReshardContext::Copied made{.file = expert.like};
         SHARDSCOPE_TRY(made.records, readSmallRecords(files, *source.file(expert.like).content));
         made.made = &expert;
@@ -256,7 +236,7 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     out->target = std::move(target);
     out->subGroupSize = subGroupSize;
     out->fresh = fresh;
-    out->freshModel = fresh || (refills && refills->makesModel());
+    out->freshModel = fresh || (refills && refills->model().anew);
     out->refills = refills;
     SHARDSCOPE_CHECK(addCopied(files, *out));
     SHARDSCOPE_CHECK(addSources(files, *out->source, *out, job));
@@ -316,37 +296,6 @@ void markWholeTensors(
         return markedRecordCursor(source, record, offset, bytes, runsWithin(*runs, offset, bytes));
     });
 }
-
-namespace {
-
-/// The weights of one expert, made from its masters.
-Result<OutputFile> composeExpert(const std::shared_ptr<const ReshardContext>& context,
-    const ReshardContext::Copied& from, const std::string& name)
-{
-    const Checkpoint& source = *context->source;
-    ArchiveComposer composer(
-        *source.file(from.file).content, context->sourceIndex(from.file), ArchiveComposer::Take::FormOnly);
-    const PickleGraph& graph = composer.graph();
-    const NodeId root = composer.builder().dict();
-    const auto items = mappingItems(graph, graph.root());
-    for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto key = asString(graph, items[i]);
-        const auto expert = key ? parseExpertName(*key) : std::nullopt;
-        const auto tensor = asTensor(graph, items[i + 1]);
-        const auto param = expert ? source.findParam(expert->renumbered(from.made->number)) : std::nullopt;
-        if (!param || !tensor || !findState(source, *param, "fp32"))
-            return fail(ErrorCode::Refused,
-                "the file of a neighbour holds `" + toValidUtf8(std::string(key.value_or("?")))
-                    + "`, of which no master is there for this expert",
-                source.file(from.file).path.string(), "copy the file from where it was saved");
-        composer.builder().setItem(root, composer.builder().string(source.params[index(*param)].name),
-            wholeTensor(composer, context, *param, "fp32", tensor->dtype, weightTensor(*context, *param),
-                tensor->requiresGrad));
-    }
-    return composer.finish(root, name, from.records);
-}
-
-} // namespace
 
 Result<OutputFile> composeCopied(
     const std::shared_ptr<const ReshardContext>& context, uint32_t copied, const std::string& name)

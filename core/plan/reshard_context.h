@@ -40,7 +40,7 @@ struct ReshardContext {
         FileId file = kNoFile;
         std::vector<OutputRecord> records = {};
         std::optional<StorageUse> use = {}; ///< as modelUse
-        const Refills::Expert* made = nullptr; ///< what is made in the form of `file`; null: `file` itself
+        const ModelFiles::Expert* made = nullptr; ///< what is made in the form of `file`; null: `file` itself
     };
     std::vector<Copied> copied;
     std::vector<CarriedFile> carried; ///< the framework's files beside the tag, in the order of their names

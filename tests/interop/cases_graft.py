@@ -11,7 +11,7 @@ import live_state
 import ranks
 import sources
 import universal
-from cases_doctor import find, hurt_copy, mend, wounds
+from cases_doctor import find, hurt_copy, mend, resumes_as, wounds
 from parallel_setups import ParallelSetup
 from setups import Setup
 
@@ -41,10 +41,7 @@ class Grafted:
         target = context.target(self.name)
         if not mend(context, folder, self.code, target, "--from", donor):
             raise checks.Failure("what came from elsewhere is not marked")
-        state, losses, _ = context.sources.resume(self.setup, self.before, target)
-        tensors = checks.same_state(source.state, state)
-        deviation = checks.losses_track(source.losses, losses, 0.0)
-        return f"found, grafted, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+        return f"found, grafted, {resumes_as(context, self.setup, self.before, target, source)}"
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class Unscrambled:
         scrambled = universal.make_universal(context, "stock", source.folder, self.name)
         find(context, scrambled, "universal-from-round-robin")
         target = context.target(self.name)
-        if mend(context, scrambled, "S22", target):
+        if mend(context, scrambled, "universal-from-round-robin", target):
             raise checks.Failure("something is marked, though nothing was made up")
         told = [context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, target)]
         if told[0] != told[1]:
@@ -120,6 +117,7 @@ class Stripped:
         state, losses = self._joined(ranks.run_ranks(self.before, train_beside_base, self.setup, str(folder), *steps,
                                                      log_path=context.sources.log))
         target = context.target(self.name)
+        find(context, folder, "frozen-bloat", note=True)
         if mend(context, folder, "frozen-bloat", target):
             raise checks.Failure("something is marked, though nothing was made up")
         resumed, after = self._joined(ranks.run_ranks(self.before, load_over_base, self.setup, str(target), *steps,
@@ -156,17 +154,15 @@ class Informed:
         told = cases_stock.must_fail("universal_checkpoint_info state is missing", universal.stock_convert, context,
                                      source.folder, context.target(f"{self.name} refused"), False)
         target = context.target(self.name)
-        if mend(context, source.folder, "S2", target):
+        if mend(context, source.folder, "universal-info-missing", target):
             raise checks.Failure("something is marked, though nothing was made up")
-        state, losses, _ = context.sources.resume(self.setup, self.before, target)
-        tensors = checks.same_state(source.state, state)
-        deviation = checks.losses_track(source.losses, losses, 0.0)
+        same = resumes_as(context, self.setup, self.before, target, source)
         converted = context.target(f"{self.name} converted")
         universal.stock_convert(context, target, converted, False)
         both = [context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, converted)]
         if both[0] != both[1]:
             raise checks.Failure(f"the converted fingerprint is {both[1]}, and that of the source {both[0]}")
-        return f"before: {told[:60]}; after: converts, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+        return f"before: {told[:60]}; after: converts, {same}"
 
 
 @dataclass(frozen=True)
@@ -190,7 +186,7 @@ class Skipped:
         find(context, folder, "universal-parameter-skipped")
         donor = universal.make_universal(context, "ours", source.folder, f"{self.name} donor")
         target = context.target(self.name)
-        if not mend(context, folder, "S21", target, "--from", donor, "--moments", "donor"):
+        if not mend(context, folder, "universal-parameter-skipped", target, "--from", donor, "--moments", "donor"):
             raise checks.Failure("what came from elsewhere is not marked")
         resumed = universal.resume(context, self.setup, self.after, target)
         changes = universal.stock_changes(source.state, self.setup, self.setup)

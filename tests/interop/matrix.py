@@ -7,11 +7,11 @@ import cases_adapter
 import cases_dcp
 import cases_diff
 import cases_doctor
-import cases_graft
 import cases_elastic
 import cases_elastic3
 import cases_export
 import cases_fingerprint
+import cases_graft
 import cases_nvme
 import cases_old
 import cases_stage0

@@ -19,6 +19,14 @@ Mended mend(const Patchable& hurt, const RepairOptions& options, const std::file
     return {*plan, openForPlan(destination)};
 }
 
+std::set<std::string> troublesOf(const std::filesystem::path& run, CheckDepth depth)
+{
+    JobContext job;
+    CheckOptions options;
+    options.depth = depth;
+    return troubles(examine(io::realFileSystem(), run, options, job).value());
+}
+
 Error refusalOf(const Patchable& hurt, const RepairOptions& options)
 {
     JobContext job;

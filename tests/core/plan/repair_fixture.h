@@ -16,6 +16,8 @@ struct Mended {
 /// Mends what was hurt; the test ends where that cannot be.
 Mended mend(const Patchable& hurt, const RepairOptions& options, const std::filesystem::path& destination,
     const OpenOptions& open = {});
+/// What is above a note in a copy that was written.
+std::set<std::string> troublesOf(const std::filesystem::path& run, CheckDepth depth = CheckDepth::Metadata);
 /// Why it is not mended; the test ends where it is.
 Error refusalOf(const Patchable& hurt, const RepairOptions& options);
 

@@ -55,13 +55,6 @@ void checkWeightsAreWhole(const CheckpointPtr& copy, const char* sample, const s
         == whole->params[index(whole->findParam(grafted).value())].role);
 }
 
-/// All that is above a note, of a copy that was written.
-std::set<std::string> troublesOf(const fs::path& run)
-{
-    JobContext job;
-    return troubles(examine(io::realFileSystem(), run, {}, job).value());
-}
-
 /// Its weights as another tool has them.
 void exportWeights(const char* sample, const fs::path& destination)
 {
@@ -197,4 +190,17 @@ TEST_CASE("a frozen base that every tag repeats is left out of a copy, when that
         for (const char* key : {"frozen_param_shapes", "frozen_param_fragments"})
             CHECK(graph.kind(lookup(graph, graph.root(), key)) == NodeKind::None);
     }
+}
+
+TEST_CASE("models with experts keep what is not trained")
+{
+    const Patchable hurt("experts-w4");
+    hurt.operate("mp_rank_00_model_states.pt", [](Surgery& surgery) {
+        const std::vector<NodeId> names{surgery.builder().string("lost.buffer")};
+        surgery.set({"buffer_names"}, surgery.builder().list(names));
+    });
+    REQUIRE(troubles(hurt.check()).contains("buffers-lost"));
+    const Error error = refusalOf(hurt, {.fixes = {"S10"}, .donor = planSample("experts-w4").string()});
+    CHECK(error.code == ErrorCode::Unsupported);
+    CHECK(error.message.find("experts") != std::string::npos);
 }

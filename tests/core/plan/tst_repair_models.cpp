@@ -79,9 +79,7 @@ TEST_CASE("a model file that is lost is made from the neighbouring tag's and the
     const Mended mended = mend(hurt, {.fixes = {"L7"}}, folder / "mended");
     CHECK(mended.plan->fixed() == std::vector<std::string>{"model-states-missing"});
     checkSameModel(mended.copy, wholeOf("zero2-w2"), kCounted);
-    JobContext job;
-    const CheckResult after = examine(io::realFileSystem(), folder / "mended", {}, job).value();
-    CHECK(troubles(after) == std::set<std::string>{"marked"});
+    CHECK(troublesOf(folder / "mended") == std::set<std::string>{"marked"});
 }
 
 TEST_CASE("a model file that is torn is made in the same way")
@@ -160,10 +158,7 @@ TEST_CASE("files of experts that are lost are made from the experts' masters, bi
         const Mended mended = mend(hurt, {.fixes = {word}}, folder / "mended");
         checkSameModel(mended.copy, whole);
         CHECK(mended.plan->marks().empty());
-        JobContext job;
-        CheckOptions options;
-        options.depth = CheckDepth::Bytes;
-        CHECK(troubles(examine(io::realFileSystem(), folder / "mended", options, job).value()).empty());
+        CHECK(troublesOf(folder / "mended", CheckDepth::Bytes).empty());
     }
     for (const std::string& file : hurt.filesLike("model_states.pt")) {
         if (file.starts_with("layer_1"))

@@ -83,14 +83,6 @@ void layOutWithoutRoundRobin(const Patchable& hurt, const CheckpointPtr& native)
     }
 }
 
-std::set<std::string> troublesOf(const fs::path& run, CheckDepth depth)
-{
-    JobContext job;
-    CheckOptions options;
-    options.depth = depth;
-    return troubles(examine(io::realFileSystem(), run, options, job).value());
-}
-
 /// Nothing was made up, so nothing is marked.
 void checkSound(const Mended& mended, const fs::path& run, const CheckpointPtr& native)
 {
