@@ -14,7 +14,24 @@ void ExplorerModel::setTree(CheckpointPtr checkpoint, ExplorerTreePtr tree)
     beginResetModel();
     m_checkpoint = std::move(checkpoint);
     m_tree = std::move(tree);
+    m_marks = nullptr;
     endResetModel();
+}
+
+void ExplorerModel::setMarks(ExplorerMarksPtr marks)
+{
+    if (!m_tree || marks == m_marks)
+        return;
+    m_marks = std::move(marks);
+    // Views ask again for what they show; one range of siblings stands for all.
+    Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, 0), {SeverityRole, Qt::ToolTipRole});
+}
+
+/// The worse of what the opener and the doctor say.
+int ExplorerModel::severityOf(uint32_t number) const
+{
+    const ExplorerMarks::Mark* mark = m_marks ? m_marks->of(number) : nullptr;
+    return std::max(m_tree->nodes()[number].severity, mark != nullptr ? mark->severity : int8_t{-1});
 }
 
 const ExplorerNode* ExplorerModel::nodeAt(const QModelIndex& at) const
@@ -120,6 +137,16 @@ QString ExplorerModel::toolTipOf(uint32_t number) const
     }
     if (node.params > 0)
         text += u'\n' % tr("%1 parameters").arg(countText(node.params));
+    if (const ExplorerMarks::Mark* mark = m_marks ? m_marks->of(number) : nullptr) {
+        if (mark->here > 0)
+            text += u'\n' % toText(mark->first);
+        if (mark->here > 1)
+            text += u'\n' % tr("and %1 more").arg(countText(mark->here - 1));
+        if (mark->below > 0)
+            text += u'\n'
+                % (mark->below == 1 ? tr("1 finding below")
+                                    : tr("%1 findings below").arg(countText(mark->below)));
+    }
     return text % u'\n' % exactBytesText(node.bytes);
 }
 
@@ -148,7 +175,7 @@ QVariant ExplorerModel::data(const QModelIndex& at, int role) const
             : node->kind == ExplorerKind::Module || node->kind == ExplorerKind::Param ? fullName(at)
                                                                                       : labelOf(*node);
     case SeverityRole:
-        return isSize ? -1 : int{node->severity};
+        return isSize ? -1 : severityOf(numberOf(at));
     case IdRole:
         return node->id;
     case MutedRole:

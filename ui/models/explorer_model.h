@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/models/explorer_marks.h"
 #include "ui/models/explorer_tree.h"
 
 #include <QAbstractItemModel>
@@ -15,6 +16,9 @@ public:
     using QAbstractItemModel::QAbstractItemModel;
 
     void setTree(CheckpointPtr checkpoint, ExplorerTreePtr tree);
+    [[nodiscard]] const ExplorerTreePtr& tree() const { return m_tree; }
+    /// What the doctor found of the tree's lines; null: nothing is known of it.
+    void setMarks(ExplorerMarksPtr marks);
     [[nodiscard]] const ExplorerNode* nodeAt(const QModelIndex& at) const;
     [[nodiscard]] QModelIndex indexOf(ExplorerKind kind, uint32_t id) const;
     /// The dotted name of a module or parameter.
@@ -34,9 +38,11 @@ private:
     }
     [[nodiscard]] QString labelOf(const ExplorerNode& node) const;
     [[nodiscard]] QString toolTipOf(uint32_t number) const;
+    [[nodiscard]] int severityOf(uint32_t number) const;
 
     CheckpointPtr m_checkpoint;
     ExplorerTreePtr m_tree;
+    ExplorerMarksPtr m_marks;
 };
 
 } // namespace shardscope::ui

@@ -141,6 +141,7 @@ void MainWindow::connectPages()
     connect(m_findings, &FindingsPage::repairRequested, this, &MainWindow::startRepair);
     connect(&m_checkRun, &CheckRun::changed, this, &MainWindow::updateFindingsTab);
     m_map->followCheck(m_checkRun);
+    m_explorer->followCheck(m_checkRun);
     connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/explorer_panel.h"
 
+#include "ui/jobs/check_run.h"
 #include "ui/models/text.h"
 #include "ui/widgets/table_setup.h"
 
@@ -51,6 +52,8 @@ void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)
     m_following = true;
     m_model->setTree(nullptr, nullptr);
     m_following = false;
+    m_marker.cancel();
+    m_marked = nullptr;
     if (!checkpoint) {
         m_builder.cancel();
         m_expanded.clear();
@@ -67,7 +70,44 @@ void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)
             restoreExpanded();
             m_following = false;
             follow(m_selection.current());
+            showFindings();
             Q_EMIT ready();
+        });
+}
+
+void ExplorerPanel::followCheck(const CheckRun& run)
+{
+    m_check = &run;
+    connect(&run, &CheckRun::changed, this, &ExplorerPanel::showFindings);
+    showFindings();
+}
+
+void ExplorerPanel::showFindings()
+{
+    const ExplorerTreePtr tree = m_model->tree();
+    const auto result = m_check != nullptr ? m_check->result() : nullptr;
+    const bool isOfThis = result && result->checkpoint && m_checkpoint
+        && result->checkpoint->tagFolder == m_checkpoint->tagFolder;
+    if (!tree || result == m_marked)
+        return;
+    m_marked = result;
+    if (!isOfThis) {
+        m_marker.cancel();
+        m_model->setMarks(nullptr);
+        return;
+    }
+    m_marker.run<ExplorerMarksPtr>(
+        [checkpoint = m_checkpoint, tree, result](
+            const std::stop_token& token, const std::function<void(ExplorerMarksPtr)>& deliver) {
+            std::vector<Finding> findings;
+            for (const DoctorFinding& made : result->findings)
+                findings.push_back(made.finding);
+            if (auto marks = ExplorerMarks::build(*checkpoint, *tree, findings, token))
+                deliver(std::move(marks));
+        },
+        [this](ExplorerMarksPtr marks) {
+            m_model->setMarks(std::move(marks));
+            m_tree->viewport()->update();
         });
 }
 

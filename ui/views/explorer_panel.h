@@ -10,7 +10,13 @@
 
 class QTreeView;
 
+namespace shardscope {
+struct CheckResult;
+}
+
 namespace shardscope::ui {
+
+class CheckRun;
 
 /// The Explorer dock's content: modules, ranks, files and groups as one tree with size bars.
 class ExplorerPanel : public QWidget
@@ -20,10 +26,12 @@ public:
     ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// Marks what the doctor has found, when it has looked at this checkpoint. `run` outlives the panel.
+    void followCheck(const CheckRun& run);
     [[nodiscard]] QSize sizeHint() const override { return {290, 500}; }
     [[nodiscard]] QTreeView* tree() const { return m_tree; }
     [[nodiscard]] ExplorerModel* model() const { return m_model; }
-    [[nodiscard]] bool isBusy() const { return m_builder.isRunning(); }
+    [[nodiscard]] bool isBusy() const { return m_builder.isRunning() || m_marker.isRunning(); }
 
 Q_SIGNALS:
     /// A module was activated: show what lies below it, by this filter.
@@ -31,6 +39,7 @@ Q_SIGNALS:
     void ready();
 
 private:
+    void showFindings();
     void choose(const QModelIndex& at);
     void activate(const QModelIndex& at);
     void follow(const SelectedThing& thing);
@@ -43,7 +52,10 @@ private:
     CheckpointPtr m_checkpoint;
     QStringList m_expanded;
     bool m_following = false;
+    const CheckRun* m_check = nullptr;
+    std::shared_ptr<const CheckResult> m_marked; ///< what the marks are of, or are being made of
     LatestOnly m_builder;
+    LatestOnly m_marker;
 };
 
 } // namespace shardscope::ui
