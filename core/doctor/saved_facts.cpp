@@ -4,6 +4,7 @@
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
 #include "core/checkpoint/file_names.h"
+#include "core/layout/address.h"
 
 #include <algorithm>
 
@@ -97,7 +98,8 @@ std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_v
 
 std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t element)
 {
-    return addressOf(checkpoint, param, state) + "[" + std::to_string(element) + "]";
+    return formatAddress(ParamAddress{
+        checkpoint.params[index(param)].name, std::string(state), std::pair{element, element + 1}});
 }
 
 std::string convertCommand(const Patient& patient, const Finding& /*finding*/)

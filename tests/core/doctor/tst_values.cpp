@@ -45,7 +45,7 @@ TEST_CASE("NaN in a moment and a negative mean of squares, by their addresses")
             places.insert(found.finding.where);
     }
     CHECK(places
-        == Codes{"layers.0.attention.wk.weight#exp_avg[44]", "layers.0.attention.wq.weight#exp_avg_sq[7]"});
+        == Codes{"layers.0.attention.wk.weight#exp_avg[44:45]", "layers.0.attention.wq.weight#exp_avg_sq[7:8]"});
 }
 
 TEST_CASE("masters of which some are not what the copy was rounded from")
