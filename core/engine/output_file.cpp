@@ -7,10 +7,22 @@ namespace shardscope {
 
 namespace {
 
+/// A file that is a source's own takes no space where the file system can share its bytes. It is summed and
+/// read back like any other.
+Result<bool> sharesSource(io::WriteFile& file, const WalkContext& context, const OutputFile& recipe)
+{
+    if (!recipe.copyOf)
+        return false;
+    SHARDSCOPE_TRY(const auto source, context.sources.open(*recipe.copyOf));
+    return file.shareBytesOf(*source);
+}
+
 Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const OutputFile& recipe,
     uint64_t bytes, ChunkBuffers& buffers, const OutputFileSettings& settings)
 {
-    SHARDSCOPE_CHECK(file.allocate(bytes));
+    SHARDSCOPE_TRY(const bool shared, sharesSource(file, context, recipe));
+    if (!shared)
+        SHARDSCOPE_CHECK(file.allocate(bytes));
     io::Sha256 sha;
     io::Xxh3 xxh3;
     uint64_t windowBegin = 0;
@@ -23,9 +35,10 @@ Result<WrittenFile> fill(io::WriteFile& file, const WalkContext& context, const 
                 xxh3.update(chunk);
             }
             const StageTimer timer(context.times, Stage::Writing);
-            SHARDSCOPE_CHECK(file.writeAt(offset, chunk));
+            if (!shared)
+                SHARDSCOPE_CHECK(file.writeAt(offset, chunk));
             const uint64_t end = offset + chunk.size();
-            if (end - windowBegin >= settings.windowBytes) {
+            if (!shared && end - windowBegin >= settings.windowBytes) {
                 SHARDSCOPE_CHECK(file.startWriteBack(windowBegin, end - windowBegin));
                 windowBegin = end;
             }

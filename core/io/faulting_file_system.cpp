@@ -61,6 +61,10 @@ public:
     {
         return guarded([&] { return m_inner->allocate(bytes); });
     }
+    bool shareBytesOf(const ReadFile& from) override
+    {
+        return m_owner.nextCall() == 0 && m_inner->shareBytesOf(from);
+    }
     Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override
     {
         if (const int error = m_owner.nextCall()) {

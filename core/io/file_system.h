@@ -73,6 +73,9 @@ public:
     [[nodiscard]] virtual const Path& path() const = 0;
     /// Reserves space; NoSpace when there is none. File systems without support succeed.
     virtual Status allocate(uint64_t bytes) = 0;
+    /// Makes the new, empty file share all bytes of another one, copied only when either is written to
+    /// (FICLONE). False, and nothing done, where the file system cannot.
+    virtual bool shareBytesOf(const ReadFile& from) = 0;
     virtual Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) = 0;
     /// Starts write-back of a range and waits for the range that was started before it, so that dirty bytes
     /// stay bounded at two ranges. A failure means the same as one of sync().

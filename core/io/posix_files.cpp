@@ -4,6 +4,8 @@
 #include "core/io/errno_error.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -97,6 +99,16 @@ public:
             return {};
         return forward(
             errorFromErrno(errno, true, "cannot reserve " + std::to_string(bytes) + " bytes", m_path));
+    }
+
+    bool shareBytesOf(const ReadFile& from) override
+    {
+        const Descriptor other(retryInterrupted(
+            [&] { return ::open(from.path().c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
+        struct stat status {
+        };
+        return other.isOpen() && ::fstat(other.get(), &status) == 0 && identityOf(status) == from.identity()
+            && retryInterrupted([&] { return ::ioctl(m_descriptor.get(), FICLONE, other.get()); }) == 0;
     }
 
     Status writeAt(uint64_t offset, std::span<const uint8_t> bytes) override

@@ -112,6 +112,33 @@ TEST_CASE("writing by position into a new file")
     CHECK(codeOf(files.create(folder / "no" / "folder")) == ErrorCode::WriteFailed);
 }
 
+TEST_CASE("a new file shares another one's bytes where the file system can, or stays empty")
+{
+    const TemporaryFolder folder;
+    io::FileSystem& files = io::realFileSystem();
+    spill(folder / "from", std::string(10'000, 'x'));
+    const auto from = files.openRead(folder / "from");
+    REQUIRE(from);
+    const auto made = files.create(folder / "to");
+    REQUIRE(made);
+    const bool shared = (*made)->shareBytesOf(**from);
+    REQUIRE((*made)->sync());
+    MESSAGE("this file system ", shared ? "shares" : "does not share", " bytes of files");
+    CHECK(slurp(folder / "to") == (shared ? std::string(10'000, 'x') : std::string()));
+    REQUIRE((*made)->writeAt(0, bytesOf("new")));
+    REQUIRE((*made)->close());
+    CHECK(slurp(folder / "to").starts_with("new"));
+    CHECK(slurp(folder / "from") == std::string(10'000, 'x'));
+
+    // Not the file that was opened.
+    std::filesystem::rename(folder / "from", folder / "old");
+    spill(folder / "from", std::string(10'000, 'y'));
+    const auto other = files.create(folder / "other");
+    REQUIRE(other);
+    CHECK_FALSE((*other)->shareBytesOf(**from));
+    CHECK(std::filesystem::file_size(folder / "other") == 0);
+}
+
 TEST_CASE("appending, small files and their limit")
 {
     const TemporaryFolder folder;
