@@ -30,7 +30,8 @@ struct LostPart {
 };
 
 /// A checkpoint in memory that fixes are applied to, one after the other, and what they changed. What stands
-/// on disk is never touched. Used by one thread.
+/// on disk is never touched. Tensor slices and pipeline stages are mended each by itself, as parts of a whole
+/// (core/plan/amended_parts.h). Used by one thread.
 struct Amended {
     io::FileSystem& files;
     JobContext& job;
@@ -43,6 +44,7 @@ struct Amended {
     /// What must come from elsewhere; the refill takes it last.
     std::vector<LostPart> lost = {};
     ModelFiles model = {}; ///< how they differ from the source's
+    bool anew = false; ///< no file is copied as it is
     /// What lies elsewhere than the source says, by state: all of a state's elements are taken from the same
     /// files read in another order. Values are moved, none is made.
     struct Moved {
@@ -53,8 +55,26 @@ struct Amended {
     std::shared_ptr<Refills> refills = {}; ///< null: nothing is refilled
     std::optional<CheckpointPtr> donor = {}; ///< of donorOf(); unset: not yet looked for
     std::map<FileId, PickleEdit> edits = {}; ///< of rank 0's files, finished last
+    Amended* whole = nullptr; ///< of a part: which has the findings, the changes and the donor of all parts
+    uint32_t firstParam = 0; ///< of a part: the number of its first parameter in the whole
+    std::vector<const Amended*> parts = {}; ///< of a whole
 
     PickleEdit& edit(FileId file) { return edits.try_emplace(file, *source, file).first->second; }
+    /// What stands in the way of the copy, of all parts.
+    std::vector<Finding>& findings() { return (whole ? *whole : *this).checkpoint->findings; }
+    void tell(RepairChange change) { (whole ? *whole : *this).changes.push_back(std::move(change)); }
+    /// Whether the source is cut into tensor slices or pipeline stages, or is one of them.
+    [[nodiscard]] bool isCut() const { return whole != nullptr || !source->parts.empty(); }
+    /// As the whole calls it.
+    [[nodiscard]] const std::string& nameOf(ParamId param) const;
+    struct NamedState {
+        ParamId param = kNoParam;
+        std::string state;
+    };
+    /// The parameter of this source that an address means; nothing where it means none, or another part's.
+    [[nodiscard]] std::optional<NamedState> stateAt(const std::string& where) const;
+    /// A data-parallel rank in words, with the slice and stage where there are any.
+    [[nodiscard]] std::string rankName(uint32_t dpRank) const;
     /// Takes a finding from what stands in the way.
     void settle(const Finding& finding);
     /// Settles it, and tells what is done about it.
@@ -65,9 +85,12 @@ struct Amended {
 
 /// One fix: which findings it mends, and how. Findings are those of `code` that were found, at least one.
 struct RepairFix {
+    /// Which slices and stages a fix is applied to: those that its findings speak of, the whole, or each.
+    enum class Reach { Parts, Whole, Each };
     std::string_view code;
     Status (*apply)(Amended& amended, const std::vector<const Finding*>& findings) = nullptr;
     bool readsAll = false; ///< what it mends is seen only by reading every byte
+    Reach reach = Reach::Parts;
 };
 /// All of them, in the order in which they are applied; their codes are those of the diagnoses that say
 /// `repairs`.
@@ -115,6 +138,8 @@ Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findin
 Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& findings);
 /// Counts states as lost that one rank lacks.
 Status takeOtherStates(Amended& amended, const std::vector<const Finding*>& findings);
+/// The same for states in swap files that are not there.
+Status takeOtherSwapped(Amended& amended, const std::vector<const Finding*>& findings);
 /// Counts states as lost that single parameters of a universal folder lack, though others have them.
 Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding*>& findings);
 /// Counts values as lost that no training can go on from.
@@ -136,10 +161,8 @@ Status setValues(Amended& amended, const std::vector<std::string>& values);
 Status setStep(Amended& amended, double step, std::string_view code);
 
 /// The data-parallel rank whose optimizer file a finding names, or whose share of it; Unsupported where it is
-/// no such file, or one of tensor slices or pipeline stages.
+/// no such file.
 Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding);
-/// Whether some ranks hold experts that others do not, or files of experts lie beside the model's.
-bool hasExperts(const Checkpoint& checkpoint);
 /// That it is not mended, and why.
 tl::unexpected<Error> cannotMend(const Amended& amended, const Finding& finding, const std::string& why);
 std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where);
@@ -149,7 +172,8 @@ void loseShare(Amended& amended, UnitId unit, uint32_t state, uint32_t share, st
 Status giveUpShard(Amended& amended, const Finding& finding);
 
 /// Where lost parts may come from: RepairOptions::donor, else the neighbouring tag; null where there is
-/// neither. Opened when it is first asked for.
+/// neither. For a tensor slice or pipeline stage the same one of the other checkpoint; Unsupported where it
+/// is cut in another way. Opened when it is first asked for.
 Result<CheckpointPtr> donorOf(Amended& amended);
 /// After all fixes: decides where lost parts are refilled from, and marks them.
 Status refillLost(Amended& amended);

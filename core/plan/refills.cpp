@@ -47,9 +47,11 @@ std::optional<ParamId> Refills::paramOf(const Checkpoint& donor, const std::stri
     return owner == kNoParam ? *found : owner;
 }
 
-Status Refills::fill(const std::string& state, CheckpointPtr donor, const std::string& donorState,
-    const std::vector<ParamId>& params)
+Status Refills::requireAllOf(
+    const std::string& state, const Choice& choice, const std::vector<ParamId>& params) const
 {
+    const CheckpointPtr& donor = choice.donor;
+    const std::string& donorState = choice.state;
     for (const ParamId id : params) {
         const Parameter& param = m_source->params[index(id)];
         const auto refuse = [&](const std::string& why) {
@@ -73,8 +75,34 @@ Status Refills::fill(const std::string& state, CheckpointPtr donor, const std::s
         if (!holdsAll(*donor, *from))
             return refuse("some of it is lost there, too");
     }
-    m_byState[state] = {std::move(donor), donorState};
     return {};
+}
+
+Status Refills::fill(const std::string& state, CheckpointPtr donor, const std::string& donorState,
+    const std::vector<ParamId>& params)
+{
+    Choice choice{std::move(donor), donorState};
+    SHARDSCOPE_CHECK(requireAllOf(state, choice, params));
+    m_byState[state] = std::move(choice);
+    return {};
+}
+
+Status Refills::fillOne(
+    ParamId param, const std::string& state, CheckpointPtr donor, const std::string& donorState)
+{
+    Choice choice{std::move(donor), donorState};
+    SHARDSCOPE_CHECK(requireAllOf(state, choice, {param}));
+    m_ofParam[state][param] = std::move(choice);
+    return {};
+}
+
+const Refills::Choice* Refills::choiceFor(ParamId param, std::string_view state) const
+{
+    const auto ofParams = m_ofParam.find(state);
+    if (ofParams != m_ofParam.end() && ofParams->second.contains(param))
+        return &ofParams->second.at(param);
+    const auto choice = m_byState.find(state);
+    return choice == m_byState.end() ? nullptr : &choice->second;
 }
 
 Status Refills::lose(const std::string& state, ParamId param, uint64_t begin, uint64_t end)
@@ -128,9 +156,15 @@ uint64_t Refills::keptAt(ParamId param, std::string_view state, uint64_t element
 std::vector<CheckpointPtr> Refills::donors() const
 {
     std::vector<CheckpointPtr> out;
-    for (const auto& [state, choice] : m_byState) {
+    const auto add = [&](const Choice& choice) {
         if (choice.donor && std::find(out.begin(), out.end(), choice.donor) == out.end())
             out.push_back(choice.donor);
+    };
+    for (const auto& [state, choice] : m_byState)
+        add(choice);
+    for (const auto& [state, ofParams] : m_ofParam) {
+        for (const auto& [param, choice] : ofParams)
+            add(choice);
     }
     return out;
 }
@@ -143,13 +177,12 @@ void Refills::setSources(const Checkpoint* donor, std::shared_ptr<const std::vec
 Refills::Run Refills::runAt(ParamId param, std::string_view state, uint64_t element) const
 {
     Run out;
-    const auto choice = m_byState.find(state);
-    if (choice == m_byState.end() || !choice->second.donor)
+    const Choice* choice = choiceFor(param, state);
+    if (choice == nullptr || !choice->donor)
         return out;
-    const Checkpoint& donor = *choice->second.donor;
+    const Checkpoint& donor = *choice->donor;
     const auto other = paramOf(donor, m_source->params[index(param)].name);
-    const auto found
-        = other ? findState(donor, *other, choice->second.state) : Result<StateSource>(StateSource{});
+    const auto found = other ? findState(donor, *other, choice->state) : Result<StateSource>(StateSource{});
     if (!other || !found)
         return out; // fill() has looked
     forEachStoredFragmentOf(donor, *found, element, found->elements, [&](const Fragment& fragment) {

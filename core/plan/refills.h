@@ -56,9 +56,15 @@ public:
     /// Counts elements [begin, end) of a parameter's state as lost, although bytes of them are there. Refused
     /// as fill() where they are stored column by column.
     Status lose(const std::string& state, ParamId param, uint64_t begin, uint64_t end);
+    /// The same for one parameter, whatever fill() says of the others.
+    Status fillOne(
+        ParamId param, const std::string& state, CheckpointPtr donor, const std::string& donorState);
     [[nodiscard]] const ModelFiles& model() const { return m_model; }
     void fillWithZeros(const std::string& state) { m_byState[state] = {}; }
-    [[nodiscard]] bool has(std::string_view state) const { return m_byState.find(state) != m_byState.end(); }
+    [[nodiscard]] bool has(std::string_view state) const
+    {
+        return m_byState.find(state) != m_byState.end() || m_ofParam.find(state) != m_ofParam.end();
+    }
 
     /// The donors, each once, in the order in which they were named.
     [[nodiscard]] std::vector<CheckpointPtr> donors() const;
@@ -86,11 +92,16 @@ private:
     /// Begin → end, of runs that do not touch.
     using Runs = std::map<uint64_t, uint64_t>;
     [[nodiscard]] const Runs* lostRunsOf(ParamId param, std::string_view state) const;
+    Status requireAllOf(
+        const std::string& state, const Choice& choice, const std::vector<ParamId>& params) const;
+    /// Null where nothing is chosen.
+    [[nodiscard]] const Choice* choiceFor(ParamId param, std::string_view state) const;
 
     CheckpointPtr m_source;
     ModelFiles m_model;
     std::map<std::string, std::map<ParamId, Runs>, std::less<>> m_lost;
     std::map<std::string, Choice, std::less<>> m_byState;
+    std::map<std::string, std::map<ParamId, Choice>, std::less<>> m_ofParam;
     std::map<const Checkpoint*, std::shared_ptr<const std::vector<uint32_t>>> m_sources;
 };
 

@@ -3,11 +3,13 @@
 
 #include "core/base/finding_codes.h"
 #include "core/io/sha256.h"
-#include "core/plan/amended.h"
+#include "core/plan/amended_parts.h"
 #include "core/plan/marks.h"
 #include "core/plan/repair_json.h"
 #include "core/plan/repair_stand_in.h"
 #include "core/plan/repair_tags.h"
+#include "core/plan/untouched.h"
+#include "core/plan/verbatim_files.h"
 
 #include <nlohmann/json.hpp>
 
@@ -17,14 +19,16 @@ namespace shardscope {
 
 namespace {
 
-/// A reshard of the mended source to its own form, with a file that tells what was mended.
+/// A reshard of the mended source to its own form, in which files that nothing changes stay as they are, with
+/// one more that tells what was mended.
 class RepairPlanImpl final : public RepairPlan
 {
 public:
-    RepairPlanImpl(std::shared_ptr<const ReshardPlan> inner, const Amended& amended,
+    RepairPlanImpl(std::shared_ptr<const ReshardPlan> inner, VerbatimFiles verbatim, const Amended& amended,
         const RepairOptions& recorded, const CheckResult& found, std::vector<std::string> fixed,
         const std::string& path)
         : m_inner(std::move(inner))
+        , m_verbatim(std::move(verbatim))
         , m_depth(recorded.depth.value_or(CheckDepth::Metadata))
         , m_source(amended.source)
         , m_changes(amended.changes)
@@ -36,7 +40,13 @@ public:
             if (made.finding.severity != Severity::Info)
                 m_found.emplace(made.finding.code);
         }
+        for (size_t i = 0; i < m_files.size(); ++i) {
+            if (m_verbatim.contains(i))
+                m_files[i].bytes = m_verbatim.bytes(i);
+        }
         m_files.push_back({kRepairName, m_text.size()});
+        for (const PlannedFile& file : m_files)
+            m_writesBytes += file.bytes;
         io::Sha256 sha;
         const std::string text = m_inner->id() + m_text;
         sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
@@ -47,13 +57,16 @@ public:
     [[nodiscard]] std::string id() const override { return m_id; }
     [[nodiscard]] std::string targetName() const override { return m_inner->targetName(); }
     [[nodiscard]] std::string pointerName() const override { return m_inner->pointerName(); }
-    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_inner->sources(); }
+    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_verbatim.sources(); }
     [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_inner->tensors(); }
     [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
     [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
     {
-        if (i + 1 < m_files.size())
-            return m_inner->recipe(i);
+        if (i + 1 < m_files.size()) {
+            SHARDSCOPE_TRY(OutputFile recipe, m_inner->recipe(i));
+            return m_verbatim.contains(i) ? m_verbatim.recipe(i, recipe)
+                                          : Result<OutputFile>(std::move(recipe));
+        }
         OutputFile out;
         out.path = kRepairName;
         out.torchArchive = false;
@@ -62,7 +75,7 @@ public:
     }
     [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return m_inner->besideFiles(); }
     [[nodiscard]] uint64_t readsBytes() const override { return m_inner->readsBytes(); }
-    [[nodiscard]] uint64_t writesBytes() const override { return m_inner->writesBytes() + m_text.size(); }
+    [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
     [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override
     {
         return m_inner->fingerprint(digests);
@@ -96,6 +109,7 @@ public:
 
 private:
     std::shared_ptr<const ReshardPlan> m_inner;
+    VerbatimFiles m_verbatim;
     CheckDepth m_depth;
     std::set<std::string, std::less<>> m_found;
     CheckpointPtr m_source;
@@ -103,6 +117,7 @@ private:
     std::vector<std::string> m_fixed;
     std::string m_text;
     std::vector<PlannedFile> m_files;
+    uint64_t m_writesBytes = 0;
     std::string m_id;
 };
 
@@ -162,17 +177,21 @@ public:
                 {mends(code::kLatestMissing) ? code::kLatestMissing : code::kLatestDangling, "latest",
                     "names the newest complete tag", source->latest.value_or(std::string()), source->tag,
                     false});
-        SHARDSCOPE_CHECK(applyFixes(amended, found));
-        SHARDSCOPE_CHECK(setValues(amended, m_options.values));
-        SHARDSCOPE_CHECK(refillLost(amended));
-        for (auto& [file, edit] : amended.edits)
-            edit.finish(*amended.checkpoint);
+        AmendedParts parts(amended);
+        SHARDSCOPE_CHECK(applyFixes(parts, amended, found));
+        SHARDSCOPE_CHECK(parts.set(m_options.values));
+        SHARDSCOPE_CHECK(parts.finish());
         std::shared_ptr<Checkpoint>& mended = amended.checkpoint;
         mended->complete = mended->fullyRead && !mended->modelError
             && std::none_of(mended->findings.begin(), mended->findings.end(),
                 [](const Finding& finding) { return finding.severity == Severity::Error; });
         SHARDSCOPE_TRY(
-            auto inner, planReshard(m_files, mended, reshardOptions(*source), amended.refills, m_job));
+            auto inner, planReshard(m_files, mended, reshardOptions(*source), parts.refills(), m_job));
+        const Untouched untouched(parts.all());
+        SHARDSCOPE_TRY(VerbatimFiles verbatim,
+            VerbatimFiles::of(
+                *inner, source->tagFolder, [&](const std::string& name) { return untouched.contains(name); },
+                m_job));
         // The record must name the same folders wherever it is read.
         SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
         RepairOptions recorded = m_options;
@@ -182,7 +201,7 @@ public:
             recorded.donor = donor.string();
         }
         return std::shared_ptr<const RepairPlan>(std::make_shared<RepairPlanImpl>(
-            std::move(inner), amended, recorded, found, m_fixed, canonical.string()));
+            std::move(inner), std::move(verbatim), amended, recorded, found, m_fixed, canonical.string()));
     }
 
 private:
@@ -277,14 +296,14 @@ private:
         return out;
     }
 
-    Status applyFixes(Amended& amended, const CheckResult& found) const
+    Status applyFixes(AmendedParts& parts, const Amended& amended, const CheckResult& found) const
     {
         for (const RepairFix& fix : repairFixes()) {
             if (!mends(fix.code))
                 continue;
             const std::vector<const Finding*> findings = findingsOf(amended, found, fix);
             if (!findings.empty())
-                SHARDSCOPE_CHECK(fix.apply(amended, findings));
+                SHARDSCOPE_CHECK(parts.apply(fix, findings));
         }
         return {};
     }

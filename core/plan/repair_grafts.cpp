@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
+#include "core/plan/expert_degree.h"
 #include "core/plan/model_types.h"
 
 #include <optional>
@@ -24,7 +25,7 @@ Status requireZero(const Amended& amended, const Finding& finding)
     const Checkpoint& source = *amended.source;
     const bool inRanks = source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2
         || source.kind == CheckpointKind::Bf16 || source.kind == CheckpointKind::Zero3;
-    if (!inRanks || !source.parts.empty() || hasExperts(source))
+    if (!inRanks || amended.isCut() || hasExperts(source))
         return cannotMend(amended, finding,
             "what is not trained is changed in ZeRO checkpoints without tensor slices, pipeline stages and "
             "experts");

@@ -8,6 +8,7 @@
 #include "core/checkpoint/fused_experts.h"
 #include "core/doctor/saved_facts.h"
 #include "core/layout/address.h"
+#include "core/plan/expert_degree.h"
 #include "core/plan/repair_stand_in.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -159,15 +160,6 @@ bool isOfExpert(const Finding* finding)
 
 } // namespace
 
-bool hasExperts(const Checkpoint& checkpoint)
-{
-    const bool inFiles
-        = std::any_of(checkpoint.files.begin(), checkpoint.files.end(), [](const CheckpointFile& file) {
-              return file.role == FileRole::ExpertStates && file.status == FileStatus::Ok;
-          });
-    return inFiles || checkpoint.parallel.ep > 1 || !FusedExperts::of(checkpoint).isEmpty();
-}
-
 bool hasMaster(const Checkpoint& checkpoint, ParamId param)
 {
     const ParamId owner = checkpoint.params[index(param)].sharedWith;
@@ -182,7 +174,7 @@ Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param)
     const Checkpoint& source = *amended.source;
     const bool beside = source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2
         || source.kind == CheckpointKind::Bf16;
-    if (!beside || !source.parts.empty() || source.zenflow)
+    if (!beside || amended.isCut() || source.zenflow)
         return cannotMend(amended, finding, "only what is trained is made anew, from masters beside it");
     if (!hasMaster(source, param))
         return cannotMend(amended, finding,
@@ -212,7 +204,7 @@ Status loseWeightsIn(Amended& amended, const Finding& finding, FileId file, cons
 Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
-    if (!source.parts.empty() || !FusedExperts::of(source).isEmpty())
+    if (amended.isCut() || !FusedExperts::of(source).isEmpty())
         return cannotMend(amended, *findings.front(),
             "files of experts are made anew without tensor slices, pipeline stages and AutoEP");
     for (const Finding* finding : findings) {
@@ -230,7 +222,7 @@ Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& find
             FileId{static_cast<uint32_t>(like - source.files.begin())}});
         amended.mend(*finding, "made from the expert's masters, in the form of `" + like->name + "`");
     }
-    std::erase_if(amended.checkpoint->findings, [](const Finding& other) { return isOfExpert(&other); });
+    std::erase_if(amended.findings(), [](const Finding& other) { return isOfExpert(&other); });
     return {};
 }
 
@@ -244,7 +236,7 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
         const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
         return parsed && parsed->role == FileRole::ModelStates;
     });
-    if (!areRanks || !source.parts.empty() || hasExperts(source))
+    if (!areRanks || amended.isCut() || hasExperts(source))
         return cannotMend(amended, first,
             "model files of tensor slices and pipeline stages are not made anew, those of experts as "
             "`moe-incomplete`");

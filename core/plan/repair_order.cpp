@@ -7,6 +7,7 @@
 #include "core/checkpoint/universal_order.h"
 #include "core/checkpoint/weight_samples.h"
 #include "core/layout/fragments.h"
+#include "core/plan/expert_degree.h"
 
 #include <algorithm>
 #include <functional>
@@ -185,7 +186,7 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
     const Finding& first = *findings.front();
-    if (!source.parts.empty() || hasExperts(source) || source.zenflow)
+    if (amended.isCut() || hasExperts(source) || source.zenflow)
         return cannotMend(
             amended, first, "the order of tensor slices, stages, experts and ZenFlow's columns is kept");
     SHARDSCOPE_TRY(const CheckpointPtr listed, withOrder(source, inShards(source, listedOrder(source))));
@@ -204,6 +205,7 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
         if (!proven)
             continue;
         const bool stay = dealt == source.roundRobin;
+        amended.anew = true; // the files of all ranks record places
         for (const Finding* finding : findings)
             amended.mend(*finding,
                 stay ? "`param_shapes` lists the parameters in the order in which their copies prove them to "
@@ -224,7 +226,7 @@ Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findin
 {
     const Checkpoint& source = *amended.source;
     const auto ranks = convertedRanks(source);
-    if (!ranks || !source.parts.empty())
+    if (!ranks || amended.isCut())
         return cannotMend(amended, *findings.front(), "the model file does not tell the ranks of the source");
     std::vector<OverlookedOrder> orders;
     for (const FlatUnit& unit : source.units)

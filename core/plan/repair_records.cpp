@@ -44,11 +44,23 @@ bool isOfStorage(const TorchFile& file, uint32_t record)
 /// Everything that a rank's file says or holds, and that is lost now, is settled.
 void settleFile(Amended& amended, const std::string& name)
 {
-    std::erase_if(amended.checkpoint->findings, [&](const Finding& other) {
+    std::erase_if(amended.findings(), [&](const Finding& other) {
         return fileOfPlace(other.where) == name
             && (other.code == code::kRecordCorrupt || other.code == code::kRecordMissing
                 || other.code == code::kTensorInvalid);
     });
+}
+
+/// The rank that a flat address, or "dp1.tp0.pp0" alone, is about.
+std::optional<uint32_t> rankIn(const Checkpoint& source, const std::string& where)
+{
+    for (const std::string& text : {where, where + "/subgroup0+0"}) {
+        const auto address = parseAddress(text);
+        const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr;
+        if (flat != nullptr && flat->rank.dp < source.parallel.dp)
+            return flat->rank.dp;
+    }
+    return std::nullopt;
 }
 
 /// Counts as lost what a rank's file lacks, though other ranks have it.
@@ -108,6 +120,18 @@ Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& fin
         loseAbsent(amended, rank, finding->code);
         amended.mend(*finding, "what the record held is made anew: " + finding->message);
         settleFile(amended, name);
+    }
+    return {};
+}
+
+Status takeOtherSwapped(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings) {
+        const auto rank = rankIn(*amended.source, finding->where);
+        if (!rank)
+            return cannotMend(amended, *finding, "it does not say whose states are lost");
+        loseAbsent(amended, *rank, finding->code);
+        amended.mend(*finding, "made anew, as an ordinary shard: " + finding->message);
     }
     return {};
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/amended.h"
 
+#include "core/checkpoint/layer_names.h"
 #include "core/plan/repair_tags.h"
 
 #include <algorithm>
@@ -52,10 +53,12 @@ public:
             for (const auto& [begin, end] : part.runs)
                 SHARDSCOPE_CHECK(m_amended.refills->lose(part.state, part.params.front(), begin, end));
         }
+        SHARDSCOPE_CHECK(takeTied());
         for (const auto& [state, params] : m_lost) {
-            SHARDSCOPE_CHECK(state == "fp32" ? refillMasters()
-                    : state == "weight"      ? refillWeights()
-                                             : refillMoment(state));
+            SHARDSCOPE_CHECK(params.empty() ? Status()
+                    : state == "fp32"       ? refillMasters()
+                    : state == "weight"     ? refillWeights()
+                                            : refillMoment(state));
         }
         return move();
     }
@@ -80,6 +83,48 @@ private:
             const WholeTensor* copy = m_amended.checkpoint->wholeOf(id);
             return copy != nullptr && copy->run.isPresent();
         });
+    }
+
+    /// A module that pipeline stages share is trained in each of them, to the same bits.
+    Status takeTied()
+    {
+        for (auto& [state, params] : m_lost) {
+            for (auto at = params.begin(); at != params.end();) {
+                const Amended* twin = tiedTwin(*at, state);
+                if (twin == nullptr) {
+                    ++at;
+                    continue;
+                }
+                SHARDSCOPE_CHECK(m_amended.refills->fillOne(*at, state, twin->checkpoint, state));
+                m_stages[state][*at] = twin->source->place.pp;
+                at = params.erase(at);
+            }
+            if (params.empty())
+                markAll(state, {});
+        }
+        return {};
+    }
+
+    /// The other stage that has all of it.
+    [[nodiscard]] const Amended* tiedTwin(ParamId id, const std::string& state) const
+    {
+        const std::string& name = m_source.params[index(id)].name;
+        if (m_amended.whole == nullptr || tiedKeyOf(name).empty())
+            return nullptr;
+        for (const Amended* other : m_amended.whole->parts) {
+            const auto same = other->source->place.tp == m_source.place.tp && other != &m_amended
+                ? other->source->findParam(name)
+                : std::nullopt;
+            const auto there = same ? findState(*other->checkpoint, *same, state) : tl::unexpected(Error{});
+            const bool lost
+                = !there || std::any_of(other->lost.begin(), other->lost.end(), [&](const LostPart& part) {
+                      return part.state == state
+                          && std::find(part.params.begin(), part.params.end(), *same) != part.params.end();
+                  });
+            if (!lost)
+                return other;
+        }
+        return nullptr;
     }
 
     Status refillMasters()
@@ -163,19 +208,66 @@ private:
     {
         for (const LostPart& part : m_amended.lost) {
             if (part.state == state)
-                m_amended.mark(part.code, part.where, "`" + state + "` of " + part.of + " is " + how);
+                m_amended.mark(
+                    part.code, part.where, "`" + state + "` of " + part.of + " is " + howOf(part, how));
         }
+    }
+
+    /// With the stages that have the modules it shares.
+    [[nodiscard]] std::string howOf(const LostPart& part, const std::string& how) const
+    {
+        std::set<uint32_t> stages;
+        bool others = false;
+        for (const ParamId param : part.params) {
+            const auto ofState = m_stages.find(part.state);
+            const bool tied = ofState != m_stages.end() && ofState->second.contains(param);
+            if (tied)
+                stages.insert(ofState->second.at(param));
+            others = others || !tied;
+        }
+        std::string out = others ? how : std::string();
+        for (const uint32_t stage : stages)
+            out += (out.empty() ? "refilled from stage " : ", the modules it shares from stage ")
+                + std::to_string(stage);
+        return out;
     }
 
     Amended& m_amended;
     const Checkpoint& m_source;
     std::map<std::string, std::set<ParamId>> m_lost; ///< by state
+    std::map<std::string, std::map<ParamId, uint32_t>> m_stages; ///< of tied ones: which stage has them
 };
 
 } // namespace
 
+std::string degreesText(const ParallelDegrees& degrees)
+{
+    return std::to_string(degrees.tp) + " and " + std::to_string(degrees.pp);
+}
+
+/// The slice or stage of another checkpoint that has what `source` has.
+Result<CheckpointPtr> samePart(const Checkpoint& source, const ParallelDegrees& degrees, CheckpointPtr other)
+{
+    if (!other || (degrees.tp == 1 && other->parallel.tp == 1 && other->parallel.pp != degrees.pp))
+        return other; // layers have one name in any stage
+    if (other->parallel.tp == degrees.tp && other->parallel.pp == degrees.pp) {
+        for (const auto& part : other->parts) {
+            if (part->place == source.place)
+                return part;
+        }
+    }
+    return fail(ErrorCode::Unsupported,
+        "the other checkpoint is of tensor and pipeline degrees " + degreesText(other->parallel)
+            + ", this one of " + degreesText(degrees),
+        other->tagFolder.string(), "reshard it to the same degrees, and name the result");
+}
+
 Result<CheckpointPtr> donorOf(Amended& amended)
 {
+    if (amended.whole != nullptr) {
+        SHARDSCOPE_TRY(CheckpointPtr other, donorOf(*amended.whole));
+        return samePart(*amended.source, amended.whole->source->parallel, std::move(other));
+    }
     if (amended.donor)
         return *amended.donor;
     CheckpointPtr found;

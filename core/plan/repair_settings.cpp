@@ -44,8 +44,7 @@ std::optional<double> numberOf(std::string_view text)
 void tell(Amended& amended, std::string_view code, std::string where, std::string what, std::string before,
     std::string after)
 {
-    amended.changes.push_back(
-        {code, std::move(where), std::move(what), std::move(before), std::move(after), false});
+    amended.tell({code, std::move(where), std::move(what), std::move(before), std::move(after), false});
 }
 
 /// Another value for a key that is there; tells of it. The file is rank 0's, whose form all others have.
@@ -65,11 +64,11 @@ Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key
     return {};
 }
 
-/// Slices and stages have files of their own, which do not follow rank 0's.
+/// What slices and stages keep of it is not known.
 Status requireOnePart(const Amended& amended, const std::string& name)
 {
-    if (!amended.source->parts.empty())
-        return cannotSet(amended, name, "values of tensor slices and pipeline stages are not set");
+    if (amended.isCut())
+        return cannotSet(amended, name, "it is not set for tensor slices and pipeline stages");
     return {};
 }
 
@@ -173,7 +172,6 @@ Status setStep(Amended& amended, double step, std::string_view code)
 
 Status takeCounters(Amended& amended, const std::vector<const Finding*>& findings)
 {
-    SHARDSCOPE_CHECK(requireOnePart(amended, "step"));
     const StepCounters& steps = amended.source->steps;
     if (!steps.globalSteps)
         return cannotMend(amended, *findings.front(), "the engine's counters are not there");
@@ -186,7 +184,6 @@ Status takeCounters(Amended& amended, const std::vector<const Finding*>& finding
 
 Status takeSchedule(Amended& amended, const std::vector<const Finding*>& findings)
 {
-    SHARDSCOPE_CHECK(requireOnePart(amended, "lr_scheduler"));
     const Checkpoint& source = *amended.source;
     const SavedFile model = savedModel(source);
     const SavedFile optimizer = savedOptimizer(source);
@@ -265,7 +262,6 @@ Status setValues(Amended& amended, const std::vector<std::string>& values)
             return fail(ErrorCode::Usage, "`" + text + "` is not of the form NAME=VALUE", {}, "step=1000");
         const std::string name = text.substr(0, equals);
         const std::string value = text.substr(equals + 1);
-        SHARDSCOPE_CHECK(requireOnePart(amended, name));
         if (name == "step") {
             const auto step = numberOf(value);
             if (!step || *step < 0 || *step != std::floor(*step))

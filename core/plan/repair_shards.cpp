@@ -15,12 +15,50 @@ namespace shardscope {
 
 namespace {
 
-/// The data-parallel rank of a flat address.
-std::optional<uint32_t> rankOfAddress(const std::string& where)
+/// The data-parallel rank of a flat address into this source.
+std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const std::string& where)
 {
     const auto address = parseAddress(where);
     const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr;
-    return flat == nullptr ? std::nullopt : std::optional(flat->rank.dp);
+    const bool isOwn
+        = flat != nullptr && flat->rank.tp == source.place.tp && flat->rank.pp == source.place.pp;
+    return isOwn ? std::optional(flat->rank.dp) : std::nullopt;
+}
+
+/// Of a unit that one rank holds alone, as it may hold experts, no other file tells which states there are
+/// and how they are written: those of its group's other ranks, or of all units.
+void addStatesOfOthers(const Checkpoint& of, FlatUnit& unit)
+{
+    const auto isKnown = [](const FlatUnit& other) {
+        return other.isFlat()
+            && std::any_of(other.states.begin(), other.states.end(), [](const UnitState& state) {
+                   return std::any_of(state.perRank.begin(), state.perRank.end(),
+                       [](const StoredRun& run) { return run.isPresent(); });
+               });
+    };
+    auto known = std::find_if(of.units.begin(), of.units.end(),
+        [&](const FlatUnit& other) { return other.group == unit.group && isKnown(other); });
+    if (known == of.units.end())
+        known = std::find_if(of.units.begin(), of.units.end(), isKnown);
+    if (isKnown(unit) || known == of.units.end())
+        return;
+    if (known->group == unit.group)
+        unit.stateNode = known->stateNode;
+    for (const UnitState& state : known->states) {
+        const bool has = std::any_of(unit.states.begin(), unit.states.end(),
+            [&](const UnitState& own) { return own.name == state.name; });
+        if (has)
+            continue;
+        UnitState& made = unit.states.emplace_back();
+        made.name = state.name;
+        made.dtype = state.dtype;
+        made.perRank.resize(unit.partition.ranks());
+    }
+    if (!unit.step) {
+        unit.step = known->step;
+        unit.stepForm = known->stepForm;
+        unit.stepType = known->stepType;
+    }
 }
 
 /// Forgets what a rank's optimizer file holds.
@@ -33,6 +71,8 @@ void giveUp(Amended& amended, uint32_t rank, std::string_view code)
         out.optimFiles[rank] = kNoFile;
     for (uint32_t u = 0; u < out.units.size(); ++u) {
         const auto share = out.units[u].isFlat() ? out.units[u].partitionRankOf(rank) : std::nullopt;
+        if (share)
+            addStatesOfOthers(*amended.source, out.units[u]);
         for (uint32_t state = 0; share && state < out.units[u].states.size(); ++state)
             loseShare(amended, UnitId{u}, state, *share, code);
     }
@@ -41,11 +81,13 @@ void giveUp(Amended& amended, uint32_t rank, std::string_view code)
 /// Every finding about a rank's file, which is given up, or about its share.
 void settleAllOf(Amended& amended, uint32_t rank)
 {
-    std::erase_if(amended.checkpoint->findings, [&](const Finding& other) {
+    const Checkpoint& source = *amended.source;
+    std::erase_if(amended.findings(), [&](const Finding& other) {
         const auto parsed = parseCheckpointFileName(fileOfPlace(other.where));
-        const bool ofFile = parsed && parsed->role == FileRole::OptimStates && parsed->dp == rank;
+        const bool ofFile = parsed && parsed->role == FileRole::OptimStates && parsed->dp == rank
+            && parsed->mp == source.modelRank;
         return other.severity != Severity::Info && other.code != code::kMarked
-            && (ofFile || rankOfAddress(other.where) == rank);
+            && (ofFile || rankOfAddress(source, other.where) == rank);
     });
 }
 
@@ -70,9 +112,8 @@ tl::unexpected<Error> cannotMend(const Amended& amended, const Finding& finding,
 
 Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding)
 {
-    if (!amended.source->parts.empty())
-        return cannotMend(amended, finding, "shards of tensor slices and pipeline stages are not refilled");
-    if (const auto rank = rankOfAddress(finding.where); rank && *rank < amended.source->parallel.dp)
+    if (const auto rank = rankOfAddress(*amended.source, finding.where);
+        rank && *rank < amended.source->parallel.dp)
         return *rank;
     const auto parsed = parseCheckpointFileName(fileOfPlace(finding.where));
     if (!parsed || parsed->role != FileRole::OptimStates || parsed->expert)
@@ -101,7 +142,7 @@ void loseShare(Amended& amended, UnitId id, uint32_t state, uint32_t share, std:
             part.params.push_back(unit.params[piece.param]);
         return true;
     });
-    part.of = "rank " + std::to_string(amended.source->rankOf(unit, share).dp);
+    part.of = amended.rankName(amended.source->rankOf(unit, share).dp);
     amended.lost.push_back(std::move(part));
 }
 
@@ -109,7 +150,7 @@ Status giveUpShard(Amended& amended, const Finding& finding)
 {
     SHARDSCOPE_TRY(const uint32_t rank, lostRankOf(amended, finding));
     giveUp(amended, rank, finding.code);
-    amended.mend(finding, "the shard of rank " + std::to_string(rank) + " is made anew");
+    amended.mend(finding, "the shard of " + amended.rankName(rank) + " is made anew");
     settleAllOf(amended, rank);
     return {};
 }

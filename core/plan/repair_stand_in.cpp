@@ -60,6 +60,16 @@ bool needsOtherModel(const CheckResult& found, const std::vector<std::string>& f
     });
 }
 
+/// Whether it is so of the checkpoint, or of each of its slices and stages.
+template <typename Predicate>
+bool ofEachPart(const Checkpoint& checkpoint, const Predicate& isSo)
+{
+    if (checkpoint.parts.empty())
+        return isSo(checkpoint);
+    return std::all_of(
+        checkpoint.parts.begin(), checkpoint.parts.end(), [&](const auto& part) { return isSo(*part); });
+}
+
 /// A rank that no finding speaks of, where the first one's file must not tell the form of all.
 std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<std::string>& fixes)
 {
@@ -74,12 +84,18 @@ std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<st
         if (!parsed || parsed->role != FileRole::OptimStates || finding.severity == Severity::Info)
             continue;
         odd.insert(parsed->dp);
+        const std::string name = fileOfPlace(finding.where);
         first = first
             || (isAmong(kOddRanks, finding.code) && mends(fixes, finding.code)
-                && checkpoint.file(checkpoint.rank0Optim).name == fileOfPlace(finding.where));
+                && !ofEachPart(checkpoint, [&](const Checkpoint& part) {
+                       return part.rank0Optim == kNoFile || part.file(part.rank0Optim).name != name;
+                   }));
     }
-    for (uint32_t rank = 0; first && rank < checkpoint.optimFiles.size(); ++rank) {
-        if (!odd.contains(rank) && checkpoint.isReadable(checkpoint.optimFiles[rank]))
+    for (uint32_t rank = 0; first && rank < checkpoint.parallel.dp; ++rank) {
+        const bool isThere = ofEachPart(checkpoint, [&](const Checkpoint& part) {
+            return rank < part.optimFiles.size() && part.isReadable(part.optimFiles[rank]);
+        });
+        if (!odd.contains(rank) && isThere)
             return rank;
     }
     return std::nullopt;

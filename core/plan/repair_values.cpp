@@ -35,11 +35,8 @@ std::set<StateOfParam> namedBy(const Amended& amended, const std::vector<const F
     const Checkpoint& source = *amended.source;
     std::set<StateOfParam> out;
     for (const Finding* finding : findings) {
-        const auto address = parseAddress(finding->where, source);
-        const auto* named = address ? std::get_if<ParamAddress>(&*address) : nullptr;
-        const auto param = named == nullptr ? std::nullopt : source.findParam(named->name);
-        if (param) {
-            out.insert({*param, named->state});
+        if (const auto named = amended.stateAt(finding->where)) {
+            out.insert({named->param, named->state});
             continue;
         }
         for (uint32_t i = 0; i < source.params.size(); ++i) {
@@ -112,11 +109,12 @@ Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<st
     return out;
 }
 
-bool isOfParam(const Checkpoint& source, const std::string& where, ParamId param)
+/// Of a slice or stage: by its own reader, not where it is held against the others.
+bool isToldBy(const Checkpoint& source, const Finding& finding)
 {
-    const auto address = parseAddress(where, source);
-    const auto* named = address ? std::get_if<ParamAddress>(&*address) : nullptr;
-    return named != nullptr && source.findParam(named->name) == param;
+    return std::any_of(source.findings.begin(), source.findings.end(), [&](const Finding& own) {
+        return own.code == finding.code && own.where == finding.where && own.message == finding.message;
+    });
 }
 
 uint64_t countOf(const Runs& runs)
@@ -129,15 +127,16 @@ uint64_t countOf(const Runs& runs)
 
 void lose(Amended& amended, const StateOfParam& of, Runs runs, std::string_view code)
 {
-    const Parameter& param = amended.source->params[index(of.param)];
+    const std::string& name = amended.nameOf(of.param);
     LostPart part;
     part.code = code;
     part.state = of.state;
     part.params = {of.param};
-    part.where = formatAddress(
-        ParamAddress{param.name, of.state, std::pair{runs.front().first, runs.back().second}});
-    part.of = std::to_string(countOf(runs)) + " of " + std::to_string(param.elements) + " elements of "
-        + toValidUtf8(param.name);
+    part.where
+        = formatAddress(ParamAddress{name, of.state, std::pair{runs.front().first, runs.back().second}});
+    part.of = std::to_string(countOf(runs)) + " of "
+        + std::to_string(amended.source->params[index(of.param)].elements) + " elements of "
+        + toValidUtf8(name);
     part.runs = std::move(runs);
     amended.lost.push_back(std::move(part));
 }
@@ -188,10 +187,10 @@ Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& f
     for (const Finding* finding : findings)
         amended.mend(*finding, "masters that do not fit their copies are made anew, with their other states");
     // A few of the same masters had told the reader of it, who took it for the copies' fault.
-    std::erase_if(amended.checkpoint->findings, [&](const Finding& other) {
+    std::erase_if(amended.findings(), [&](const Finding& other) {
         const auto model = fileNamed(source, other.where);
-        const bool isOfModel
-            = other.code == code::kStepMismatch && model && source.file(*model).role == FileRole::ModelStates;
+        const bool isOfModel = other.code == code::kStepMismatch && model
+            && source.file(*model).role == FileRole::ModelStates && isToldBy(source, other);
         if (isOfModel)
             amended.checkpoint->files[index(*model)].status = FileStatus::Ok;
         return isOfModel;
@@ -220,10 +219,11 @@ Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding
         }
     }
     // Of the same files, whose absence the reader tells, too.
-    std::erase_if(amended.checkpoint->findings, [&](const Finding& other) {
-        return (other.code == code::kStateMissing || other.code == code::kUniversalSource)
+    std::erase_if(amended.findings(), [&](const Finding& other) {
+        const auto named = amended.stateAt(other.where);
+        return named && (other.code == code::kStateMissing || other.code == code::kUniversalSource)
             && std::any_of(amended.lost.begin(), amended.lost.end(),
-                [&](const LostPart& part) { return isOfParam(source, other.where, part.params.front()); });
+                [&](const LostPart& part) { return part.params.front() == named->param; });
     });
     for (const Finding* finding : findings)
         amended.mend(*finding, "what the converter passed by is made anew, and the master stays rounded");

@@ -271,11 +271,11 @@ private:
 Result<std::shared_ptr<const ReshardPlan>> planReshard(
     io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options, JobContext& job)
 {
-    return planReshard(files, std::move(source), options, nullptr, job);
+    return planReshard(files, std::move(source), options, std::vector<std::shared_ptr<Refills>>(), job);
 }
 
 Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, CheckpointPtr source,
-    const ReshardOptions& options, const std::shared_ptr<Refills>& refills, JobContext& job)
+    const ReshardOptions& options, const std::vector<std::shared_ptr<Refills>>& refills, JobContext& job)
 {
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
@@ -332,16 +332,17 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
             dealsExperts ? layOutExperts(*part, kind, ranks, *options.ep)
                          : layOutTarget(*part, kind, ranks, subGroupSize));
         target.zenflow = columns;
+        const auto refill = contexts.size() < refills.size() ? refills[contexts.size()] : nullptr;
         const bool tellsOptions = std::none_of(part->groups.begin(), part->groups.end(),
             [](const ParamGroup& group) { return group.options == kNoNode; });
-        if (fresh || !tellsOptions || (refills && refills->model().anew)) {
+        if (fresh || !tellsOptions || (refill && refill->model().anew)) {
             SHARDSCOPE_CHECK(requireStage0Facts(*part, kind));
             SHARDSCOPE_CHECK(requireModelFacts(*part, kind));
         }
         const Checkpoint* carriesFrom = contexts.empty() ? whole.get() : nullptr;
         SHARDSCOPE_TRY(auto context,
             makeReshardContext(
-                files, part, std::move(target), subGroupSize, fresh, carriesFrom, job, refills));
+                files, part, std::move(target), subGroupSize, fresh, carriesFrom, job, refill));
         contexts.push_back(std::move(context));
     }
     ReshardParts parts(source, std::move(contexts));

@@ -83,6 +83,8 @@ OutputFile ReshardParts::numbered(size_t part, OutputFile recipe) const
         return recipe; // its numbers are those of the lists
     const uint32_t firstTensor = m_firstTensor[part];
     const auto& sources = m_sourceNumbers[part];
+    if (recipe.copyOf)
+        recipe.copyOf = (*sources)[*recipe.copyOf];
     for (OutputRecord& record : recipe.records) {
         if (record.cursor)
             record.cursor = [inner = std::move(record.cursor), sources, firstTensor] {

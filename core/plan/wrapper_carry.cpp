@@ -222,6 +222,7 @@ OutputFile verbatimCopy(const CarriedFile& carried)
     out.path = carried.path;
     out.mode = carried.mode;
     out.torchArchive = false;
+    out.copyOf = carried.source;
     OutputRecord record;
     record.name = carried.path;
     record.bytes = carried.bytes;

@@ -76,6 +76,8 @@ struct OutputFile {
     std::string path; ///< as PlannedFile::path
     uint32_t mode = 0644;
     bool torchArchive = true; ///< false: a plain file, the records' bytes back to back and nothing else
+    /// Its bytes are all those of this source, so that it may share them with it on a file system that can.
+    std::optional<uint32_t> copyOf = {};
     std::string prefix; ///< of the archive
     std::vector<OutputRecord> records;
 };

@@ -10,8 +10,9 @@ import torch
 
 
 def shard(tag, rank):
-    """The optimizer file of a rank."""
-    found = sorted(tag.glob(f"*zero_pp_rank_{rank}_mp_rank_00_optim_states.pt"))
+    """The optimizer file of a data-parallel rank; of tensor slices and pipeline stages the last one's."""
+    part = max(path.name.split("_mp_rank_")[1] for path in tag.glob(f"*zero_pp_rank_{rank}_mp_rank_*_optim_states.pt"))
+    found = sorted(tag.glob(f"*zero_pp_rank_{rank}_mp_rank_{part}"))
     if len(found) != 1:
         raise ValueError(f"{len(found)} optimizer files of rank {rank} in {tag}")
     return found[0]

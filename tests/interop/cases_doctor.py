@@ -225,6 +225,18 @@ class LostModel:
         return f"found, made anew, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
 
 
+def as_set(state, step, rate_of):
+    """What an engine holds of a state whose steps and learning rates were set."""
+    expected = {}
+    for label, value in state.items():
+        if label.startswith("scalar group ") and label.endswith(" lr"):
+            expected[label] = live_state.plain(rate_of(label))
+        elif label.endswith(" step") and not label.startswith("scalar group "):  # FusedAdam's groups' stays 0
+            kept = step if value[0] == "int" else torch.tensor(float(step), dtype=getattr(torch, value[1][6:]))
+            expected[label] = live_state.plain(kept)
+    return expected
+
+
 @dataclass(frozen=True)
 class SetValues:
     """Reviewed values in place of the saved ones: stock loads these, and all else as it was."""
@@ -243,13 +255,8 @@ class SetValues:
         if any(change["marked"] for change in answer["changes"]):
             raise checks.Failure("a reviewed value is marked as one that nobody saved")
         state, _, _ = context.sources.resume(self.setup, self.before, target)
-        expected = {"scalar global_samples": live_state.plain(77)}
-        for label, value in source.state.items():
-            if label.startswith("scalar group ") and label.endswith(" lr"):
-                expected[label] = live_state.plain(0.125 if label == "scalar group 1 lr" else 0.0625)
-            elif label.endswith(" step") and not label.startswith("scalar group "):  # FusedAdam's groups' stays 0
-                step = 23 if value[0] == "int" else torch.tensor(23.0, dtype=getattr(torch, value[1][6:]))
-                expected[label] = live_state.plain(step)
+        expected = {"scalar global_samples": live_state.plain(77),
+                    **as_set(source.state, 23, lambda label: 0.125 if label == "scalar group 1 lr" else 0.0625)}
         tensors = checks.same_state_but(source.state, state, expected)
         return f"{len(expected)} values are those that were set, {tensors} tensors bit-equal"
 

@@ -7,6 +7,7 @@ import cases_adapter
 import cases_dcp
 import cases_diff
 import cases_doctor
+import cases_doctor_parts
 import cases_elastic
 import cases_elastic3
 import cases_export
@@ -155,7 +156,7 @@ def short_run():
         *matrix_parallel.short_run(),
         *cases_wrappers.short_run(),
         *cases_zenflow.short_run(),
-        *cases_diff.short_run(), *cases_doctor.short_run(), *cases_graft.short_run(),
+        *cases_diff.short_run(), *cases_doctor.short_run(), *cases_doctor_parts.short_run(), *cases_graft.short_run(),
         *cases_fingerprint.short_run(),
         *cases_export.short_run(), *cases_adapter.short_run(), *cases_dcp.short_run(),
     ]
@@ -180,7 +181,7 @@ def full_run():
     cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
     return (cases + matrix_stages.full_run() + cases_stage0.full_run() + matrix_parallel.full_run()
             + cases_wrappers.full_run() + cases_nvme.full_run() + cases_zenflow.full_run() + cases_diff.full_run()
-            + cases_doctor.full_run() + cases_graft.full_run()
+            + cases_doctor.full_run() + cases_doctor_parts.full_run() + cases_graft.full_run()
             + cases_fingerprint.full_run() + cases_export.full_run()
             + cases_adapter.full_run() + cases_dcp.full_run())
 

@@ -150,8 +150,10 @@ void Surgery::editTensor(const Way& tensor, const std::function<void(std::string
     REQUIRE(extent);
     std::string elements = slurp(m_file.path()).substr(extent->byteOffset, extent->bytes);
     edit(elements);
-    m_composer.substitute(node,
-        m_composer.smallTensor(view->dtype, {view->sizes.begin(), view->sizes.end()}, std::move(elements)));
+    std::vector<uint64_t> sizes(view->sizes.begin(), view->sizes.end());
+    if (elements.size() != extent->bytes)
+        sizes = {elements.size() / itemSize(view->dtype)};
+    m_composer.substitute(node, m_composer.smallTensor(view->dtype, sizes, std::move(elements)));
 }
 
 std::string Surgery::finish()

@@ -41,7 +41,8 @@ public:
     void remove(const Way& mapping, const std::string& key);
     void add(const Way& mapping, const std::string& key, NodeId value);
     void rename(const Way& mapping, const std::string& key, const std::string& to);
-    /// The tensor's elements as they are stored, changed by `edit`, in a storage of its own.
+    /// The tensor's elements as they are stored, changed by `edit`, in a storage of its own; flat where there
+    /// are more or fewer of them afterwards.
     void editTensor(const Way& tensor, const std::function<void(std::string& elements)>& edit);
 
     /// The bytes of the changed file.

@@ -14,7 +14,9 @@ const Diagnosis kSwapCopy{
     .worst = Severity::Info,
     .means = {.loading = "Stock DeepSpeed's own resume takes the stand-ins.",
         .resuming = "Moments and steps of swapped sub-groups start anew."},
-    .remedy = "reshard takes the swap files and writes ordinary shards",
+    .remedy = "write the swapped states into ordinary shards of a copy, which any run loads",
+    .repairs = true,
+    .repairsFrom = Severity::Info,
     .threads = "DS#2272, DS#4565",
 };
 

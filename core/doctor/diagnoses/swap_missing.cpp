@@ -17,8 +17,10 @@ const Diagnosis kSwapMissing{
                          "groups, without a word.",
         .resuming = "The loss falls far slower, or jumps.",
         .exporting = "Weights fall back to 16-bit copies."},
-    .remedy = "name the folder that the run swapped into with `--root`; reshard then writes "
-              "ordinary shards",
+    .remedy
+    = "name the folder that the run swapped into with `--root`; what is nowhere any more is taken from "
+      "another tag or checkpoint into ordinary shards, and marked",
+    .repairs = true,
     .threads = "DS#2082, DS#4416, DS#4707",
 };
 

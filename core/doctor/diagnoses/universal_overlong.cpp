@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
 #include "core/doctor/diagnosis.h"
-#include "core/doctor/saved_facts.h"
 
 namespace shardscope::diagnosis {
 
@@ -15,8 +14,8 @@ const Diagnosis kUniversalOverlong{
     .worst = Severity::Warning,
     .means = {.loading = "Stock DeepSpeed stops at the size, or takes the beginning.",
         .resuming = "The surplus is padding."},
-    .remedy = "write it again with each parameter's own length",
-    .command = convertCommand,
+    .remedy = "write a copy in which each parameter has its own length",
+    .repairs = true,
     .threads = "DS#6918, DS#7426, argonne-lcf/Megatron-DeepSpeed#73, DS#5822",
 };
 

@@ -84,6 +84,15 @@ TEST_CASE("exported weights that are one tensor slice of two")
     CHECK(troubles(copy.check()).empty());
 }
 
+TEST_CASE("universal files that are longer than their parameters")
+{
+    const Patchable copy("zero2-universal-w2", "global_step5_universal");
+    copy.operate("zero/layers.0.attention.wq.weight/exp_avg.pt", [](Surgery& surgery) {
+        surgery.editTensor({"param"}, [](std::string& elements) { elements.append(12, '\0'); });
+    });
+    CHECK(troubles(copy.check()) == Codes{"universal-overlong"});
+}
+
 TEST_CASE("parameters that the converter passed by")
 {
     const Patchable copy("zero2-universal-w2", "global_step5_universal");

@@ -129,7 +129,6 @@ TEST_CASE("values that cannot be set are refused by name")
     CHECK(refusalOf(source, {.values = {"9:lr=1"}}).code == ErrorCode::Usage);
     CHECK(refusalOf(source, {.values = {"momentum=0.9"}}).code == ErrorCode::Unsupported);
     CHECK(refusalOf(source, {.values = {"lr_scheduler.no_such_key=1"}}).code == ErrorCode::Unsupported);
-    CHECK(refusalOf(Patchable("slices-w4"), {.values = {"lr=1"}}).code == ErrorCode::Unsupported);
     CHECK(refusalOf(Patchable("stage0-fp32"), {.values = {"step=3"}}).code == ErrorCode::Unsupported);
 }
 

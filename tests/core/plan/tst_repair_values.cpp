@@ -106,6 +106,24 @@ TEST_CASE("a state that one rank lacks is refilled")
     }
 }
 
+TEST_CASE("a universal file that is longer than its parameter is written in its length")
+{
+    const Patchable hurt("zero2-universal-w2", "global_step5_universal");
+    OpenOptions universal;
+    universal.tag = "global_step5_universal";
+    JobContext job;
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    fs::copy(hurt.run(), folder / "whole", fs::copy_options::recursive);
+    hurt.operate("zero/layers.0.attention.wq.weight/exp_avg.pt", [](Surgery& surgery) {
+        surgery.editTensor({"param"}, [](std::string& elements) { elements.append(12, '\0'); });
+    });
+    const Mended mended = mend(hurt, {.fixes = {"universal-overlong"}}, folder / "mended", universal);
+    CHECK(mended.plan->marks().empty());
+    checkSameState(
+        mended.copy, openCheckpoint(io::realFileSystem(), folder / "whole", universal, job)->checkpoint);
+    CHECK(troublesOf(folder / "mended").empty());
+}
+
 TEST_CASE("values that are no numbers are refilled, and all others stay")
 {
     for (const std::string sample : {"zero2-w2", "zero3-w4"}) {

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The doctor where ranks do not all hold the same parameters: a wound in the last tensor slice, pipeline stage or
+expert-parallel rank is found and mended, the others keep every bit, and stock DeepSpeed goes on with all of them."""
+
+from dataclasses import dataclass
+
+import cases_parallel
+import checks
+import live_state
+import ranks
+from cases_doctor import as_set, find, hurt_copy, mend, troubles, wounds
+from parallel_setups import ParallelSetup
+
+WORLD = 4  # two data-parallel ranks of two parts each
+
+
+@dataclass(frozen=True)
+class HealthyParts:
+    """No false alarm, at any depth."""
+    setup: ParallelSetup
+
+    @property
+    def name(self):
+        return f"doctor healthy {self.setup.name} {WORLD}"
+
+    def run(self, context):
+        source = cases_parallel.source_of(context, self.setup, WORLD)
+        for depth in ("names", "headers", "metadata", "bytes"):
+            answer = context.tool.call("check", source.folder, "--depth", depth, "--fail-on", "never")
+            if troubles(answer):
+                raise checks.Failure(f"at depth {depth}: {sorted(troubles(answer))}")
+        return "nothing above a note at four depths"
+
+
+@dataclass(frozen=True)
+class PartMended:
+    """Nothing is lost, or a copy of the same step for another number of ranks has it: nothing may differ."""
+    setup: ParallelSetup
+    wound: str
+    code: str
+    lost: bool = True
+
+    @property
+    def name(self):
+        return f"doctor {'refilled' if self.lost else 'whole'} {self.wound} {self.setup.name} {WORLD}"
+
+    def run(self, context):
+        source = cases_parallel.source_of(context, self.setup, WORLD)
+        folder = hurt_copy(context, source, self.name, getattr(wounds, self.wound))
+        find(context, folder, self.code)
+        target = context.target(self.name)
+        options = ()
+        if self.lost:
+            donor = context.target(f"{self.name} donor")
+            context.tool.reshard(source.folder, donor, 2 * WORLD)
+            options = ("--from", donor, "--masters", "donor", "--moments", "donor")
+        marks = mend(context, folder, self.code, target, *options)
+        if self.lost != bool(marks):
+            raise checks.Failure(f"{len(marks)} changes are marked")
+        if not self.lost:
+            cases_parallel.same_values(context, target, source)
+        gone_on = cases_parallel.goes_on_as(context, self.setup, WORLD, target, source, source.state)
+        return f"found, mended, {gone_on}"
+
+
+@dataclass(frozen=True)
+class PartsSet:
+    """Reviewed values reach the files of every part."""
+    setup: ParallelSetup
+
+    @property
+    def name(self):
+        return f"doctor set {self.setup.name} {WORLD}"
+
+    def run(self, context):
+        source = cases_parallel.source_of(context, self.setup, WORLD)
+        target = context.target(self.name)
+        context.tool.call("repair", source.folder, target, "--set", "step=23", "--set", "lr=0.0625")
+        parts = ranks.run_ranks(WORLD, cases_parallel.load_and_train, self.setup, str(target),
+                                log_path=context.sources.log)
+        expected = as_set(source.state, 23, lambda label: 0.0625)
+        if not expected:
+            raise checks.Failure("no step and no rate was found in the engine")
+        tensors = checks.same_state_but(source.state, live_state.join([state for state, _ in parts]), expected)
+        return f"{len(expected)} values are those that were set, {tensors} tensors bit-equal"
+
+
+SLICES, STAGES = ParallelSetup("slices", 1, "bf16"), ParallelSetup("pipeline", 1, "bf16")
+SETUPS = [SLICES, ParallelSetup("slices", 3, "bf16"), ParallelSetup("slices", 2, "fp32"), STAGES,
+          ParallelSetup("pipeline", 1, "fp16"), ParallelSetup("pipeline", 1, "bf16", bf16_optimizer=True),
+          ParallelSetup("experts", 2, "bf16"), ParallelSetup("autoep", 2, "bf16", experts=(4, 4))]
+WITHOUT_LOSS = [("larger_save_left", "stale-file"), ("directory_lost", "file-torn"),
+                ("option_changed", "option-mismatch"), ("bytes_behind_the_end", "trailing-data")]
+WITH_LOSS = [("rank_missing", "rank-missing"), ("first_rank_missing", "rank-missing"), ("rank_twice", "rank-foreign"),
+             ("cut_short", "file-torn"), ("masters_cut", "state-length"), ("bit_flipped", "record-corrupt"),
+             ("moments_spoiled", "non-finite"), ("moment_missing", "state-missing")]
+
+
+def short_run():
+    return [PartMended(SLICES, "rank_missing", "rank-missing"), PartMended(STAGES, "moments_spoiled", "non-finite")]
+
+
+def full_run():
+    cases = []
+    for setup in SETUPS:
+        cases.append(HealthyParts(setup))
+        cases += [PartMended(setup, wound, code, lost=False) for wound, code in WITHOUT_LOSS]
+        cases += [PartMended(setup, wound, code) for wound, code in WITH_LOSS]
+        cases.append(PartsSet(setup))
+    return cases
