@@ -144,8 +144,7 @@ private:
 
     [[nodiscard]] NodeId sourceEntry(const FlatUnit& unit) const
     {
-        const ParamGroup& group = m_source.groups[static_cast<size_t>(unit.group)];
-        return m_source.units[index(group.units.front())].stateNode;
+        return shardscope::sourceEntry(m_source, static_cast<size_t>(unit.group));
     }
 
     NodeId torchState()

@@ -98,6 +98,16 @@ std::vector<Slice> slicesOn(
 
 } // namespace
 
+NodeId sourceEntry(const Checkpoint& source, size_t group)
+{
+    for (const UnitId id : source.groups[group].units) {
+        const NodeId entry = source.units[index(id)].stateNode;
+        if (entry != kNoNode)
+            return entry;
+    }
+    return kNoNode;
+}
+
 NodeId stepValue(ArchiveComposer& composer, const FlatUnit& unit)
 {
     PickleBuilder& builder = composer.builder();

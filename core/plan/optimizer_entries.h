@@ -14,6 +14,10 @@ namespace shardscope {
 NodeId stateEntry(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
     uint32_t unit, uint32_t rank, NodeId old);
 
+/// The entry of a source's param group in its rank-0 optimizer file; kNoNode when there is none. Of experts
+/// it is that of the ones which this rank holds.
+NodeId sourceEntry(const Checkpoint& source, size_t group);
+
 /// The step of a unit in the form in which its optimizer keeps it; kNoNode where it keeps none there.
 NodeId stepValue(ArchiveComposer& composer, const FlatUnit& unit);
 

@@ -25,8 +25,8 @@ std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const std::strin
     return isOwn ? std::optional(flat->rank.dp) : std::nullopt;
 }
 
-/// Of a unit that one rank holds alone, as it may hold experts, no other file tells which states there are
-/// and how they are written: those of its group's other ranks, or of all units.
+/// Of a unit that one rank holds alone, as it may hold experts, no other file tells which states there are:
+/// those of its group's other ranks, or of all units.
 void addStatesOfOthers(const Checkpoint& of, FlatUnit& unit)
 {
     const auto isKnown = [](const FlatUnit& other) {
@@ -42,8 +42,6 @@ void addStatesOfOthers(const Checkpoint& of, FlatUnit& unit)
         known = std::find_if(of.units.begin(), of.units.end(), isKnown);
     if (isKnown(unit) || known == of.units.end())
         return;
-    if (known->group == unit.group)
-        unit.stateNode = known->stateNode;
     for (const UnitState& state : known->states) {
         const bool has = std::any_of(unit.states.begin(), unit.states.end(),
             [&](const UnitState& own) { return own.name == state.name; });

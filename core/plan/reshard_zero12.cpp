@@ -73,7 +73,7 @@ private:
     void replaceStates()
     {
         for (uint32_t g = 0; g < groupCount(); ++g) {
-            const NodeId entry = m_source.units[index(m_source.groups[g].units.front())].stateNode;
+            const NodeId entry = sourceEntry(m_source, g);
             if (unit(g).stepSet)
                 m_composer.substitute(lookup(m_graph, entry, "step"), stepValue(m_composer, unit(g)));
             for (uint32_t state = 1; state < unit(g).states.size(); ++state) {
@@ -96,8 +96,8 @@ private:
         for (uint32_t g = 0; g < groupCount(); ++g) {
             const ParamGroup& from = m_source.groups[sourceGroup(g)];
             const NodeId number = builder.integer(g);
-            const NodeId entry = stateEntry(m_composer, m_context, m_units[g], m_rank,
-                m_source.units[index(from.units.front())].stateNode);
+            const NodeId entry = stateEntry(
+                m_composer, m_context, m_units[g], m_rank, sourceEntry(m_source, sourceGroup(g)));
             if (entry != kNoNode)
                 builder.setItem(states, number, entry);
             builder.append(groups,

@@ -69,7 +69,7 @@ private:
         for (size_t g = 0; g < m_source.groups.size(); ++g) {
             if (m_source.groups[g].units.empty())
                 continue;
-            const NodeId first = m_source.units[index(m_source.groups[g].units.front())].stateNode;
+            const NodeId first = sourceEntry(m_source, g);
             if (first == kNoNode)
                 continue; // saved before the first step
             for (const uint32_t subgroup : m_context->target.subGroupsOfGroup[g])

@@ -167,7 +167,7 @@ private:
     NodeId stateEntry(uint32_t u, uint32_t at)
     {
         const FlatUnit& of = unit(u);
-        const NodeId old = m_source.units[index(m_source.groups[u].units.front())].stateNode;
+        const NodeId old = sourceEntry(m_source, u);
         const bool fromModel = isConverted(m_source.kind);
         if (fromModel ? of.states.size() < 2 && of.stepForm == StepForm::Absent : old == kNoNode)
             return kNoNode;

@@ -17,6 +17,7 @@ WORLD = 4  # two data-parallel ranks of two parts each
 @dataclass(frozen=True)
 class HealthyParts:
     """No false alarm, at any depth."""
+    frameworks = True  # AutoTP imports transformers
     setup: ParallelSetup
 
     @property
@@ -35,6 +36,7 @@ class HealthyParts:
 @dataclass(frozen=True)
 class PartMended:
     """Nothing is lost, or a copy of the same step for another number of ranks has it: nothing may differ."""
+    frameworks = True  # AutoTP imports transformers
     setup: ParallelSetup
     wound: str
     code: str
@@ -66,6 +68,7 @@ class PartMended:
 @dataclass(frozen=True)
 class PartsSet:
     """Reviewed values reach the files of every part."""
+    frameworks = True  # AutoTP imports transformers
     setup: ParallelSetup
 
     @property

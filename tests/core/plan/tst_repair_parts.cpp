@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repairs of tensor slices and pipeline stages: each by itself, and the others keep every bit.
+// Repairs of tensor slices, pipeline stages and experts: each by itself, and the others keep every bit.
 #include "core/base/finding_codes.h"
 #include "core/layout/fragments.h"
 #include "core/plan/repair.h"
@@ -111,6 +111,23 @@ TEST_CASE("a lost shard of a slice or stage is refilled from another world's cop
             CHECK(troublesOf(target, CheckDepth::Bytes) == std::set<std::string>{"marked"});
         }
     }
+}
+
+TEST_CASE("a lost shard of any rank of experts is refilled, though the file that is left first holds others")
+{
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const CheckpointPtr whole = wholeOf("experts-w4");
+    const fs::path donor = donorOf("experts-w4", 8, folder);
+    int number = 0;
+    for (const std::string& lost : Patchable("experts-w4").filesLike("optim_states.pt")) {
+        CAPTURE(lost);
+        const Patchable hurt("experts-w4");
+        fs::remove(hurt.tag() / lost);
+        const fs::path target = folder / ("mended" + std::to_string(number++));
+        checkSameState(mend(hurt, fromDonor("L6", donor), target).copy, whole);
+        CHECK(troublesOf(target, CheckDepth::Bytes) == std::set<std::string>{"marked"});
+    }
+    CHECK(number == 4);
 }
 
 TEST_CASE("without a donor, the shard of one stage is refilled from copies and zeros, and no other changes")
