@@ -28,9 +28,9 @@ std::span<const std::string_view> all()
         kModelStatesMissing, kStaleFile, kForeignFile, kMixedPrefix, kFileUnreadable, kFileTorn, kFileHostile,
         kRecordCorrupt, kRecordMissing, kRecordUnchecked, kRecordUnused, kTrailingData, kUnalignedPayload,
         kPickleOpaque, kPickleDangerous, kTensorInvalid, kParamOrder, kStateLength, kStepMismatch,
-        kOptionMismatch, kOptionMissing, kStateMissing, kAliasUnrecorded, kNotSupported, kNotYetRead,
-        kClientStatePerRank, kSubGroupSize, kStockLoaderTrap, kSwapMissing, kSwapUnmapped, kSwapMismatch,
-        kSwapCopy, kUniversalOverlong, kUniversalSource, kUniversalRoundRobin, kMarked, kSkeleton};
+        kOptionMismatch, kOptionMissing, kStateMissing, kAliasUnrecorded, kNotSupported, kClientStatePerRank,
+        kSubGroupSize, kStockLoaderTrap, kSwapMissing, kSwapUnmapped, kSwapMismatch, kSwapCopy,
+        kUniversalOverlong, kUniversalSource, kUniversalRoundRobin, kMarked, kSkeleton};
     return kAll;
 }
 

@@ -42,7 +42,6 @@ inline constexpr std::string_view kOptionMissing
 inline constexpr std::string_view kStateMissing = "state-missing"; ///< no optimizer state for a group
 inline constexpr std::string_view kAliasUnrecorded = "alias-unrecorded";
 inline constexpr std::string_view kNotSupported = "not-supported";
-inline constexpr std::string_view kNotYetRead = "not-yet-read";
 inline constexpr std::string_view kClientStatePerRank = "client-state-per-rank";
 inline constexpr std::string_view kSubGroupSize = "sub-group-size";
 inline constexpr std::string_view kStockLoaderTrap = "stock-loader-trap";

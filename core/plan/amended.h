@@ -140,6 +140,8 @@ Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& fin
 Status takeOtherStates(Amended& amended, const std::vector<const Finding*>& findings);
 /// The same for states in swap files that are not there.
 Status takeOtherSwapped(Amended& amended, const std::vector<const Finding*>& findings);
+/// The same for moments in swap files that cannot be the checkpoint's.
+Status takeOtherThanSwapped(Amended& amended, const std::vector<const Finding*>& findings);
 /// Counts states as lost that single parameters of a universal folder lack, though others have them.
 Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding*>& findings);
 /// Counts values as lost that no training can go on from.

@@ -136,6 +136,29 @@ Status takeOtherSwapped(Amended& amended, const std::vector<const Finding*>& fin
     return {};
 }
 
+Status takeOtherThanSwapped(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings) {
+        const auto address = parseAddress(finding->where);
+        const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr;
+        if (flat == nullptr || !flat->subgroup)
+            return cannotMend(amended, *finding,
+                "it is about the whole folder, which is of another step; name the one that was saved");
+        const Checkpoint& source = *amended.source;
+        for (uint32_t u = 0; u < source.units.size(); ++u) {
+            const FlatUnit& unit = source.units[u];
+            const auto share = unit.subgroup == flat->group ? source.shareOf(unit, flat->rank) : std::nullopt;
+            // Where one moment is another tensor's, so may be the other one.
+            for (uint32_t s = 0; share && s < unit.states.size(); ++s) {
+                if (unit.states[s].name != "fp32")
+                    loseShare(amended, UnitId{u}, s, *share, finding->code);
+            }
+        }
+        amended.mend(*finding, "made anew, as an ordinary shard: " + finding->message);
+    }
+    return {};
+}
+
 Status takeOtherStates(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings) {

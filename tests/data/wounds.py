@@ -24,6 +24,15 @@ def _edit(path, change):
     torch.save(content, path)
 
 
+def _pack_anew(path, change):
+    with zipfile.ZipFile(path) as source:
+        contents = {info.filename: source.read(info) for info in source.infolist()}
+    change(contents)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as target:
+        for name, content in contents.items():
+            target.writestr(name, content)
+
+
 def _torch_state(content):
     wrapper = content["optimizer_state_dict"]
     return wrapper.get("base_optimizer_state") or wrapper["optimizer_state_dict"]
@@ -105,13 +114,41 @@ def weights_dragging(tag):
 
 def record_missing(tag):
     """A file that was packed anew without its largest record."""
+    def change(contents):
+        del contents[max((name for name in contents if "/data/" in name), key=lambda name: len(contents[name]))]
+    _pack_anew(shard(tag, 1), change)
+
+
+def packed_by_others(tag):
+    """A file whose records were taken out and packed again, by a program that aligns nothing."""
+    _pack_anew(shard(tag, 1), lambda contents: None)
+
+
+def record_added(tag):
+    """A record that the pickle does not name."""
+    def change(contents):
+        prefix = next(iter(contents)).partition("/")[0]
+        contents[f"{prefix}/data/999"] = bytes(1000)
+    _pack_anew(shard(tag, 1), change)
+
+
+def sums_left_out(tag):
+    """As torch saves with its checksums switched off."""
     path = shard(tag, 1)
-    with zipfile.ZipFile(path) as source:
-        contents = {info.filename: source.read(info) for info in source.infolist()}
-    del contents[max((name for name in contents if "/data/" in name), key=lambda name: len(contents[name]))]
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as target:
-        for name, content in contents.items():
-            target.writestr(name, content)
+    content = torch.load(path, weights_only=False)
+    torch.serialization.set_crc32_options(False)
+    torch.save(content, path)
+    torch.serialization.set_crc32_options(True)
+
+
+def universal_overlong(tag):
+    """As converters left files that did not take the padding off."""
+    entry = sorted(path for path in (tag / "zero").iterdir() if (path / "exp_avg.pt").exists())[-1]
+    for path in sorted(entry.glob("*.pt")):
+        content = torch.load(path, weights_only=False)
+        if isinstance(content, dict):
+            content["param"] = torch.cat([content["param"].flatten(), torch.zeros(3)])
+            torch.save(content, path)
 
 
 def _edit_shards(tag, change):

@@ -269,6 +269,8 @@ WITHOUT_LOSS = [("pointer_missing", "latest-missing"), ("pointer_dangling", "lat
                 ("larger_save_left", "stale-file"), ("directory_lost", "file-torn"),
                 ("option_changed", "option-mismatch"), ("bytes_behind_the_end", "trailing-data"),
                 ("world_size_zero", "bad-world-size-field")]
+PACKED = [("packed_by_others", "unaligned-payload"), ("record_added", "record-unused"),
+          ("sums_left_out", "record-unchecked")]
 VALUES_CHANGED = [("steps_behind", "step-off-counters"), ("rates_changed", "schedule-discontinuity")]
 WEIGHTS_LOST = [("weight_bit_flipped", "record-corrupt"), ("weights_spoiled", "non-finite")]
 WITH_LOSS = [("rank_missing", "rank-missing"), ("first_rank_missing", "rank-missing"), ("rank_twice", "rank-foreign"),
@@ -297,6 +299,8 @@ def full_run():
     cases += [Whole(setup, 3, wound, code) for setup in SETUPS for wound, code in VALUES_CHANGED]
     cases += [Whole(setup, 3, "weights_dragging", "storage-bloat", note=True)
               for setup in SETUPS if setup.stage < 3]
+    cases += [Whole(setup, 3, wound, code, note=code == "record-unchecked") for setup in (TWO, SETUPS[3])
+              for wound, code in PACKED]
     cases += [Whole(setup, 3, "tie_diverged", "tied-diverged") for setup in (Setup(1, "bf16"), TWO, Setup(2, "fp16"))]
     cases += [Whole(setup, world, "order_without_round_robin", "param-order")
               for setup in (Setup(2, "bf16", round_robin=True), Setup(1, "fp32", round_robin=True)) for world in (2, 3)]

@@ -195,6 +195,30 @@ class Skipped:
 
 
 @dataclass(frozen=True)
+class Shortened:
+    """Files of a universal folder that are longer than their parameter, which stock DeepSpeed does not load."""
+    setup: Setup
+    before: int
+    after: int
+
+    @property
+    def name(self):
+        return f"doctor mend universal_overlong {self.setup.name} {self.before}->{self.after}"
+
+    def run(self, context):
+        source = context.sources.get(self.setup, self.before)
+        folder = universal.make_universal(context, "stock", source.folder, self.name)
+        wounds.universal_overlong(folder / (folder / "latest_universal").read_text())
+        find(context, folder, "universal-overlong")
+        target = context.target(self.name)
+        if mend(context, folder, "universal-overlong", target):
+            raise checks.Failure("something is marked, though nothing was lost")
+        resumed = universal.resume(context, self.setup, self.after, target)
+        changes = universal.stock_changes(source.state, self.setup, self.setup)
+        return f"found, mended, {checks.same_state_but(source.state, resumed.state, changes)} tensors bit-equal"
+
+
+@dataclass(frozen=True)
 class LostExperts:
     """Files of experts' weights that are lost, made from the masters."""
     setup: object
@@ -233,6 +257,8 @@ def full_run():
     cases += [Stripped(replace(setup, shape=LARGE_BASE), 2)
               for setup in (Setup(1, "bf16"), Setup(2, "bf16"), Setup(3, "bf16", sub_group_size=200))]
     cases += [Skipped(setup, 3, 2) for setup in (Setup(2, "bf16"), Setup(1, "fp16"))]
+    cases += [Shortened(replace(setup, shape=(universal.PLAIN_NAMES,)), 3, 2)
+              for setup in (Setup(2, "bf16"), Setup(1, "fp32"))]
     cases += [LostExperts(ParallelSetup("experts", stage, precision), 4)
               for stage, precision in ((2, "bf16"), (1, "fp32"), (2, "fp16"))]
     cases += [Informed(replace(setup, shape=(universal.PLAIN_NAMES,)), 3)

@@ -218,6 +218,11 @@ CheckResult Patchable::check(CheckDepth depth, const std::string& target) const
     JobContext job;
     auto result = examine(io::realFileSystem(), m_run, options, job);
     REQUIRE(result);
+    for (const DoctorFinding& found : result->findings) {
+        CAPTURE(found.finding.code);
+        REQUIRE(found.diagnosis != nullptr);
+        CHECK(found.diagnosis->worst >= found.finding.severity); // as `check --list` has it
+    }
     return std::move(*result);
 }
 

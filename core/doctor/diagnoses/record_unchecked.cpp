@@ -12,7 +12,9 @@ const Diagnosis kRecordUnchecked{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Info,
     .means = {.loading = "It loads."},
-    .noRemedy = "sums that were not saved cannot be had again; a rewritten copy has them",
+    .remedy = "sums that were not saved cannot be had again; a copy has them from now on",
+    .repairs = true,
+    .repairsFrom = Severity::Info,
 };
 
 } // namespace shardscope::diagnosis

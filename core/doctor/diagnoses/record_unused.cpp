@@ -10,9 +10,10 @@ const Diagnosis kRecordUnused{
     .code = code::kRecordUnused,
     .name = "Records that nothing names",
     .depth = CheckDepth::Metadata,
-    .worst = Severity::Info,
+    .worst = Severity::Warning,
     .means = {.loading = "It loads; the records are never read."},
-    .noRemedy = "nothing is wrong with the state; a rewritten copy leaves them out",
+    .remedy = "nothing is wrong with the state; leave them out of a copy",
+    .repairs = true,
 };
 
 } // namespace shardscope::diagnosis

@@ -15,8 +15,10 @@ const Diagnosis kSwapMismatch{
     .silent = true,
     .means = {.loading = "Stock DeepSpeed does not compare them.",
         .resuming = "Sub-groups go on from different steps."},
-    .remedy = "take the folder that was saved with this checkpoint; `--donor` salvages a live"
-              " folder, marked",
+    .remedy
+    = "take the folder that was saved with this checkpoint; `--donor` salvages a live folder, marked; "
+      "moments that are another tensor's are taken from another tag or checkpoint, and marked",
+    .repairs = true,
     .threads = "DS#2272, DS#4998, DS#6963, DS#4565, DS#3376",
 };
 

@@ -10,9 +10,10 @@ const Diagnosis kUnalignedPayload{
     .code = code::kUnalignedPayload,
     .name = "Payloads are not aligned",
     .depth = CheckDepth::Metadata,
-    .worst = Severity::Info,
+    .worst = Severity::Warning,
     .means = {.loading = "It loads; mapping the file into memory is slower."},
-    .noRemedy = "a rewritten copy is aligned",
+    .remedy = "write a copy: this program aligns records as torch does",
+    .repairs = true,
 };
 
 } // namespace shardscope::diagnosis

@@ -107,3 +107,54 @@ TEST_CASE("states whose swap files are gone are taken from another checkpoint")
         CHECK(troubles(checkOf(swapped.other("mended"))) == std::set<std::string>{"marked"});
     }
 }
+
+TEST_CASE("moments that are another tensor's are taken from another checkpoint, and the masters stay")
+{
+    const Swapped swapped;
+    const std::string id = swapIdOf(planSample("zero3-w4"), 2);
+    const fs::path moment = swapped.swapFolder() / "rank00" / ("exp_avg-" + id + ".tensor.swp");
+    const fs::path square = swapped.swapFolder() / "rank00" / ("exp_avg_sq-" + id + ".tensor.swp");
+    fs::rename(moment, swapped.other("aside"));
+    fs::rename(square, moment);
+    fs::rename(swapped.other("aside"), square);
+    REQUIRE(troubles(checkOf(swapped.run())) == std::set<std::string>{"swap-mismatch"});
+    ReshardOptions other;
+    other.worldSize = 3;
+    rewrite(sample(), other, swapped.other("donor"));
+    const RepairOptions options{.fixes = {"swap-mismatch"}, .donor = swapped.other("donor").string()};
+    const auto plan = planFor(swapped, options);
+    REQUIRE(plan);
+    CHECK((*plan)->marks().size() == 2);
+    for (const Finding& mark : (*plan)->marks())
+        CHECK(mark.where.starts_with("dp0.tp0.pp0/subgroup2+0@exp_avg"));
+    checkSameState(mended(swapped, options), sample());
+    CHECK(troubles(checkOf(swapped.other("mended"))) == std::set<std::string>{"marked"});
+}
+
+TEST_CASE("a run's folder of another step is not mended but named")
+{
+    const Swapped swapped;
+    const std::string id = swapIdOf(planSample("zero3-w4"), 2);
+    makeLive(swapped.run() / "global_step5", swapped.run());
+    fs::last_write_time(swapped.run() / "zero_stage_3/optimizer/rank1" / (id + ".tensor.swp"),
+        fs::file_time_type::clock::now() + std::chrono::hours(2)); // the run went on
+    REQUIRE(findingOf(checkOf(swapped.run()), "swap-mismatch") != nullptr);
+    const auto plan = planFor(swapped, {.fixes = {"swap-mismatch"}});
+    REQUIRE(!plan);
+    CHECK(plan.error().code == ErrorCode::Unsupported);
+}
+
+TEST_CASE("swap files that nothing but their order tells apart are an error without a fix")
+{
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    ReshardOptions small;
+    small.worldSize = 2;
+    small.subGroupSize = 1; // a sub-group for every parameter; the two layers' are alike
+    rewrite(sample(), small, folder / "run");
+    swapOut(folder / "run/global_step5", {.subgroups = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, .ids = false});
+    const CheckResult found = checkOf(folder / "run");
+    const DoctorFinding* unmapped = findingOf(found, "swap-unmapped");
+    REQUIRE(unmapped != nullptr);
+    CHECK(unmapped->finding.severity == Severity::Error);
+    CHECK(!unmapped->diagnosis->repairs);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Files that nothing mends, or that say what only a person can decide: each wound on a copy of what stock
+// DeepSpeed wrote.
+#include "core/checkpoint/open.h"
+#include "core/engine/skeleton.h"
+#include "core/torchfile/skeleton_files.h"
+#include "tests/support/torch_archive_builder.h"
+#include "tests/support/wounds.h"
+
+#include <array>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+const std::string kModel = "mp_rank_00_model_states.pt";
+const std::string kShard = "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+
+/// No fix, and a reason.
+void checkExplained(const CheckResult& result, const char* code, Severity severity)
+{
+    CAPTURE(code);
+    const DoctorFinding* found = findingOf(result, code);
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.severity == severity);
+    CHECK(!found->diagnosis->repairs);
+    CHECK(found->diagnosis->remedy.empty() != found->diagnosis->noRemedy.empty());
+    CHECK(found->command.find("repair") == std::string::npos);
+}
+
+} // namespace
+
+TEST_CASE("E2: a pickle that would run code is an error, in any file of the tag")
+{
+    for (const std::string& name : {kModel, kShard}) {
+        const Patchable hurt("zero2-w2");
+        hurt.operate(name, [](Surgery& surgery) {
+            PickleBuilder& builder = surgery.builder();
+            const std::array arguments{builder.string("true")};
+            surgery.add(
+                {}, "later", builder.reduce(builder.global("os", "system"), builder.tuple(arguments)));
+        });
+        const CheckResult result = hurt.check();
+        checkExplained(result, "pickle-dangerous", Severity::Error);
+        CHECK(findingOf(result, "pickle-dangerous")->finding.where.starts_with(name));
+        CHECK(textOf(*findingOf(result, "pickle-dangerous")).find("os.system") != std::string::npos);
+    }
+}
+
+TEST_CASE("E2: a record that claims to be a link is told, and read as what it is")
+{
+    const Patchable hurt("zero2-w2");
+    JobContext job;
+    std::vector<ForeignRecord> records;
+    {
+        const auto file = io::realFileSystem().openRead(hurt.tag() / kShard).value();
+        const ZipDirectory zip = ZipDirectory::read(*file, ReadMode::Strict, job).value();
+        for (const ZipRecord& record : zip.records()) {
+            ForeignRecord made;
+            made.name = zip.prefix() + "/" + record.name;
+            made.payload = readRecord(*file, record, record.bytes).value();
+            records.push_back(std::move(made));
+        }
+    }
+    constexpr uint32_t kLink = 0xA1FFU << 16;
+    records.back().externalAttributes = kLink;
+    spill(hurt.tag() / kShard, buildForeignArchive(records));
+    checkExplained(hurt.check(), "file-hostile", Severity::Warning);
+}
+
+TEST_CASE("a shard whose bytes are out of reach is an error")
+{
+    const Patchable hurt("zero2-w2");
+    fs::remove(hurt.tag() / kShard);
+    fs::create_symlink(kShard, hurt.tag() / kShard); // to itself
+    const CheckResult result = hurt.check();
+    checkExplained(result, "file-unreadable", Severity::Error);
+}
+
+TEST_CASE("L2: a pointer to a tag that is not there")
+{
+    const Patchable hurt("zero2-w2");
+    spill(hurt.run() / "latest", "global_step99");
+    JobContext job;
+    const auto result = examine(io::realFileSystem(), hurt.run(), {}, job);
+    REQUIRE(result);
+    const DoctorFinding* found = findingOf(*result, "latest-dangling");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.severity == Severity::Error);
+    CHECK(found->diagnosis->repairs);
+}
+
+TEST_CASE("a sub-group size that the sub-groups on disk contradict is told")
+{
+    const Patchable hurt("zero3-w4");
+    hurt.operateOnAll("model_states.pt", [](Surgery& surgery) {
+        surgery.set({"ds_config", "zero_optimization", "sub_group_size"}, 77);
+    });
+    const CheckResult result = hurt.check();
+    checkExplained(result, "sub-group-size", Severity::Warning);
+    CHECK(textOf(*findingOf(result, "sub-group-size")).find("77") != std::string::npos);
+}
+
+TEST_CASE("a skeleton says that it has no values")
+{
+    const TemporaryFolder folder;
+    const Patchable sample("zero2-w2");
+    JobContext job;
+    const auto opened = openCheckpoint(io::realFileSystem(), sample.run(), {}, job);
+    REQUIRE(opened);
+    SkeletonRequest request;
+    request.asked = sample.run();
+    request.out = folder / "bones.zip";
+    request.checkJson = "{}";
+    REQUIRE(writeSkeleton(io::realFileSystem(), *opened->checkpoint, request, job));
+    SkeletonFiles files(io::realFileSystem());
+    const auto result = examine(files, request.out, {}, job);
+    REQUIRE_MESSAGE(result.has_value(), (result ? "" : describe(result.error())));
+    checkExplained(*result, "skeleton", Severity::Info);
+    CHECK(troubles(*result).empty());
+}
