@@ -2,6 +2,7 @@
 #include "core/plan/amended.h"
 
 #include "core/base/finding_codes.h"
+#include "core/doctor/split_folders.h"
 #include "core/layout/address.h"
 
 #include <algorithm>
@@ -67,6 +68,7 @@ std::span<const RepairFix> repairFixes()
     using Reach = RepairFix::Reach;
     // What is left out first, so that it is no rank's; what a file can still give before it is given up.
     static constexpr std::array kAll{
+        RepairFix{kSplitShards, joinFolders, false, Reach::Whole},
         RepairFix{code::kStaleFile, leaveOut, false, Reach::Whole},
         RepairFix{code::kMixedPrefix, leaveOut, false, Reach::Whole},
         RepairFix{code::kTrailingData, writeAnew, false, Reach::Whole},
@@ -104,6 +106,19 @@ std::span<const RepairFix> repairFixes()
         RepairFix{"storage-bloat", writeAnew, false, Reach::Whole},
     };
     return kAll;
+}
+
+Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings) {
+        std::string folders;
+        for (const std::string& line : finding->evidence) {
+            if (line.starts_with("in "))
+                folders += (folders.empty() ? "`" : "`, `") + line.substr(3);
+        }
+        amended.mend(*finding, "joined in one folder, with the files of " + folders + "`");
+    }
+    return {};
 }
 
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings)

@@ -96,6 +96,8 @@ struct RepairFix {
 /// `repairs`.
 std::span<const RepairFix> repairFixes();
 
+/// Puts files of several folders into one, from which they were read then.
+Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings);
 /// Leaves out of the copy what does not belong to the checkpoint.
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings);
 /// What every file is written anew without.

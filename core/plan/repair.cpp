@@ -2,6 +2,7 @@
 #include "core/plan/repair.h"
 
 #include "core/base/finding_codes.h"
+#include "core/doctor/split_folders.h"
 #include "core/io/sha256.h"
 #include "core/plan/amended_parts.h"
 #include "core/plan/marks.h"
@@ -157,8 +158,7 @@ public:
             check.open = *again;
             SHARDSCOPE_TRY(CheckResult more, examine(m_files, m_path, check, m_job));
             SHARDSCOPE_CHECK(m_job.poll());
-            if (!again->modelsFrom.empty())
-                mergeFindings(found, more);
+            mergeFindings(found, *again, more);
             found = std::move(more);
             m_fixed.clear();
             SHARDSCOPE_CHECK(choose(found));
@@ -190,8 +190,7 @@ public:
         const Untouched untouched(parts.all());
         SHARDSCOPE_TRY(VerbatimFiles verbatim,
             VerbatimFiles::of(
-                *inner, source->tagFolder, [&](const std::string& name) { return untouched.contains(name); },
-                m_job));
+                *inner, *source, [&](const std::string& name) { return untouched.contains(name); }, m_job));
         // The record must name the same folders wherever it is read.
         SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
         RepairOptions recorded = m_options;
@@ -247,6 +246,12 @@ private:
             const bool mendable = repairs(diagnosis, made.finding);
             if ((!named && !(asksForAll() && counts && mendable)) || mends(diagnosis.code))
                 continue;
+            if (!named && diagnosis.code == kSplitShards) // a run like this one may have files of these names
+                return fail(ErrorCode::Refused,
+                    "what is missing may lie in another folder, and only you can say whether it is of this "
+                    "save",
+                    made.finding.evidence.empty() ? std::string() : made.finding.evidence.front().substr(3),
+                    "name `split-shards` to join them, or what else is to be mended, to make it anew");
             if (diagnosis.repairs && !mendable)
                 continue; // of two findings of it, one may count
             if (!diagnosis.repairs)

@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/file_names.h"
+#include "core/doctor/split_folders.h"
 #include "core/layout/address.h"
 #include "core/plan/repair_tags.h"
 
@@ -137,16 +138,26 @@ Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOpti
         SHARDSCOPE_TRY(out.modelsFrom, tagWithModel(files, found, options, job));
     }
     out.formOf = otherForm(found, fixes);
-    return otherModel || out.formOf ? std::optional(out) : std::nullopt;
+    const bool joins = mends(fixes, kSplitShards) && found.checkpoint;
+    if (joins) {
+        SHARDSCOPE_TRY(const SplitFolders split, findSplitFolders(files, *found.checkpoint, job));
+        out.roots.insert(out.roots.end(), split.folders.begin(), split.folders.end());
+    }
+    return otherModel || out.formOf || joins ? std::optional(out) : std::nullopt;
 }
 
-void mergeFindings(const CheckResult& before, CheckResult& found)
+void mergeFindings(const CheckResult& before, const OpenOptions& again, CheckResult& found)
 {
-    std::erase_if(
-        found.findings, [](const DoctorFinding& made) { return isAmong(kOfOtherStep, made.finding.code); });
+    const bool otherModel = !again.modelsFrom.empty();
+    if (otherModel)
+        std::erase_if(found.findings,
+            [](const DoctorFinding& made) { return isAmong(kOfOtherStep, made.finding.code); });
+    const bool joined = std::none_of(found.findings.begin(), found.findings.end(),
+        [](const DoctorFinding& made) { return made.finding.code == kSplitShards; });
     for (const DoctorFinding& made : before.findings) {
-        if (isModelFile(made.finding)
-            && (made.finding.code == code::kModelStatesMissing || made.finding.code == code::kFileTorn))
+        const bool ofModel = otherModel && isModelFile(made.finding)
+            && (made.finding.code == code::kModelStatesMissing || made.finding.code == code::kFileTorn);
+        if (ofModel || (joined && made.finding.code == kSplitShards))
             found.findings.push_back(made);
     }
 }

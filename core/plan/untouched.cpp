@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/file_names.h"
+#include "core/doctor/split_folders.h"
 #include "core/layout/address.h"
 #include "core/plan/old_forms.h"
 
@@ -30,7 +31,9 @@ Untouched::Untouched(const std::vector<const Amended*>& amended)
         for (const LostPart& part : one->lost)
             touchPlace(*one, part.where);
         for (const RepairChange& change : one->changes) {
-            if (change.code != code::kLatestMissing && change.code != code::kLatestDangling)
+            const bool ofFolders = change.code == code::kLatestMissing || change.code == code::kLatestDangling
+                || change.code == kSplitShards;
+            if (!ofFolders)
                 touchPlace(*one, change.where);
         }
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 
 namespace shardscope {
@@ -113,7 +114,7 @@ private:
 
 } // namespace
 
-Result<VerbatimFiles> VerbatimFiles::of(const WritePlan& plan, const io::Path& folder,
+Result<VerbatimFiles> VerbatimFiles::of(const WritePlan& plan, const Checkpoint& checkpoint,
     const std::function<bool(const std::string& name)>& mayBe, JobContext& job)
 {
     VerbatimFiles out;
@@ -121,9 +122,14 @@ Result<VerbatimFiles> VerbatimFiles::of(const WritePlan& plan, const io::Path& f
     std::unordered_map<std::string, uint32_t> sourceByPath;
     for (uint32_t i = 0; i < out.m_sources.size(); ++i)
         sourceByPath.emplace(out.m_sources[i].path.native(), i);
+    std::unordered_map<std::string_view, const io::Path*> pathByName;
+    for (const CheckpointFile& file : checkpoint.files)
+        pathByName.emplace(file.name, &file.path);
     for (size_t i = 0; i < plan.files().size(); ++i) {
         const std::string& name = plan.files()[i].path;
-        const auto source = sourceByPath.find((folder / name).native());
+        const auto own = pathByName.find(name);
+        const auto source
+            = own == pathByName.end() ? sourceByPath.end() : sourceByPath.find(own->second->native());
         if (source == sourceByPath.end() || !mayBe(name))
             continue;
         SHARDSCOPE_CHECK(job.poll());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/job_context.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/plan/write_plan.h"
 
 #include <functional>
@@ -18,8 +19,8 @@ class VerbatimFiles
 {
 public:
     /// `mayBe`: by name, whether nothing of a file's content is to be changed. Of those, a file is one where
-    /// everything that the plan puts there is read from the source's file of the same name in `folder`.
-    static Result<VerbatimFiles> of(const WritePlan& plan, const io::Path& folder,
+    /// everything that the plan puts there is read from the checkpoint's file of the same name.
+    static Result<VerbatimFiles> of(const WritePlan& plan, const Checkpoint& checkpoint,
         const std::function<bool(const std::string& name)>& mayBe, JobContext& job);
 
     /// The plan's, each of these files with one more record, that of all its bytes.

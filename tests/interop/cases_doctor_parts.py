@@ -93,7 +93,8 @@ SETUPS = [SLICES, ParallelSetup("slices", 3, "bf16"), ParallelSetup("slices", 2,
           ParallelSetup("pipeline", 1, "fp16"), ParallelSetup("pipeline", 1, "bf16", bf16_optimizer=True),
           ParallelSetup("experts", 2, "bf16"), ParallelSetup("autoep", 2, "bf16", experts=(4, 4))]
 WITHOUT_LOSS = [("larger_save_left", "stale-file"), ("directory_lost", "file-torn"),
-                ("option_changed", "option-mismatch"), ("bytes_behind_the_end", "trailing-data")]
+                ("option_changed", "option-mismatch"), ("bytes_behind_the_end", "trailing-data"),
+                ("saved_by_nodes", "split-shards")]
 WITH_LOSS = [("rank_missing", "rank-missing"), ("first_rank_missing", "rank-missing"), ("rank_twice", "rank-foreign"),
              ("cut_short", "file-torn"), ("masters_cut", "state-length"), ("bit_flipped", "record-corrupt"),
              ("moments_spoiled", "non-finite"), ("moment_missing", "state-missing")]

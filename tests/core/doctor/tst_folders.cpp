@@ -76,12 +76,37 @@ TEST_CASE("L4: the rest of a save in another folder is found by opening both")
     const auto result = check(run);
     const DoctorFinding* found = findingOf(result, "split-shards");
     REQUIRE(found != nullptr);
-    CHECK(found->command.find("--root") != std::string::npos);
-    CHECK(found->command.find("--world-size 2") != std::string::npos);
+    CHECK(found->command.ends_with(" DST --fix split-shards"));
     // What lies there is of another step: no rest of this save.
     fs::copy_file(
         run / "global_step3" / shard, run / "tmp-checkpoint-6" / shard, fs::copy_options::overwrite_existing);
     CHECK(findingOf(check(run), "split-shards") == nullptr);
+}
+
+TEST_CASE("L4: a save in as many folders as there were nodes is found whole")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copyOf("zero3-w4", folder / "node0");
+    std::vector<std::string> folders;
+    for (const int rank : {1, 2, 3}) {
+        const fs::path other = folder / ("node" + std::to_string(rank)) / tagOf(run).filename();
+        fs::create_directories(other);
+        for (const std::string& name : {shardName("bf16_", rank),
+                 "zero_pp_rank_" + std::to_string(rank) + "_mp_rank_00_model_states.pt"})
+            fs::rename(tagOf(run) / name, other / name);
+        folders.push_back("in " + fs::canonical(other).string());
+    }
+    const auto result = check(run);
+    const DoctorFinding* found = findingOf(result, "split-shards");
+    REQUIRE(found != nullptr);
+    const auto& evidence = found->finding.evidence;
+    REQUIRE(evidence.size() == 5);
+    CHECK(std::vector<std::string>(evidence.begin(), evidence.begin() + 3) == folders);
+    CHECK(evidence[4].find("whole") != std::string::npos);
+    fs::remove_all(folder / "node2");
+    const auto fewer = check(run);
+    REQUIRE(findingOf(fewer, "split-shards") != nullptr);
+    CHECK(findingOf(fewer, "split-shards")->finding.evidence.back().find("still lack") != std::string::npos);
 }
 
 TEST_CASE("L5: missing blocks of ranks are nodes, one missing rank is none")

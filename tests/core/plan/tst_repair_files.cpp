@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Oddities of files whose content is whole: found on what stock DeepSpeed wrote, and gone from the copy.
+// Oddities of files and folders whose content is whole: found on what stock DeepSpeed wrote, and gone from
+// the copy.
 #include "core/torchfile/torch_file.h"
 #include "tests/core/plan/repair_fixture.h"
 #include "tests/support/torch_archive_builder.h"
+
+#include <map>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -90,4 +93,67 @@ TEST_CASE("records that were saved without checksums get some")
     const Patchable hurt("zero2-w2");
     spill(hurt.tag() / kShard, packedByOthers(recordsOf(hurt.tag() / kShard), false));
     checkMends(hurt, "record-unchecked", Severity::Info);
+}
+
+TEST_CASE("one save in several folders is joined in one, each file as it was")
+{
+    for (const std::string sample : {"zero2-w2", "zero3-w4", "slices-w4"}) {
+        CAPTURE(sample);
+        const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+        const Patchable split(sample);
+        std::map<std::string, std::string> whole;
+        for (const std::string& name : split.filesLike(".pt"))
+            whole[name] = slurp(split.tag() / name);
+        int number = 0;
+        for (const std::string& name : split.filesLike("optim_states.pt")) {
+            const fs::path other = split.run() / ("tmp-node-" + std::to_string(number));
+            if (number++ == 0)
+                continue;
+            fs::create_directories(other);
+            fs::rename(split.tag() / name, other / name);
+        }
+        CHECK(troubles(split.check()).contains("split-shards"));
+        const Error error = refusalOf(split, {.fixes = {"all"}}); // or it would be made anew
+        CHECK(error.code == ErrorCode::Refused);
+        CHECK(error.path.find("tmp-node-1") != std::string::npos);
+        const fs::path target = folder / "joined";
+        const Mended mended = mend(split, {.fixes = {"all", "split-shards"}}, target);
+        CHECK(mended.plan->marks().empty());
+        checkSameState(mended.copy, openForPlan(planSample(sample.c_str())));
+        CHECK(troublesOf(target, CheckDepth::Bytes).empty());
+        for (const auto& [name, bytes] : whole)
+            CHECK_MESSAGE(slurp(target / split.tag().filename() / name) == bytes, name);
+    }
+}
+
+TEST_CASE("what none of the folders holds is refilled once they are joined")
+{
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const Patchable split("zero3-w4");
+    const auto shards = split.filesLike("optim_states.pt");
+    fs::create_directories(split.run() / "tmp-node");
+    fs::rename(split.tag() / shards[1], split.run() / "tmp-node" / shards[1]);
+    fs::remove(split.tag() / shards[2]);
+    ReshardOptions other;
+    other.worldSize = 3;
+    const CheckpointPtr sample = openForPlan(planSample("zero3-w4"));
+    rewrite(sample, other, folder / "donor");
+    RepairOptions options{.fixes = {"L4"}, .donor = (folder / "donor").string()};
+    CHECK(refusalOf(split, options).code == ErrorCode::Refused);
+    options.fixes = {"L4", "L6"};
+    options.masters = RepairOptions::Masters::Donor;
+    const Mended mended = mend(split, options, folder / "mended");
+    checkSameState(mended.copy, sample);
+    for (const Finding& mark : mended.plan->marks())
+        CHECK(mark.where.starts_with("dp2."));
+}
+
+TEST_CASE("files that this program made are no part of a save")
+{
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const Patchable hurt("zero2-w2");
+    fs::remove(hurt.tag() / kShard);
+    mend(hurt, {.fixes = {"rank-missing"}}, hurt.run().parent_path() / "mended");
+    REQUIRE(fs::exists(hurt.run().parent_path() / "mended" / hurt.tag().filename() / kShard));
+    CHECK(findingOf(hurt.check(), "split-shards") == nullptr);
 }

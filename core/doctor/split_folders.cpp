@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/split_folders.h"
+
+#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/open.h"
+#include "core/doctor/patient.h"
+
+#include <algorithm>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+constexpr size_t kMostFolders = 64; ///< that are opened; those beside the tag come first
+
+std::vector<std::string> missingFiles(const Checkpoint& checkpoint)
+{
+    std::vector<std::string> out;
+    for (const CheckpointFile& file : checkpoint.files) {
+        if (file.status == FileStatus::Missing)
+            out.push_back(file.name);
+    }
+    return out;
+}
+
+/// Folders that the checkpoint was opened from beside its tag's.
+std::vector<io::Path> rootsOf(const Checkpoint& checkpoint)
+{
+    std::vector<io::Path> out;
+    for (const CheckpointFile& file : checkpoint.files) {
+        const io::Path folder = file.path.parent_path();
+        if (file.status != FileStatus::Missing && file.role == FileRole::OptimStates
+            && folder != checkpoint.tagFolder && std::find(out.begin(), out.end(), folder) == out.end())
+            out.push_back(folder);
+    }
+    return out;
+}
+
+std::vector<io::Path> candidates(io::FileSystem& files, const Checkpoint& checkpoint)
+{
+    std::vector<io::Path> out;
+    const auto addBelow = [&](const io::Path& folder, const std::string& inside) {
+        for (const FolderEntry& entry : folderEntries(files, folder)) {
+            const io::Path path = inside.empty() ? folder / entry.name : folder / entry.name / inside;
+            if (entry.isFolder && path != checkpoint.tagFolder)
+                out.push_back(path);
+        }
+    };
+    addBelow(checkpoint.runFolder, {});
+    addBelow(checkpoint.runFolder.parent_path(), checkpoint.tag);
+    return out;
+}
+
+/// Joins folders with a checkpoint, as long as less is missing then.
+class Joining
+{
+public:
+    Joining(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
+        : m_files(files)
+        , m_checkpoint(checkpoint)
+        , m_job(job)
+    {
+        m_out.missing = missingFiles(checkpoint);
+        m_out.left = m_out.missing;
+        m_options.tag = checkpoint.tag;
+        m_options.roots = rootsOf(checkpoint);
+        for (const CheckpointFile& file : checkpoint.files) {
+            if (file.status != FileStatus::Missing)
+                m_there.insert(file.name);
+        }
+    }
+
+    Result<SplitFolders> run()
+    {
+        std::vector<io::Path> mayHold;
+        for (const io::Path& folder : candidates(m_files, m_checkpoint)) {
+            if (mayHold.size() < kMostFolders && holdsMore(folder))
+                mayHold.push_back(folder);
+        }
+        for (const io::Path& folder : mayHold) {
+            const bool holdsOne = std::any_of(m_out.left.begin(), m_out.left.end(),
+                [&](const std::string& name) { return m_files.stat(folder / name).has_value(); });
+            if (holdsOne)
+                SHARDSCOPE_CHECK(join({folder}));
+        }
+        // Where all files of a slice or stage are elsewhere, nothing tells their names.
+        if (!m_out.whole && mayHold.size() > 1) {
+            std::vector<io::Path> rest;
+            for (const io::Path& folder : mayHold) {
+                if (std::find(m_out.folders.begin(), m_out.folders.end(), folder) == m_out.folders.end())
+                    rest.push_back(folder);
+            }
+            SHARDSCOPE_CHECK(join(rest));
+        }
+        return m_out;
+    }
+
+private:
+    /// State files that the checkpoint does not have. What this program wrote is a checkpoint of its own, in
+    /// which values may be made up.
+    [[nodiscard]] bool holdsMore(const io::Path& folder) const
+    {
+        if (m_files.stat(folder / kManifestName))
+            return false;
+        const auto entries = folderEntries(m_files, folder);
+        return std::any_of(entries.begin(), entries.end(),
+            [&](const FolderEntry& entry) { return entry.parsed && !m_there.contains(entry.name); });
+    }
+
+    Status join(const std::vector<io::Path>& folders)
+    {
+        OpenOptions more = m_options;
+        more.roots.insert(more.roots.end(), folders.begin(), folders.end());
+        const auto joined = openCheckpoint(m_files, m_checkpoint.tagFolder, more, m_job);
+        SHARDSCOPE_CHECK(m_job.poll());
+        if (!joined || joined->checkpoint->modelError)
+            return {};
+        const Checkpoint& both = *joined->checkpoint;
+        const auto left = missingFiles(both);
+        // Where nothing is missing and something is wrong, the files there are of another step or run.
+        const bool isBetter = both.complete || (left.size() < m_out.left.size() && !left.empty());
+        if (!isBetter)
+            return {};
+        m_options = std::move(more);
+        m_out.folders.insert(m_out.folders.end(), folders.begin(), folders.end());
+        m_out.left = left;
+        m_out.whole = both.complete;
+        return {};
+    }
+
+    io::FileSystem& m_files;
+    const Checkpoint& m_checkpoint;
+    JobContext& m_job;
+    OpenOptions m_options;
+    SplitFolders m_out;
+    std::set<std::string> m_there;
+};
+
+} // namespace
+
+Result<SplitFolders> findSplitFolders(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
+{
+    return checkpoint.complete ? SplitFolders() : Joining(files, checkpoint, job).run();
+}
+
+} // namespace shardscope
