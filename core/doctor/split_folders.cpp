@@ -66,7 +66,7 @@ public:
         m_options.tag = checkpoint.tag;
         m_options.roots = rootsOf(checkpoint);
         for (const CheckpointFile& file : checkpoint.files) {
-            if (file.status != FileStatus::Missing)
+            if (file.status != FileStatus::Missing && file.role == FileRole::OptimStates)
                 m_there.insert(file.name);
         }
     }
@@ -97,15 +97,22 @@ public:
     }
 
 private:
-    /// State files that the checkpoint does not have. What this program wrote is a checkpoint of its own, in
-    /// which values may be made up.
+    /// State files that the checkpoint does not have, and no optimizer file that it has: another tag, another
+    /// run or a copy has those, too. What this program wrote is a checkpoint of its own, in which values may
+    /// be made up.
     [[nodiscard]] bool holdsMore(const io::Path& folder) const
     {
+        if (!m_there.empty() && m_files.stat(folder / *m_there.begin()))
+            return false; // most of them, without a look at all their files
         if (m_files.stat(folder / kManifestName))
             return false;
-        const auto entries = folderEntries(m_files, folder);
-        return std::any_of(entries.begin(), entries.end(),
-            [&](const FolderEntry& entry) { return entry.parsed && !m_there.contains(entry.name); });
+        bool more = false;
+        for (const FolderEntry& entry : folderEntries(m_files, folder)) {
+            if (m_there.contains(entry.name))
+                return false;
+            more = more || entry.parsed;
+        }
+        return more;
     }
 
     Status join(const std::vector<io::Path>& folders)
@@ -134,7 +141,7 @@ private:
     JobContext& m_job;
     OpenOptions m_options;
     SplitFolders m_out;
-    std::set<std::string> m_there;
+    std::set<std::string> m_there; ///< its optimizer files
 };
 
 } // namespace

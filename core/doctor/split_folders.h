@@ -22,8 +22,9 @@ struct SplitFolders {
 };
 
 /// Looks into the folders beside a checkpoint's tag, and for the same tag in those beside its run. Those that
-/// hold missing files are opened together with it: steps, world size, options and samples of values must
-/// agree, or a folder does not count; nor does one that this program wrote. Cancelled when stopped.
+/// hold missing files, and no optimizer file that it has, are opened together with it: steps, world size,
+/// options and samples of values must agree, or a folder does not count; nor does one that this program
+/// wrote. Cancelled when stopped.
 Result<SplitFolders> findSplitFolders(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job);
 
 } // namespace shardscope

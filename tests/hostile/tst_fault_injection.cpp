@@ -111,7 +111,7 @@ class Bench
 public:
     Bench(const std::string& sample, Form form)
         : m_source(
-            form.mended.empty() ? copySample(sample, m_folder) : damagedCopy(sample, m_folder, form.mended))
+            form.mended.empty() ? copySample(sample, m_home) : damagedCopy(sample, m_home, form.mended))
         , m_form(form)
         , m_before(traceOf(m_source))
     {
@@ -207,6 +207,7 @@ private:
         }
     }
 
+    TemporaryFolder m_home; ///< of the source alone: a repair looks at what lies beside it
     TemporaryFolder m_folder;
     fs::path m_source;
     Form m_form;

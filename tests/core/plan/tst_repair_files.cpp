@@ -148,6 +148,19 @@ TEST_CASE("what none of the folders holds is refilled once they are joined")
         CHECK(mark.where.starts_with("dp2."));
 }
 
+TEST_CASE("another run's whole tag beside this one is no part of the save, though it has the file")
+{
+    const Patchable hurt("zero2-w2");
+    const fs::path other = hurt.run().parent_path() / "other" / hurt.tag().filename();
+    fs::create_directories(other.parent_path());
+    fs::copy(hurt.tag(), other);
+    fs::remove(hurt.tag() / kShard);
+    CHECK(findingOf(hurt.check(), "split-shards") == nullptr);
+    for (const std::string& name : hurt.filesLike("optim_states.pt"))
+        fs::remove(other / name); // what is left is what this one lacks
+    CHECK(findingOf(hurt.check(), "split-shards") != nullptr);
+}
+
 TEST_CASE("files that this program made are no part of a save")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
