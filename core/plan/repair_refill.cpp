@@ -238,8 +238,6 @@ private:
     std::map<std::string, std::map<ParamId, uint32_t>> m_stages; ///< of tied ones: which stage has them
 };
 
-} // namespace
-
 std::string degreesText(const ParallelDegrees& degrees)
 {
     return std::to_string(degrees.tp) + " and " + std::to_string(degrees.pp);
@@ -261,6 +259,8 @@ Result<CheckpointPtr> samePart(const Checkpoint& source, const ParallelDegrees& 
             + ", this one of " + degreesText(degrees),
         other->tagFolder.string(), "reshard it to the same degrees, and name the result");
 }
+
+} // namespace
 
 Result<CheckpointPtr> donorOf(Amended& amended)
 {

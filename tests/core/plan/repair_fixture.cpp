@@ -35,4 +35,14 @@ Error refusalOf(const Patchable& hurt, const RepairOptions& options)
     return plan.error();
 }
 
+std::set<double> stepsOf(const Checkpoint& checkpoint)
+{
+    std::set<double> out;
+    for (const FlatUnit& unit : checkpoint.units) {
+        if (unit.isFlat() && unit.step)
+            out.insert(*unit.step);
+    }
+    return out;
+}
+
 } // namespace shardscope::test

@@ -20,5 +20,7 @@ Mended mend(const Patchable& hurt, const RepairOptions& options, const std::file
 std::set<std::string> troublesOf(const std::filesystem::path& run, CheckDepth depth = CheckDepth::Metadata);
 /// Why it is not mended; the test ends where it is.
 Error refusalOf(const Patchable& hurt, const RepairOptions& options);
+/// The steps of its flat units.
+std::set<double> stepsOf(const Checkpoint& checkpoint);
 
 } // namespace shardscope::test

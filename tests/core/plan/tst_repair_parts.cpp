@@ -57,16 +57,6 @@ void editFloats(
     });
 }
 
-std::set<double> stepsOf(const Checkpoint& checkpoint)
-{
-    std::set<double> out;
-    for (const FlatUnit& unit : checkpoint.units) {
-        if (unit.isFlat() && unit.step)
-            out.insert(*unit.step);
-    }
-    return out;
-}
-
 /// What differs between two checkpoints, as "NAME#STATE" with the number of elements.
 std::map<std::string, size_t> differences(const Checkpoint& a, const Checkpoint& b)
 {

@@ -23,16 +23,6 @@ CheckpointPtr mended(const Patchable& source, const RepairOptions& options, cons
     return made.copy;
 }
 
-std::set<double> stepsOf(const Checkpoint& checkpoint)
-{
-    std::set<double> out;
-    for (const FlatUnit& unit : checkpoint.units) {
-        if (unit.isFlat() && unit.step)
-            out.insert(*unit.step);
-    }
-    return out;
-}
-
 std::vector<double> ratesOf(const Checkpoint& checkpoint)
 {
     std::vector<double> out;
