@@ -163,6 +163,12 @@ uint64_t OutputBuilder::bytesMissing() const
     return bytes;
 }
 
+uint64_t OutputBuilder::spaceMissing() const
+{
+    return bytesMissing()
+        - sharedBytes(m_files, m_plan, m_work.path(), [&](size_t i) { return m_written[i].has_value(); });
+}
+
 uint64_t OutputBuilder::filesMissing() const
 {
     return static_cast<uint64_t>(std::ranges::count_if(m_written, [](const auto& file) { return !file; }));
@@ -211,7 +217,7 @@ Status OutputBuilder::writeBesideFiles()
 
 Error OutputBuilder::withMissingBytes(Error error)
 {
-    const uint64_t needed = bytesMissing();
+    const uint64_t needed = spaceMissing();
     const auto space = m_files.space(m_work.path());
     if (space && space->freeBytes < needed)
         error.message += "; " + formatCount(needed) + " more bytes are needed, "

@@ -27,6 +27,8 @@ public:
     /// writing.
     Status replay();
     [[nodiscard]] uint64_t bytesMissing() const;
+    /// Of them, what takes space.
+    [[nodiscard]] uint64_t spaceMissing() const;
     [[nodiscard]] uint64_t filesMissing() const;
     /// Writes the files that are missing, and those for beside the target.
     Status write();

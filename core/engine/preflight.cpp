@@ -7,6 +7,7 @@
 #include "core/engine/manifest_reader.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_set>
 
@@ -262,6 +263,25 @@ Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes,
                 + formatCount(space.freeFiles) + " are left",
             folder.string(), "remove some files there, or choose another folder");
     return {};
+}
+
+uint64_t sharedBytes(io::FileSystem& files, const WritePlan& plan, const io::Path& folder,
+    const std::function<bool(size_t file)>& isDone)
+{
+    const auto nearest = nearestExisting(files, folder);
+    std::map<io::Path, bool> canShare; // by folder: further ones may lie on other disks
+    uint64_t out = 0;
+    for (size_t i = 0; nearest && i < plan.files().size(); ++i) {
+        const PlannedFile& file = plan.files()[i];
+        if (!file.copyOf || isDone(i))
+            continue;
+        const io::Path& source = plan.sources()[*file.copyOf].path;
+        const auto known = canShare.find(source.parent_path());
+        const bool shares = known != canShare.end() ? known->second : files.canShareBytes(source, *nearest);
+        canShare.emplace(source.parent_path(), shares);
+        out += shares ? file.bytes : 0;
+    }
+    return out;
 }
 
 std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& folder)

@@ -5,6 +5,7 @@
 #include "core/io/file_system.h"
 #include "core/plan/write_plan.h"
 
+#include <functional>
 #include <optional>
 
 namespace shardscope {
@@ -36,6 +37,11 @@ Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io:
 /// NoSpace, with the bytes that are needed, there and missing, when `bytes` and `count` files do not fit
 /// below `folder`, which may be absent still.
 Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count);
+
+/// Bytes of files of the plan that take no space below `folder`, which may be absent still, because they
+/// share their source's. `isDone`: by number in files(), those that count no more.
+uint64_t sharedBytes(io::FileSystem& files, const WritePlan& plan, const io::Path& folder,
+    const std::function<bool(size_t file)>& isDone);
 
 /// Bytes free for us below `folder`, which may be absent still; nothing where it cannot be told.
 std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& folder);

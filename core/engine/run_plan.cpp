@@ -152,15 +152,16 @@ Status Execution::build()
     m_report.peakBufferBytes = memory.totalBytes();
     if (!m_work) {
         // Before anything is made: a job that cannot fit leaves no trace.
+        const uint64_t shared
+            = sharedBytes(m_files, m_plan, m_options.destination, [](size_t) { return false; });
         SHARDSCOPE_CHECK(
-            checkSpace(m_files, m_options.destination, m_plan.writesBytes(), m_plan.files().size()));
+            checkSpace(m_files, m_options.destination, m_plan.writesBytes() - shared, m_plan.files().size()));
         SHARDSCOPE_CHECK(makeDurableFolder(m_files, m_options.destination));
         SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_options.destination));
     }
     Status built;
     {
-        OutputBuilder builder(
-            m_files, m_plan, *m_work, memory, *m_options.compute.backend, m_times, m_job);
+        OutputBuilder builder(m_files, m_plan, *m_work, memory, *m_options.compute.backend, m_times, m_job);
         built = buildIn(builder);
     }
     if (built)
@@ -188,7 +189,7 @@ Status Execution::buildIn(OutputBuilder& builder)
 {
     SHARDSCOPE_CHECK(builder.replay());
     const uint64_t missing = builder.bytesMissing();
-    SHARDSCOPE_CHECK(checkSpace(m_files, m_work->path(), missing, builder.filesMissing()));
+    SHARDSCOPE_CHECK(checkSpace(m_files, m_work->path(), builder.spaceMissing(), builder.filesMissing()));
     SHARDSCOPE_CHECK(builder.write());
     m_report.bytesWritten = missing;
     m_report.bytesReused = m_plan.writesBytes() - missing;

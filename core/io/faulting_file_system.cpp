@@ -186,6 +186,11 @@ Result<Space> FaultingFileSystem::space(const Path& path)
     return m_inner.space(path);
 }
 
+bool FaultingFileSystem::canShareBytes(const Path& file, const Path& folder)
+{
+    return nextCall() == 0 && m_inner.canShareBytes(file, folder);
+}
+
 Status FaultingFileSystem::makeDirectory(const Path& path, uint32_t mode)
 {
     if (const int error = nextCall())

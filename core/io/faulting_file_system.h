@@ -14,7 +14,7 @@ namespace shardscope::io {
 /// Calls are counted over all files and threads, reads and writes alike, in the order they start. The n-th
 /// counted call fails without doing anything; a failing writeAt may first write half (`tornWrites`), as a
 /// full disk does.
-class FaultingFileSystem final : public FileSystem
+class FaultingFileSystem : public FileSystem
 {
 public:
     struct Fault {
@@ -40,6 +40,7 @@ public:
     Result<std::vector<DirectoryEntry>> list(const Path& path) override;
     Result<Path> canonical(const Path& path) override;
     Result<Space> space(const Path& path) override;
+    bool canShareBytes(const Path& file, const Path& folder) override;
     Status makeDirectory(const Path& path, uint32_t mode) override;
     Status makeDirectories(const Path& path) override;
     Status removeFile(const Path& path) override;

@@ -123,6 +123,9 @@ public:
     virtual Result<std::vector<DirectoryEntry>> list(const Path& path) = 0;
     virtual Result<Path> canonical(const Path& path) = 0;
     virtual Result<Space> space(const Path& path) = 0;
+    /// Whether a new file in `folder` could share the bytes of a file (WriteFile::shareBytesOf). Leaves
+    /// nothing behind; false where it cannot be told.
+    virtual bool canShareBytes(const Path& file, const Path& folder) = 0;
 
     virtual Status makeDirectory(const Path& path, uint32_t mode = 0755) = 0; ///< parent must exist
     virtual Status makeDirectories(const Path& path) = 0;

@@ -4,7 +4,9 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/file.h>
+#include <sys/ioctl.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -187,6 +189,17 @@ public:
             return readError("cannot ask for the free space", path);
         return Space{uint64_t{status.f_bavail} * uint64_t{status.f_frsize},
             status.f_files == 0 ? UINT64_MAX : uint64_t{status.f_favail}};
+    }
+
+    bool canShareBytes(const Path& file, const Path& folder) override
+    {
+        const Descriptor from(retryInterrupted(
+            [&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
+        // A file without a name, gone when it is closed.
+        const Descriptor to(
+            retryInterrupted([&] { return ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); }));
+        return from.isOpen() && to.isOpen()
+            && retryInterrupted([&] { return ::ioctl(to.get(), FICLONE, from.get()); }) == 0;
     }
 
     Status makeDirectory(const Path& path, uint32_t mode) override

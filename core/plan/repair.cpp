@@ -42,8 +42,10 @@ public:
                 m_found.emplace(made.finding.code);
         }
         for (size_t i = 0; i < m_files.size(); ++i) {
-            if (m_verbatim.contains(i))
+            if (m_verbatim.contains(i)) {
                 m_files[i].bytes = m_verbatim.bytes(i);
+                m_files[i].copyOf = m_verbatim.source(i);
+            }
         }
         m_files.push_back({kRepairName, m_text.size()});
         for (const PlannedFile& file : m_files)

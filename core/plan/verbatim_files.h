@@ -27,6 +27,7 @@ public:
     [[nodiscard]] const std::vector<PlanSource>& sources() const { return m_sources; }
     /// By number in the plan's files().
     [[nodiscard]] bool contains(size_t file) const { return m_sourceOf.contains(file); }
+    [[nodiscard]] uint32_t source(size_t file) const { return m_sourceOf.at(file); }
     [[nodiscard]] uint64_t bytes(size_t file) const;
     /// The source's file, with the elements that the plan's `recipe` of it moves.
     [[nodiscard]] Result<OutputFile> recipe(size_t file, const OutputFile& recipe) const;

@@ -119,6 +119,8 @@ struct PlannedFile {
     /// comes to its place after the target and before the pointer.
     std::string path;
     uint64_t bytes = 0;
+    /// As OutputFile::copyOf: the source whose bytes it may share.
+    std::optional<uint32_t> copyOf = {};
 };
 
 /// What will be written, to the byte, before anything is: pure data and pure functions. One engine runs all

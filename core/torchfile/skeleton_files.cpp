@@ -123,6 +123,11 @@ Result<io::Space> SkeletonFiles::space(const io::Path& path)
     return m_inner.space(place ? place->file : path);
 }
 
+bool SkeletonFiles::canShareBytes(const io::Path& file, const io::Path& folder)
+{
+    return !isInSkeleton(file) && !isInSkeleton(folder) && m_inner.canShareBytes(file, folder);
+}
+
 Result<std::unique_ptr<io::WriteFile>> SkeletonFiles::create(const io::Path& path, uint32_t mode)
 {
     SHARDSCOPE_CHECK(checkWritable(path));

@@ -122,6 +122,8 @@ TEST_CASE("a new file shares another one's bytes where the file system can, or s
     const auto made = files.create(folder / "to");
     REQUIRE(made);
     const bool shared = (*made)->shareBytesOf(**from);
+    CHECK(files.canShareBytes((*from)->path(), (*made)->path().parent_path()) == shared);
+    CHECK_FALSE(files.canShareBytes((*from)->path(), (*made)->path().parent_path() / "absent"));
     REQUIRE((*made)->sync());
     MESSAGE("this file system ", shared ? "shares" : "does not share", " bytes of files");
     CHECK(slurp(folder / "to") == (shared ? std::string(10'000, 'x') : std::string()));

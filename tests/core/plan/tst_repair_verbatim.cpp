@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a repair does not change is copied as it is, byte for byte.
 #include "core/engine/execute.h"
+#include "core/engine/preflight.h"
+#include "core/io/faulting_file_system.h"
 #include "tests/core/plan/repair_fixture.h"
 
 #include <algorithm>
@@ -27,6 +29,24 @@ std::set<std::string> allFiles(const fs::path& folder)
 {
     return sameFiles(folder, folder);
 }
+
+/// A disk that is all but full, which can share bytes or cannot.
+class FullDisk final : public io::FaultingFileSystem
+{
+public:
+    FullDisk(uint64_t freeBytes, bool canShare)
+        : FaultingFileSystem(io::realFileSystem())
+        , m_freeBytes(freeBytes)
+        , m_canShare(canShare)
+    {
+    }
+    Result<io::Space> space(const io::Path&) override { return io::Space{m_freeBytes, UINT64_MAX}; }
+    bool canShareBytes(const io::Path&, const io::Path&) override { return m_canShare; }
+
+private:
+    uint64_t m_freeBytes;
+    bool m_canShare;
+};
 
 const std::vector<const char*> kSamples{"zero1-w2", "zero2-w2", "zero3-w4", "bf16opt-w2", "experts-w4",
     "autoep-w4", "slices-w4", "pipeline-w4", "stage0-bf16", "zenflow-w2", "muon-w3"};
@@ -113,4 +133,36 @@ TEST_CASE("files of an older form are all written as today's")
     const Mended mended = mend(hurt, {.fixes = {"latest-missing"}}, folder / "mended");
     CHECK(sameFiles(hurt.tag(), mended.copy->tagFolder).empty());
     checkSameState(mended.copy, openForPlan(planSample("ds0510-zero2-w3")));
+}
+
+TEST_CASE("what shares its source's bytes needs no space")
+{
+    const Patchable hurt("zero2-w2");
+    fs::remove(hurt.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    JobContext job;
+    const auto plan = planRepair(io::realFileSystem(), hurt.run(), {}, {.fixes = {"rank-missing"}}, job);
+    REQUIRE(plan);
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    uint64_t copied = 0;
+    for (const PlannedFile& file : (*plan)->files()) {
+        CHECK(file.copyOf.has_value()
+            == (file.path.find("rank_1_") == std::string::npos && file.path != "repair.json"));
+        copied += file.copyOf ? file.bytes : 0;
+    }
+    // Folders, journal and manifest take a MiB and one percent.
+    const uint64_t free = (uint64_t{1} << 20) + (*plan)->writesBytes() - copied / 2;
+    for (const bool canShare : {false, true}) {
+        CAPTURE(canShare);
+        FullDisk disk(free, canShare);
+        CHECK(sharedBytes(disk, **plan, folder / "not/there", [](size_t) { return false; })
+            == (canShare ? copied : 0));
+        ExecuteOptions options;
+        options.destination = folder / "out";
+        options.sourceRunFolder = hurt.run();
+        const auto report = execute(disk, **plan, options, job);
+        CHECK(report.has_value() == canShare);
+        if (!report)
+            CHECK(report.error().code == ErrorCode::NoSpace);
+        CHECK(fs::exists(folder / "out") == canShare); // or nothing is left
+    }
 }
