@@ -3,6 +3,7 @@
 // DeepSpeed wrote.
 #include "core/checkpoint/open.h"
 #include "core/engine/skeleton.h"
+#include "core/io/faulting_file_system.h"
 #include "core/torchfile/skeleton_files.h"
 #include "tests/support/torch_archive_builder.h"
 #include "tests/support/wounds.h"
@@ -120,4 +121,29 @@ TEST_CASE("a skeleton says that it has no values")
     REQUIRE_MESSAGE(result.has_value(), (result ? "" : describe(result.error())));
     checkExplained(*result, "skeleton", Severity::Info);
     CHECK(troubles(*result).empty());
+}
+
+TEST_CASE("a diagnosis that cannot look says so, and the others go on")
+{
+    const Patchable sample("zero3-w4");
+    fs::remove(sample.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    CheckOptions options;
+    options.jobs = 1;
+    JobContext job;
+    io::FaultingFileSystem counting(io::realFileSystem());
+    REQUIRE(examine(counting, sample.run(), options, job));
+    std::set<std::string> withheld;
+    for (uint64_t call = 1; call <= counting.callsSoFar(); ++call) {
+        io::FaultingFileSystem failing(io::realFileSystem(), {.callNumber = call});
+        const auto result = examine(failing, sample.run(), options, job);
+        const DoctorFinding* found = result ? findingOf(*result, "not-examined") : nullptr;
+        if (found == nullptr)
+            continue;
+        CHECK(found->finding.severity == Severity::Warning);
+        CHECK(!found->diagnosis->noRemedy.empty());
+        CHECK(findingOf(*result, "rank-missing") != nullptr);
+        withheld.insert(textOf(*found));
+    }
+    CAPTURE(withheld);
+    CHECK(!withheld.empty());
 }
