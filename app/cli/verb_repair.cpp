@@ -101,7 +101,7 @@ std::vector<Option> repairOptions()
             .kind = ValueKind::Text,
             .valueName = "CODE",
             .help = "What to mend: findings of `check` by code or letter, with commas between, or all that "
-                    "can be mended. Can be repeated.",
+                    "can be mended (but notes and split-shards, which are to be named). Can be repeated.",
             .repeats = true},
         {.name = "--set",
             .kind = ValueKind::Text,

@@ -112,10 +112,8 @@ Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings
 {
     for (const Finding* finding : findings) {
         std::string folders;
-        for (const std::string& line : finding->evidence) {
-            if (line.starts_with("in "))
-                folders += (folders.empty() ? "`" : "`, `") + line.substr(3);
-        }
+        for (const io::Path& folder : foldersIn(*finding))
+            folders += (folders.empty() ? "`" : "`, `") + folder.string();
         amended.mend(*finding, "joined in one folder, with the files of " + folders + "`");
     }
     return {};

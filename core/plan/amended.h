@@ -164,6 +164,9 @@ Status setValues(Amended& amended, const std::vector<std::string>& values);
 /// Sets the optimizer's step wherever it is kept.
 Status setStep(Amended& amended, double step, std::string_view code);
 
+/// The data-parallel rank that a flat address, or "dp1.tp0.pp0" alone, is about; nothing where that is
+/// another part's.
+std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const std::string& where);
 /// The data-parallel rank whose optimizer file a finding names, or whose share of it; Unsupported where it is
 /// no such file.
 Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding);

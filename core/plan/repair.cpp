@@ -248,12 +248,8 @@ private:
             const bool mendable = repairs(diagnosis, made.finding);
             if ((!named && !(asksForAll() && counts && mendable)) || mends(diagnosis.code))
                 continue;
-            if (!named && diagnosis.code == kSplitShards) // a run like this one may have files of these names
-                return fail(ErrorCode::Refused,
-                    "what is missing may lie in another folder, and only you can say whether it is of this "
-                    "save",
-                    made.finding.evidence.empty() ? std::string() : made.finding.evidence.front().substr(3),
-                    "name `split-shards` to join them, or what else is to be mended, to make it anew");
+            if (!named && diagnosis.code == kSplitShards)
+                return askWhetherToJoin(made.finding);
             if (diagnosis.repairs && !mendable)
                 continue; // of two findings of it, one may count
             if (!diagnosis.repairs)
@@ -269,6 +265,15 @@ private:
             return fail(ErrorCode::NotFound, "nothing was found of what is to be mended", m_path.string(),
                 "`shardscope check` shows what there is");
         return {};
+    }
+
+    /// A run like this one may have files of the same names.
+    static Status askWhetherToJoin(const Finding& split)
+    {
+        return fail(ErrorCode::Refused,
+            "what is missing may lie in another folder, and only you can say whether it is of this save",
+            foldersIn(split).front().string(),
+            "name `split-shards` to join them, or what else is to be mended, to make it anew");
     }
 
     Result<CheckpointPtr> sourceOf(const CheckResult& found)

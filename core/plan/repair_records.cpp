@@ -51,18 +51,6 @@ void settleFile(Amended& amended, const std::string& name)
     });
 }
 
-/// The rank that a flat address, or "dp1.tp0.pp0" alone, is about.
-std::optional<uint32_t> rankIn(const Checkpoint& source, const std::string& where)
-{
-    for (const std::string& text : {where, where + "/subgroup0+0"}) {
-        const auto address = parseAddress(text);
-        const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr;
-        if (flat != nullptr && flat->rank.dp < source.parallel.dp)
-            return flat->rank.dp;
-    }
-    return std::nullopt;
-}
-
 /// Counts as lost what a rank's file lacks, though other ranks have it.
 void loseAbsent(Amended& amended, uint32_t rank, std::string_view code)
 {
@@ -127,7 +115,7 @@ Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& fin
 Status takeOtherSwapped(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings) {
-        const auto rank = rankIn(*amended.source, finding->where);
+        const auto rank = rankOfAddress(*amended.source, finding->where);
         if (!rank)
             return cannotMend(amended, *finding, "it does not say whose states are lost");
         loseAbsent(amended, *rank, finding->code);

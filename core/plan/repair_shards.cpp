@@ -3,7 +3,6 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/file_names.h"
-#include "core/checkpoint/weight_samples.h"
 #include "core/layout/address.h"
 #include "core/plan/repair_stand_in.h"
 #include "core/torchfile/pickle_values.h"
@@ -14,16 +13,6 @@
 namespace shardscope {
 
 namespace {
-
-/// The data-parallel rank of a flat address into this source.
-std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const std::string& where)
-{
-    const auto address = parseAddress(where);
-    const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr;
-    const bool isOwn
-        = flat != nullptr && flat->rank.tp == source.place.tp && flat->rank.pp == source.place.pp;
-    return isOwn ? std::optional(flat->rank.dp) : std::nullopt;
-}
 
 /// Of a unit that one rank holds alone, as it may hold experts, no other file tells which states there are:
 /// those of its group's other ranks, or of all units.
@@ -91,6 +80,20 @@ void settleAllOf(Amended& amended, uint32_t rank)
 
 } // namespace
 
+std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const std::string& where)
+{
+    for (const std::string& text : {where, where + "/subgroup0+0"}) {
+        const auto address = parseAddress(text);
+        const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr;
+        if (flat == nullptr)
+            continue;
+        const bool isOwn = flat->rank.tp == source.place.tp && flat->rank.pp == source.place.pp
+            && flat->rank.dp < source.parallel.dp;
+        return isOwn ? std::optional(flat->rank.dp) : std::nullopt;
+    }
+    return std::nullopt;
+}
+
 std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where)
 {
     const std::string name = fileOfPlace(where);
@@ -110,8 +113,7 @@ tl::unexpected<Error> cannotMend(const Amended& amended, const Finding& finding,
 
 Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding)
 {
-    if (const auto rank = rankOfAddress(*amended.source, finding.where);
-        rank && *rank < amended.source->parallel.dp)
+    if (const auto rank = rankOfAddress(*amended.source, finding.where))
         return *rank;
     const auto parsed = parseCheckpointFileName(fileOfPlace(finding.where));
     if (!parsed || parsed->role != FileRole::OptimStates || parsed->expert)

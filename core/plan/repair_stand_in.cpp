@@ -138,11 +138,15 @@ Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOpti
         SHARDSCOPE_TRY(out.modelsFrom, tagWithModel(files, found, options, job));
     }
     out.formOf = otherForm(found, fixes);
-    const bool joins = mends(fixes, kSplitShards) && found.checkpoint;
-    if (joins) {
-        SHARDSCOPE_TRY(const SplitFolders split, findSplitFolders(files, *found.checkpoint, job));
-        out.roots.insert(out.roots.end(), split.folders.begin(), split.folders.end());
+    if (mends(fixes, kSplitShards)) {
+        for (const DoctorFinding& made : found.findings) {
+            if (made.finding.code != kSplitShards)
+                continue;
+            const auto folders = foldersIn(made.finding);
+            out.roots.insert(out.roots.end(), folders.begin(), folders.end());
+        }
     }
+    const bool joins = out.roots.size() > open.roots.size();
     return otherModel || out.formOf || joins ? std::optional(out) : std::nullopt;
 }
 

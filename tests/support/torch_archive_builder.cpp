@@ -2,6 +2,8 @@
 #include "tests/support/torch_archive_builder.h"
 
 #include "core/io/crc32.h"
+#include "core/io/file_system.h"
+#include "core/torchfile/torch_file.h"
 #include "core/torchfile/zip_layout.h"
 
 #include <zlib.h>
@@ -55,6 +57,20 @@ std::string buildTorchArchive(
     return buildTorchArchive(records);
 }
 
+std::vector<ForeignRecord> foreignRecordsOf(const std::filesystem::path& archive)
+{
+    JobContext job;
+    const auto file = io::realFileSystem().openRead(archive).value();
+    const ZipDirectory zip = ZipDirectory::read(*file, ReadMode::Strict, job).value();
+    std::vector<ForeignRecord> out;
+    for (const ZipRecord& record : zip.records()) {
+        ForeignRecord& foreign = out.emplace_back();
+        foreign.name = zip.prefix() + "/" + record.name;
+        foreign.payload = readRecord(*file, record, record.bytes).value();
+    }
+    return out;
+}
+
 std::string buildForeignArchive(const std::vector<ForeignRecord>& records, const std::string& comment)
 {
     std::string out;
@@ -64,7 +80,8 @@ std::string buildForeignArchive(const std::vector<ForeignRecord>& records, const
         const std::string& localName = record.localName.empty() ? record.name : record.localName;
         const bool compressed = record.inflatedBytes != UINT64_MAX;
         const uint64_t inflated = compressed ? record.inflatedBytes : record.payload.size();
-        const uint32_t crc = (compressed ? record.inflatedCrc : crcOf(record.payload)) ^ record.crcXor;
+        const uint32_t sum = compressed ? record.inflatedCrc : crcOf(record.payload);
+        const uint32_t crc = record.hasCrc ? sum ^ record.crcXor : 0;
         const auto common = [&](std::string& to, uint64_t flags, uint64_t method, const std::string& name,
                                 const std::string& extra) {
             put<uint16_t>(to, 20);

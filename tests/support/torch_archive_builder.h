@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,7 +27,8 @@ struct ForeignRecord {
     uint16_t method = 0;
     int localMethod = -1;
     uint64_t inflatedBytes = UINT64_MAX; ///< when compressed
-    uint32_t crcXor = 0; ///< makes the directory's CRC wrong
+    uint32_t crcXor = 0; ///< makes the CRC wrong
+    bool hasCrc = true; ///< else it is 0, as of what was never summed
     std::string localExtra = {};
     std::string centralExtra = {};
     uint32_t externalAttributes = 0;
@@ -35,6 +37,8 @@ struct ForeignRecord {
 };
 /// Makes the record a compressed one of `text` that says it is `declared` bytes long.
 void compress(ForeignRecord& record, const std::string& text, uint64_t declared);
+/// The records of a file that torch.save wrote, as they would be in a plain zip.
+std::vector<ForeignRecord> foreignRecordsOf(const std::filesystem::path& archive);
 /// A plain zip: sizes in local headers, no padding, no zip64 records. `comment` ends it.
 std::string buildForeignArchive(const std::vector<ForeignRecord>& records, const std::string& comment = {});
 

@@ -25,12 +25,10 @@ Status look(const Patient& patient, FindingSink& sink)
         const SplitFolders split, findSplitFolders(patient.files, *patient.checkpoint, patient.job));
     if (split.folders.empty())
         return {};
-    std::vector<std::string> evidence;
-    for (const io::Path& folder : split.folders)
-        evidence.push_back("in " + folder.string());
+    std::vector<std::string> evidence = evidenceOf(split.folders);
     if (!split.missing.empty())
         evidence.push_back("missing here: " + namesOf(split.missing));
-    evidence.push_back(split.whole ? "together they are whole: steps, options and values agree"
+    evidence.push_back(split.whole ? "together they are whole: nothing is missing, and nothing contradicts"
             : split.left.empty()   ? "together nothing is missing"
                                    : "together they still lack " + namesOf(split.left));
     sink.add(Severity::Error,
@@ -42,8 +40,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// One step's files in several folders. Seen by opening them together: steps, world size, options and samples
-/// of values must agree.
+/// One step's files in several folders. Seen by opening them together: nothing may contradict then.
 extern const Diagnosis kSplitShards;
 const Diagnosis kSplitShards{
     .code = shardscope::kSplitShards,

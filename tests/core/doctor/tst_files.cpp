@@ -53,18 +53,7 @@ TEST_CASE("E2: a pickle that would run code is an error, in any file of the tag"
 TEST_CASE("E2: a record that claims to be a link is told, and read as what it is")
 {
     const Patchable hurt("zero2-w2");
-    JobContext job;
-    std::vector<ForeignRecord> records;
-    {
-        const auto file = io::realFileSystem().openRead(hurt.tag() / kShard).value();
-        const ZipDirectory zip = ZipDirectory::read(*file, ReadMode::Strict, job).value();
-        for (const ZipRecord& record : zip.records()) {
-            ForeignRecord made;
-            made.name = zip.prefix() + "/" + record.name;
-            made.payload = readRecord(*file, record, record.bytes).value();
-            records.push_back(std::move(made));
-        }
-    }
+    auto records = foreignRecordsOf(hurt.tag() / kShard);
     constexpr uint32_t kLink = 0xA1FFU << 16;
     records.back().externalAttributes = kLink;
     spill(hurt.tag() / kShard, buildForeignArchive(records));
