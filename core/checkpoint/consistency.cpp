@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <map>
+#include <sstream>
 
 namespace shardscope {
 
@@ -47,6 +49,8 @@ struct RankFacts {
     std::string scaler;
 };
 
+constexpr char kUnread = '?'; ///< a step that cannot be read, of which other findings say why
+
 std::string stepText(const Reading& reading, const TorchFile& file, NodeId node)
 {
     const PickleGraph& graph = file.pickle();
@@ -54,12 +58,13 @@ std::string stepText(const Reading& reading, const TorchFile& file, NodeId node)
         return std::to_string(*number);
     const auto tensor = asTensor(graph, node);
     if (!tensor || tensor->elements() != 1)
-        return "?";
+        return {kUnread};
     const auto extent = file.extentOf(*tensor);
     if (!extent || reading.job.cancelled())
-        return "?";
+        return {kUnread};
     const auto bytes = readScalar(reading, file.path(), extent->byteOffset, itemSize(tensor->dtype));
-    return bytes.empty() ? "?" : std::to_string(elementAsDouble(tensor->dtype, bytes.data()));
+    return bytes.empty() ? std::string{kUnread}
+                         : std::to_string(elementAsDouble(tensor->dtype, bytes.data()));
 }
 
 RankFacts factsOf(const Reading& reading, FileId id)
@@ -97,6 +102,20 @@ double stepsOff(const Reading& reading, const RankFacts& facts)
     if (end == facts.steps.c_str() || !steps.globalSteps || !reading.modelsFrom.empty())
         return 0;
     return std::abs(step - static_cast<double>(*steps.globalSteps - steps.skippedSteps.value_or(0)));
+}
+
+/// Of a damaged file those steps count that can be read: the others are taken for what `usual` has there.
+void takeUnread(std::string& steps, const std::string& usual)
+{
+    std::istringstream here(steps);
+    std::istringstream there(usual);
+    std::string out;
+    for (std::string step; here >> step;) {
+        std::string other;
+        there >> other;
+        out += (step == std::string{kUnread} ? other : step) + " ";
+    }
+    steps = std::move(out);
 }
 
 /// The value most ranks have; among equals that of ranks at the model file's step, then the one met first.
@@ -163,6 +182,15 @@ void checkRanksAgree(const Reading& reading)
     for (const FileId id : reading.out.optimFiles) {
         if (reading.content(id) != nullptr && reading.out.file(id).status != FileStatus::Foreign)
             ranks.emplace_back(id, factsOf(reading, id));
+    }
+    const auto isUnread
+        = [](const auto& rank) { return rank.second.steps.find(kUnread) != std::string::npos; };
+    Ranks read;
+    std::remove_copy_if(ranks.begin(), ranks.end(), std::back_inserter(read), isUnread);
+    const std::string usualSteps = majority(reading, read, &RankFacts::steps);
+    for (auto& rank : ranks) {
+        if (isUnread(rank) && !read.empty())
+            takeUnread(rank.second.steps, usualSteps);
     }
     struct Check {
         std::string RankFacts::*field;

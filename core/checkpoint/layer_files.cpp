@@ -48,8 +48,7 @@ public:
             SHARDSCOPE_CHECK(takeLeftOver());
         for (const uint32_t layer : m_layers)
             m_reading.add(code::kModelStatesMissing, Severity::Error,
-                "the file with the weights of layer " + std::to_string(layer) + " is missing",
-                m_out.file(m_out.rank0Model).name);
+                "the file with the weights of layer " + std::to_string(layer) + " is missing", nameOf(layer));
         return {};
     }
 
@@ -68,6 +67,20 @@ private:
             if (const auto name = asString(graph, item))
                 m_buffers.emplace(*name);
         }
+    }
+
+    /// What a layer's file is called, as this slice's others are.
+    [[nodiscard]] std::string nameOf(uint32_t layer) const
+    {
+        std::string like;
+        for (const CheckpointFile& file : m_out.files) {
+            const auto parsed = parseCheckpointFileName(file.name);
+            const bool isLayer = parsed && parsed->role == FileRole::LayerStates;
+            if (isLayer && (like.empty() || parsed->tp == m_out.place.tp))
+                like = file.name;
+        }
+        const std::string number = std::to_string(layer);
+        return "layer_" + (number.size() < 2 ? "0" + number : number) + like.substr(like.find('-'));
     }
 
     void readOwn(FileId file)

@@ -253,6 +253,13 @@ void readModule(Reading& reading, bool weightsAreWhole)
         ModuleReader(reading).run(weightsAreWhole);
 }
 
+bool wasSavedWithZero(const Reading& reading)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    return file != nullptr
+        && !sequenceItems(file->pickle(), lookup(file->pickle(), reading.modelRoot, "param_shapes")).empty();
+}
+
 std::optional<ShapeLists> readParamShapes(const Reading& reading)
 {
     const TorchFile* file = reading.content(reading.out.rank0Model);

@@ -149,8 +149,8 @@ private:
         }
         const auto zero3 = meet();
         if (zero3) {
-            if (m_out.kind == CheckpointKind::Torch)
-                m_reading.refuse("it was saved without ZeRO (stage 0) by tensor or pipeline parallel ranks");
+            if (m_out.kind == CheckpointKind::Torch && refuseWithoutShards(m_reading))
+                return {};
             return readModelRank(*zero3);
         }
         if (zero3.error().code != ErrorCode::NotACheckpoint)

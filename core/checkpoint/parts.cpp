@@ -3,10 +3,13 @@
 #include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/layer_names.h"
 #include "core/checkpoint/merged_parts.h"
 #include "core/checkpoint/scalar_text.h"
 
 #include <algorithm>
+#include <map>
 
 namespace shardscope {
 
@@ -26,7 +29,7 @@ public:
 
     void merge()
     {
-        takeFacts(*m_out.parts.front());
+        takeFacts(reference());
         for (const auto& part : m_out.parts) {
             const Checkpoint& from = *part;
             if (from.modelError && !m_out.modelError)
@@ -37,6 +40,7 @@ public:
             m_out.parallel.ep = std::max(m_out.parallel.ep, from.parallel.ep);
             compare(from);
         }
+        noteTiedWithoutCopy();
         addModelsOfParts(m_out);
         sortWholeTensors(m_reading);
     }
@@ -62,10 +66,46 @@ private:
         m_out.evidence = first.evidence;
     }
 
-    /// What one step of one run has in common, whatever the rank.
+    /// A tied module is saved with the layer that it is first used as. Where every use of it has a function
+    /// of its own (TiedLayerSpec's forward_fn), no layer file holds it (pipe/module.py).
+    void noteTiedWithoutCopy() const
+    {
+        std::map<std::string_view, bool> copied;
+        for (const auto& part : m_out.parts) {
+            for (uint32_t i = 0; i < part->params.size() && !part->modelError; ++i) {
+                const std::string_view key = tiedKeyOf(part->params[i].name);
+                if (!key.empty())
+                    copied[key] = copied[key] || part->wholeOf(ParamId{i}) != nullptr;
+            }
+        }
+        for (const auto& [key, isCopied] : copied) {
+            if (!isCopied && m_reading.depth == OpenDepth::Full)
+                m_reading.add(code::kModelStatesMissing, Severity::Info,
+                    "no layer file holds the weights of the tied module `" + toValidUtf8(std::string(key))
+                        + "`",
+                    {},
+                    {"stock DeepSpeed saves none where each use of it has a forward_fn",
+                        "else the file of its first layer is missing, and loading stops"});
+        }
+    }
+
+    /// The first part of which nothing is missing that tells what it is.
+    [[nodiscard]] const Checkpoint& reference() const
+    {
+        const auto found = std::find_if(m_out.parts.begin(), m_out.parts.end(),
+            [](const auto& part) { return hasModelFile(*part) && part->kind != CheckpointKind::Unknown; });
+        return found == m_out.parts.end() ? *m_out.parts.front() : **found;
+    }
+
+    [[nodiscard]] static bool hasModelFile(const Checkpoint& part)
+    {
+        return part.rank0Model != kNoFile && part.isReadable(part.rank0Model);
+    }
+
+    /// What one step of one run has in common, whatever the rank. Where files are missing, that is told.
     void compare(const Checkpoint& part)
     {
-        const Checkpoint& first = *m_out.parts.front();
+        const Checkpoint& first = reference();
         const auto differs = [&](std::string_view code, const std::string& what, const std::string& here,
                                  const std::string& there) {
             if (here == there)
@@ -75,17 +115,21 @@ private:
                 "the files of model-parallel rank " + std::to_string(part.modelRank)
                     + " do not belong to the others: " + what + " differs",
                 file == kNoFile ? std::string() : m_out.file(file).name,
-                {"here: " + here, "rank 0: " + there});
+                {"here: " + here, "rank " + std::to_string(first.modelRank) + ": " + there});
         };
         const auto text = [](const std::optional<int64_t>& number) {
             return number ? std::to_string(*number) : std::string("none");
         };
+        if (part.kind == CheckpointKind::Unknown || first.kind == CheckpointKind::Unknown)
+            return;
         differs(code::kRankForeign, "the kind", std::string(kindName(part.kind)),
             std::string(kindName(first.kind)));
-        differs(code::kStepMismatch, "`global_steps`", text(part.steps.globalSteps),
-            text(first.steps.globalSteps));
-        differs(code::kStepMismatch, "`skipped_steps`", text(part.steps.skippedSteps),
-            text(first.steps.skippedSteps));
+        if (hasModelFile(part) && hasModelFile(first)) {
+            differs(code::kStepMismatch, "`global_steps`", text(part.steps.globalSteps),
+                text(first.steps.globalSteps));
+            differs(code::kStepMismatch, "`skipped_steps`", text(part.steps.skippedSteps),
+                text(first.steps.skippedSteps));
+        }
         differs(code::kRankForeign, "`dp_world_size`", std::to_string(part.parallel.dp),
             std::to_string(first.parallel.dp));
         differs(code::kRankForeign, "`ds_version`", part.deepspeedVersion, first.deepspeedVersion);
@@ -163,6 +207,26 @@ ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks
         out.pp = modelRanks / slices;
     }
     return out;
+}
+
+bool refuseWithoutShards(Reading& reading)
+{
+    Checkpoint& out = reading.out;
+    if (!wasSavedWithZero(reading)) {
+        reading.refuse("it was saved without ZeRO (stage 0) by tensor or pipeline parallel ranks");
+        return false;
+    }
+    out.kind = CheckpointKind::Unknown;
+    readModelHeader(reading);
+    const bool bf16 = std::any_of(out.files.begin(), out.files.end(), [](const CheckpointFile& file) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        return parsed && parsed->role == FileRole::OptimStates && parsed->bf16Prefix;
+    });
+    const std::string what = "the optimizer files of model-parallel rank " + std::to_string(out.modelRank)
+        + " are missing: its model file was saved with ZeRO";
+    reading.add(code::kRankMissing, Severity::Error, what, optimFileName(0, out.modelRank, bf16));
+    reading.noModel({ErrorCode::Damaged, what, out.tagFolder.string(), {}});
+    return true;
 }
 
 void mergeParts(Reading& reading)

@@ -122,6 +122,8 @@ struct NamedShape {
 using ShapeLists = std::vector<std::vector<NamedShape>>;
 std::optional<ShapeLists> readParamShapes(const Reading& reading);
 std::optional<ShapeLists> readParamShapes(const PickleGraph& graph, NodeId modelRoot);
+/// Whether the model file has such lists, which the engine writes for ZeRO alone.
+bool wasSavedWithZero(const Reading& reading);
 
 /// A 1-D contiguous tensor of a state list as a stored run; nothing when it is not one, with a finding.
 std::optional<StoredRun> flatRun(const Reading& reading, FileId file, NodeId tensor, DType& dtype);
@@ -211,6 +213,9 @@ void markBeyondModelRanks(const Reading& reading, uint32_t modelRanks);
 void markUnneeded(const Reading& reading, FileId file, std::string why);
 /// Where a model-parallel rank stands, of so many.
 ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks);
+/// A slice or stage without any optimizer file: there is no model of it. Whether they are missing; else it
+/// was saved without ZeRO, which is refused.
+bool refuseWithoutShards(Reading& reading);
 /// Fills what the whole checkpoint says from its parts, and compares them.
 void mergeParts(Reading& reading);
 

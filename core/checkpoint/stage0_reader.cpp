@@ -83,7 +83,7 @@ private:
     /// (runtime/engine.py, _save_checkpoint) and leaves the optimizer out.
     void readWithoutOptimizer()
     {
-        if (!sequenceItems(m_graph, lookup(m_graph, m_reading.modelRoot, "param_shapes")).empty()) {
+        if (wasSavedWithZero(m_reading)) {
             m_out.kind = CheckpointKind::Unknown;
             m_reading.add(code::kRankMissing, Severity::Error,
                 "the optimizer files are missing: the model file was saved with ZeRO",

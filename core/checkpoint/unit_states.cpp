@@ -354,6 +354,16 @@ FileId guideOf(const Reading& reading)
     return first == all.end() ? kNoFile : *first;
 }
 
+namespace {
+
+std::optional<double> stepIn(const Reading& reading, const RankStates& source)
+{
+    const NodeId step = lookup(reading.content(source.file)->pickle(), source.state, "step");
+    return step == kNoNode ? std::nullopt : scalarOf(reading, source.file, step);
+}
+
+} // namespace
+
 void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank,
     const std::string& unitText)
 {
@@ -389,6 +399,9 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
         if (!isFlatState(graph, *name, items[i + 1])) {
             if (*name == "step") {
                 unit.step = scalarOf(reading, guide->file, items[i + 1]);
+                for (auto other = perRank.begin(); !unit.step && other != perRank.end(); ++other)
+                    unit.step
+                        = tells(*other) ? stepIn(reading, *other) : std::nullopt; // the guide may be torn
                 setStepForm(graph, items[i + 1], unit);
             }
             continue;

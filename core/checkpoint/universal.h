@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 namespace shardscope {
@@ -114,8 +115,10 @@ Shape resolveShape(const Member& member, const StateFact* master, const Shape* s
     ParamFindings& findings);
 
 /// Fills states and step of a whole unit from its members' folders; the members are in the order of its
-/// parameters. False when no member has a step.pt.
+/// parameters. `expected`: states ("step" among them) that are missing where no member has them. False when
+/// there is no step.pt, and none is missing.
 bool fillWholeUnit(const Reading& reading, FlatUnit& unit, const std::vector<Member>& members,
-    const std::vector<ParamFolder>& folders, const StateFacts& facts, ParamFindings& findings);
+    const std::vector<ParamFolder>& folders, const StateFacts& facts, const std::set<std::string>& expected,
+    ParamFindings& findings);
 
 } // namespace shardscope

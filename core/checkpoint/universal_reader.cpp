@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 
 #include <algorithm>
+#include <set>
 
 namespace shardscope {
 
@@ -135,6 +136,7 @@ private:
         if (m_reading.depth == OpenDepth::Full)
             SHARDSCOPE_CHECK(m_facts.read(m_reading, m_folders, m_isMember, m_findings));
         reserveParameters(m_reading);
+        m_ofAdam = statesOfAdam();
         for (uint32_t g = 0; g < m_members.size() && !m_out.modelError; ++g)
             addGroup(g);
         m_reading.placeholders = true;
@@ -192,8 +194,37 @@ private:
         return {};
     }
 
+    /// Optimizers with "betas" keep the same states for every parameter of every group.
+    [[nodiscard]] bool isOfAdam(uint32_t g) const
+    {
+        const NodeId options = m_plan.groups[g].options;
+        return optimizerGraph() != nullptr && options != kNoNode
+            && lookup(*optimizerGraph(), options, "betas") != kNoNode;
+    }
+
+    [[nodiscard]] std::set<std::string> statesOfAdam() const
+    {
+        std::set<std::string> out;
+        for (uint32_t g = 0; g < m_members.size(); ++g) {
+            if (!isOfAdam(g))
+                continue;
+            for (const Member& member : m_members[g]) {
+                if (member.folder == Member::kNoFolder)
+                    continue;
+                const ParamFolder& folder = m_folders[member.folder];
+                for (uint32_t f = 0; f < folder.fileCount; ++f) {
+                    const auto state = stateOfFile(m_out.file(FileId{folder.firstFile + f}), folder);
+                    if (state == "exp_avg" || state == "exp_avg_sq" || state == "step")
+                        out.emplace(state);
+                }
+            }
+        }
+        return out;
+    }
+
     void addGroup(uint32_t g)
     {
+        static const std::set<std::string> noStates;
         FlatUnit unit;
         unit.kind = UnitKind::Whole;
         unit.group = static_cast<int32_t>(g);
@@ -207,7 +238,8 @@ private:
         if (!partition)
             return m_reading.noModel(partition.error());
         unit.partition = std::move(*partition);
-        const bool steps = fillWholeUnit(m_reading, unit, m_members[g], m_folders, m_facts, m_findings);
+        const bool steps = fillWholeUnit(
+            m_reading, unit, m_members[g], m_folders, m_facts, isOfAdam(g) ? m_ofAdam : noStates, m_findings);
         if (!steps && optimizerGraph() != nullptr)
             takeSharedStep(unit, g);
         ParamGroup group;
@@ -302,14 +334,19 @@ private:
         return m_reading.depth == OpenDepth::Full ? openCopies() : Status();
     }
 
+    /// Of ZeRO-3, the lowest rank's that is there.
     [[nodiscard]] FileId firstRankFile() const
     {
+        FileId out = kNoFile;
+        uint32_t lowest = 0;
         for (const FileId id : m_modelFiles) {
             const auto parsed = parseCheckpointFileName(m_out.file(id).name);
-            if (parsed->zero3Model && parsed->dp == 0 && parsed->mp == 0)
-                return id;
+            if (!parsed->zero3Model || parsed->mp != 0 || (out != kNoFile && parsed->dp >= lowest))
+                continue;
+            out = id;
+            lowest = parsed->dp;
         }
-        return kNoFile;
+        return out;
     }
 
     /// Model files that add nothing: whether they are whole is all that is asked.
@@ -361,6 +398,7 @@ private:
     GroupPlan m_plan;
     std::vector<std::vector<Member>> m_members; ///< by group
     StringMap<bool> m_memberNames;
+    std::set<std::string> m_ofAdam; ///< states that any parameter of such a group has
     StateFacts m_facts;
 };
 

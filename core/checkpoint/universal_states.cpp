@@ -31,7 +31,8 @@ class WholeUnitFiller
 {
 public:
     WholeUnitFiller(const Reading& reading, FlatUnit& unit, const std::vector<Member>& members,
-        const std::vector<ParamFolder>& folders, const StateFacts& facts, ParamFindings& findings)
+        const std::vector<ParamFolder>& folders, const StateFacts& facts,
+        const std::set<std::string>& expected, ParamFindings& findings)
         : m_reading(reading)
         , m_unit(unit)
         , m_members(members)
@@ -39,6 +40,9 @@ public:
         , m_facts(facts)
         , m_findings(findings)
     {
+        m_files[std::string(kFirst[0])]; // there must be masters
+        for (const std::string& state : expected)
+            m_files[state];
     }
 
     /// Whether any member has a step.pt.
@@ -71,7 +75,6 @@ private:
 
     void collectFiles()
     {
-        m_files[std::string(kFirst[0])]; // there must be masters
         for (uint32_t i = 0; i < m_members.size(); ++i) {
             m_expected += elementsOf(i) > 0 ? 1 : 0;
             if (m_members[i].folder == Member::kNoFolder)
@@ -99,11 +102,15 @@ private:
             if (const StepFact* step = id == kNoFile ? nullptr : m_facts.stepOf(id))
                 ++counts[step->value];
         }
-        if (counts.empty())
-            return; // not opened yet, or findings say why they cannot be read
-        const double usual = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-            return a.second < b.second;
-        })->first;
+        if (m_reading.depth != OpenDepth::Full)
+            return;
+        double usual = 0; // of none that can be read, of which findings say why
+        size_t most = 0;
+        for (const auto& [step, count] : counts) {
+            if (count > most)
+                usual = step;
+            most = std::max(most, count);
+        }
         for (size_t i = 0; i < m_members.size(); ++i)
             checkStep(m_members[i], files[i], usual);
     }
@@ -224,7 +231,7 @@ private:
         if (step == nullptr) {
             if (file == kNoFile && elementCount(member.shape) != uint64_t{0})
                 m_findings.add(code::kStateMissing, Severity::Error, "the file of the step is missing",
-                    member.name, "step");
+                    member.name, "step", {std::string(kUniversalFolder) + "/" + member.name + "/step.pt"});
             return;
         }
         if (step->value != usual) {
@@ -281,9 +288,10 @@ Shape resolveShape(const Member& member, const StateFact* master, const Shape* s
 }
 
 bool fillWholeUnit(const Reading& reading, FlatUnit& unit, const std::vector<Member>& members,
-    const std::vector<ParamFolder>& folders, const StateFacts& facts, ParamFindings& findings)
+    const std::vector<ParamFolder>& folders, const StateFacts& facts, const std::set<std::string>& expected,
+    ParamFindings& findings)
 {
-    return WholeUnitFiller(reading, unit, members, folders, facts, findings).run();
+    return WholeUnitFiller(reading, unit, members, folders, facts, expected, findings).run();
 }
 
 } // namespace shardscope

@@ -6,6 +6,7 @@
 #include "core/doctor/patient.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 namespace shardscope {
@@ -86,7 +87,7 @@ public:
                 SHARDSCOPE_CHECK(join({folder}));
         }
         // Where all files of a slice or stage are elsewhere, nothing tells their names.
-        if (!m_out.whole && mayHold.size() > 1) {
+        if (!m_out.whole && mayHold.size() > 1 && (!m_out.missing.empty() || m_checkpoint.modelError)) {
             std::vector<io::Path> rest;
             for (const io::Path& folder : mayHold) {
                 if (std::find(m_out.folders.begin(), m_out.folders.end(), folder) == m_out.folders.end())
@@ -125,16 +126,49 @@ private:
         if (!joined || joined->checkpoint->modelError)
             return {};
         const Checkpoint& both = *joined->checkpoint;
+        const auto giving = foldersThatGive(both, folders);
+        if (giving.empty() || !isSameSave(both))
+            return {};
         const auto left = missingFiles(both);
         // Where nothing is missing and something is wrong, the files there are of another step or run.
         const bool isBetter = both.complete || (left.size() < m_out.left.size() && !left.empty());
         if (!isBetter)
             return {};
-        m_options = std::move(more);
-        m_out.folders.insert(m_out.folders.end(), folders.begin(), folders.end());
+        m_options.roots.insert(m_options.roots.end(), giving.begin(), giving.end());
+        m_out.folders.insert(m_out.folders.end(), giving.begin(), giving.end());
         m_out.left = left;
         m_out.whole = both.complete;
         return {};
+    }
+
+    /// Those of `folders` that hold a file which counts.
+    static std::vector<io::Path> foldersThatGive(const Checkpoint& both, const std::vector<io::Path>& folders)
+    {
+        std::vector<io::Path> out;
+        std::copy_if(folders.begin(), folders.end(), std::back_inserter(out), [&](const io::Path& folder) {
+            return std::any_of(both.files.begin(), both.files.end(), [&](const CheckpointFile& file) {
+                return file.status == FileStatus::Ok && file.path.parent_path() == folder;
+            });
+        });
+        return out;
+    }
+
+    /// Whether all that counts in the checkpoint still does: files of another run may be more, and make one
+    /// of their own.
+    [[nodiscard]] bool isSameSave(const Checkpoint& both) const
+    {
+        const bool hadModel = !m_checkpoint.modelError;
+        if (hadModel && (both.kind != m_checkpoint.kind || both.parallel.dp != m_checkpoint.parallel.dp))
+            return false;
+        std::set<io::Path> counting;
+        for (const CheckpointFile& file : both.files) {
+            if (file.status == FileStatus::Ok)
+                counting.insert(file.path);
+        }
+        return std::all_of(m_checkpoint.files.begin(), m_checkpoint.files.end(), [&](const auto& file) {
+            return file.status != FileStatus::Ok || !parseCheckpointFileName(file.name)
+                || counting.contains(file.path);
+        });
     }
 
     io::FileSystem& m_files;

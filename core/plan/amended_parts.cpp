@@ -70,6 +70,9 @@ Status AmendedParts::apply(const RepairFix& fix, const std::vector<const Finding
     std::vector<std::vector<const Finding*>> perPart(m_parts.size());
     for (const Finding* finding : findings) {
         const std::vector<Amended*> spoken = spokenOf(*finding);
+        const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
+        if (parsed && parsed->role == FileRole::LayerStates)
+            return cannotMend(m_whole, *finding, "files of layers are not made anew");
         const bool each = fix.reach == RepairFix::Reach::Each;
         if (!each && (spoken.empty() || (spoken.size() > 1 && !finding->where.empty())))
             return cannotMend(m_whole, *finding, "it is not of a single tensor slice or pipeline stage");

@@ -1,10 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
-#include "core/doctor/diagnosis.h"
+#include "core/base/text.h"
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/patient.h"
+
+#include <algorithm>
+#include <set>
 
 namespace shardscope::diagnosis {
 
-/// Optimizer files are there; mp_rank_* or zero_pp_rank_*_model_states.pt of a rank is not.
+namespace {
+
+std::set<std::string> layerFiles(const std::vector<FolderEntry>& folder)
+{
+    std::set<std::string> out;
+    for (const FolderEntry& entry : folder) {
+        if (entry.parsed && entry.parsed->role == FileRole::LayerStates)
+            out.insert(entry.name);
+    }
+    return out;
+}
+
+/// The tags before and after the one that is looked at.
+std::vector<std::string> neighbours(const Discovery& found)
+{
+    std::vector<std::string> out;
+    const auto at = std::find(found.tags.begin(), found.tags.end(), found.tag);
+    if (at == found.tags.end())
+        return out;
+    if (at != found.tags.begin())
+        out.push_back(*std::prev(at));
+    if (std::next(at) != found.tags.end())
+        out.push_back(*std::next(at));
+    return out;
+}
+
+/// What a layer holds that has no parameters of its own, or tied ones, no other file tells: but every save of
+/// a run has the same layers.
+Status look(const Patient& patient, FindingSink& sink)
+{
+    const std::set<std::string> here = layerFiles(patient.tag);
+    if (here.empty())
+        return {};
+    std::set<std::string> told;
+    if (patient.checkpoint) {
+        for (const Finding& finding : patient.checkpoint->findings)
+            told.insert(finding.where);
+    }
+    for (const std::string& tag : neighbours(patient.found)) {
+        const std::set<std::string> there
+            = layerFiles(folderEntries(patient.files, patient.found.runFolder / tag));
+        if (!std::includes(there.begin(), there.end(), here.begin(), here.end()))
+            continue;
+        for (const std::string& name : there) {
+            if (!here.contains(name) && told.insert(name).second)
+                sink.add(Severity::Error, "the file of a layer is missing", name,
+                    {"tag `" + toValidUtf8(tag) + "` of the run has it"});
+        }
+    }
+    return {};
+}
+
+} // namespace
+
+/// Optimizer files are there; mp_rank_* or zero_pp_rank_*_model_states.pt of a rank is not. Or a stage's
+/// layer_NN-model_states.pt, which other tags of the run have.
 extern const Diagnosis kModelStatesMissing;
 const Diagnosis kModelStatesMissing{
     .code = code::kModelStatesMissing,
@@ -19,6 +79,7 @@ const Diagnosis kModelStatesMissing{
               "from the masters",
     .repairs = true,
     .threads = "DS#3377, finetrainers#29, DS#1322, DS#7599",
+    .look = look,
 };
 
 } // namespace shardscope::diagnosis

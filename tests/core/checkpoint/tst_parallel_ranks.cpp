@@ -199,7 +199,7 @@ TEST_CASE("what is missing of a parallel checkpoint is named")
         const Copy copy("pipeline-w4");
         std::filesystem::remove(copy.file("layer_04-model_states.pt"));
         const CheckpointPtr checkpoint = open(copy.run());
-        CHECK(hasFinding(*checkpoint, "model-states-missing", "mp_rank_01"));
+        CHECK(hasFinding(*checkpoint, "model-states-missing", "layer_04-model_states.pt"));
         CHECK(!checkpoint->complete);
     }
     SUBCASE("an expert's file")
