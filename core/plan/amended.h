@@ -41,6 +41,7 @@ struct Amended {
     std::shared_ptr<Checkpoint> checkpoint; ///< as it will be written
     std::vector<RepairChange> changes = {};
     std::set<uint32_t> lostRanks = {}; ///< whose optimizer files are given up
+    std::set<std::string> remadeModels = {}; ///< model files of single ranks that come from other ranks'
     /// What must come from elsewhere; the refill takes it last.
     std::vector<LostPart> lost = {};
     ModelFiles model = {}; ///< how they differ from the source's

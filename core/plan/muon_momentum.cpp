@@ -41,6 +41,7 @@ FlatTarget borderOf(const ReshardContext& context, const FlatUnit& unit, uint32_
     out.unit = std::make_shared<const FlatUnit>(std::move(alone));
     out.state = std::move(state);
     out.sourceOfFile = context.sourceOfFile;
+    out.refills = context.refills;
     out.tensorOf = [](ParamId) { return Segment::kNoTensor; };
     return out;
 }

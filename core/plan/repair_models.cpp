@@ -60,6 +60,8 @@ Result<Counted> countedBy(const Amended& amended, const Finding& finding)
     const auto named = stepsOfTag(amended.source->tag);
     const auto taken = optimizerStep(*amended.source);
     const int64_t skipped = other.skippedSteps.value_or(0);
+    if (named && other.globalSteps == named)
+        return Counted{*named, skipped}; // the donor is of the same step
     // Adam of releases before 0.14 counts a step more.
     if (named && taken && *taken <= *named + 1)
         return Counted{*named, std::max<int64_t>(*named - *taken, 0)};
@@ -174,7 +176,7 @@ Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param)
     const Checkpoint& source = *amended.source;
     const bool beside = source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2
         || source.kind == CheckpointKind::Bf16;
-    if (!beside || amended.isCut() || source.zenflow)
+    if (!beside || amended.isCut() || isOfZenflow(source))
         return cannotMend(amended, finding, "only what is trained is made anew, from masters beside it");
     if (!hasMaster(source, param))
         return cannotMend(amended, finding,
@@ -243,11 +245,17 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
     if (!hasZeroShards(source))
         return cannotMend(amended, first, "nothing but it holds what is trained");
     if (!hasOtherModel(source)) { // of ZeRO-3: the other ranks' files hold all that this one did
-        for (const Finding* finding : findings)
+        for (const Finding* finding : findings) {
             amended.mend(*finding, "written anew from the other ranks' files");
+            amended.remadeModels.insert(fileOfPlace(finding->where));
+            std::erase_if(amended.findings(), [&](const Finding& other) {
+                return other.severity != Severity::Info
+                    && fileOfPlace(other.where) == fileOfPlace(finding->where);
+            });
+        }
         return {};
     }
-    if (source.zenflow)
+    if (isOfZenflow(source))
         return cannotMend(amended, first,
             "ZenFlow moves weights on between updates of their masters, which only they tell");
     SHARDSCOPE_TRY(const Counted counted, countedBy(amended, first));

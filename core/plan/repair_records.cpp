@@ -71,6 +71,10 @@ void loseAbsent(Amended& amended, uint32_t rank, std::string_view code)
 Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings) {
+        if (amended.remadeModels.contains(fileOfPlace(finding->where))) {
+            amended.settle(*finding);
+            continue;
+        }
         const auto id = fileNamed(*amended.source, finding->where);
         const TorchFile* content = id ? amended.source->file(*id).content.get() : nullptr;
         if (content != nullptr && amended.source->file(*id).role == FileRole::ModelStates) {

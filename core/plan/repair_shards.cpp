@@ -168,23 +168,15 @@ Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findin
     for (const Finding* finding : findings) {
         const auto id = fileNamed(*amended.source, finding->where);
         const CheckpointFile* file = id ? &amended.source->file(*id) : nullptr;
-        if (file != nullptr && file->role == FileRole::ModelStates && hasOtherModel(*amended.source)) {
-            models.push_back(finding);
-            continue;
-        }
-        const TorchFile* content = file != nullptr ? file->content.get() : nullptr;
-        bool whole = content != nullptr && content->zip().isRecovered();
-        if (whole) {
-            for (const StorageView& storage : content->storagesInOrder())
-                whole = whole && content->zip().find("data/" + std::string(storage.key)).has_value();
-            whole = whole
-                && std::none_of(content->zip().records().begin(), content->zip().records().end(),
-                    [](const ZipRecord& record) { return record.damaged; });
-        }
-        if (whole)
+        const bool other = hasOtherModel(*amended.source);
+        if (file != nullptr && isWholeAgain(*file) && !(other && file->role == FileRole::ModelStates))
             amended.mend(*finding,
                 "its directory is built again from the headers of its "
-                    + std::to_string(content->zip().records().size()) + " records, which are all there");
+                    + std::to_string(file->content->zip().records().size())
+                    + " records, which are all there");
+        else if (const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
+                 parsed && parsed->role == FileRole::ModelStates)
+            models.push_back(finding);
         else
             SHARDSCOPE_CHECK(giveUpShard(amended, *finding));
     }

@@ -5,6 +5,7 @@
 #include "core/checkpoint/file_names.h"
 #include "core/doctor/split_folders.h"
 #include "core/layout/address.h"
+#include "core/plan/amended.h"
 #include "core/plan/repair_tags.h"
 
 #include <algorithm>
@@ -52,10 +53,13 @@ bool needsOtherModel(const CheckResult& found, const std::vector<std::string>& f
         const Finding& finding = made.finding;
         if (!mends(fixes, finding.code) || !isModelFile(finding))
             return false;
-        if (finding.code == code::kFileTorn)
-            return found.checkpoint && found.checkpoint->modelError.has_value();
         const auto parsed = fileOf(finding);
-        return finding.code == code::kModelStatesMissing
+        if (finding.code == code::kFileTorn && found.checkpoint && !found.checkpoint->modelError) {
+            const auto file = fileNamed(*found.checkpoint, finding.where);
+            if (file && isWholeAgain(found.checkpoint->file(*file)))
+                return false;
+        }
+        return (finding.code == code::kModelStatesMissing || finding.code == code::kFileTorn)
             && (!parsed->zero3Model || parsed->dp == 0 || holdsFrozen || !found.checkpoint
                 || found.checkpoint->modelError);
     });
@@ -121,6 +125,20 @@ Result<io::Path> tagWithModel(
 }
 
 } // namespace
+
+bool isWholeAgain(const CheckpointFile& file)
+{
+    const TorchFile* content = file.content.get();
+    if (content == nullptr || !content->zip().isRecovered())
+        return false;
+    const auto storages = content->storagesInOrder();
+    const auto& records = content->zip().records();
+    return std::all_of(storages.begin(), storages.end(), [&](const StorageView& storage) {
+        return content->zip().find("data/" + std::string(storage.key)).has_value();
+    }) && std::none_of(records.begin(), records.end(), [](const ZipRecord& record) {
+        return record.damaged;
+    });
+}
 
 bool hasOtherModel(const Checkpoint& checkpoint)
 {

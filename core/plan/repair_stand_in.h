@@ -24,6 +24,8 @@ Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOpti
 /// out, and what `before` told of the lost one, or of files in other folders, is there again.
 void mergeFindings(const CheckResult& before, const OpenOptions& again, CheckResult& found);
 
+/// Whether a file's directory was built again from its records, all of which are there.
+bool isWholeAgain(const CheckpointFile& file);
 /// Whether the checkpoint was read with another tag's model files.
 bool hasOtherModel(const Checkpoint& checkpoint);
 

@@ -90,10 +90,13 @@ def directory_lost(tag):
     path.write_bytes(content[:content.index(b"PK\x01\x02")])
 
 
-def cut_short(tag):
-    path = shard(tag, 1)
+def _cut(path, part):
     content = path.read_bytes()
-    path.write_bytes(content[:len(content) // 3])
+    path.write_bytes(content[:int(len(content) * part)])
+
+
+def cut_short(tag):
+    _cut(shard(tag, 1), 1 / 3)
 
 
 def step_changed(tag):
@@ -287,6 +290,11 @@ def weights_spoiled(tag):
 def model_files_missing(tag):
     for path in tag.glob("*model_states.pt"):
         path.unlink()
+
+
+def model_files_cut(tag):
+    for path in tag.glob("*model_states.pt"):
+        _cut(path, 0.6)
 
 
 def frozen_missing(tag):

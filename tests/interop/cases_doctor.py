@@ -197,14 +197,16 @@ def train_two_tags(rank, world, setup, folder, earlier, before, after):
 
 @dataclass(frozen=True)
 class LostModel:
-    """Model files that are lost: made from those of the run's earlier tag. What no shard holds is that tag's."""
+    """Model files that are lost or cut off: made from those of the run's earlier tag. What no shard holds is that tag's."""
     setup: Setup
     before: int
+    wound: str = "model_files_missing"
+    code: str = "model-states-missing"
     EARLIER = 2
 
     @property
     def name(self):
-        return f"doctor neighbour model_files_missing {self.setup.name} {self.before}"
+        return f"doctor neighbour {self.wound} {self.setup.name} {self.before}"
 
     def run(self, context):
         folder = context.target(f"{self.name} hurt")
@@ -212,10 +214,10 @@ class LostModel:
                                 sources.STEPS_BEFORE, sources.STEPS_AFTER, log_path=context.sources.log)
         states, losses = zip(*parts)
         state, losses = live_state.join(states), sources.mean_losses(losses)
-        wounds.model_files_missing(folder / (folder / "latest").read_text(encoding="utf-8"))
-        find(context, folder, "model-states-missing")
+        getattr(wounds, self.wound)(folder / (folder / "latest").read_text(encoding="utf-8"))
+        find(context, folder, self.code)
         target = context.target(self.name)
-        if not mend(context, folder, "model-states-missing", target):
+        if not mend(context, folder, self.code, target):
             raise checks.Failure("what came from elsewhere is not marked")
         resumed, after, _ = context.sources.resume(self.setup, self.before, target)
         # The one buffer counts batches; nothing but a model file knows how many there were.
@@ -265,6 +267,8 @@ COUNTED = "batches_seen"  # a buffer of the model that every step changes
 TWO = Setup(2, "bf16")
 SETUPS = [Setup(1, "bf16"), TWO, Setup(1, "fp32"), Setup(3, "bf16", sub_group_size=200), Setup(3, "fp32"),
           Setup(1, "bf16", bf16_optimizer=True), Setup(2, "bf16", round_robin=True)]
+MUON = [Setup(1, "bf16", "muon"), Setup(2, "bf16", "muon"), Setup(2, "fp32", "muon"),
+        Setup(2, "bf16", "muon", round_robin=True)]
 WITHOUT_LOSS = [("pointer_missing", "latest-missing"), ("pointer_dangling", "latest-dangling"),
                 ("larger_save_left", "stale-file"), ("directory_lost", "file-torn"),
                 ("option_changed", "option-mismatch"), ("bytes_behind_the_end", "trailing-data"),
@@ -283,7 +287,9 @@ def short_run():
     return [Healthy(TWO, 2), Whole(TWO, 2, "directory_lost", "file-torn"), Whole(TWO, 2, "step_changed", "step-mismatch"),
             FromDonor(Setup(3, "bf16", sub_group_size=200), 2, "first_rank_missing", "rank-missing"),
             FromDonor(TWO, 2, "moments_spoiled", "non-finite"),
-            SetValues(Setup(3, "bf16", sub_group_size=200), 2), FromCopies(TWO, 2), LostModel(TWO, 2)]
+            FromDonor(Setup(2, "bf16", "muon"), 2, "rank_missing", "rank-missing"),
+            SetValues(Setup(3, "bf16", sub_group_size=200), 2), FromCopies(TWO, 2), LostModel(TWO, 2),
+            LostModel(TWO, 2, "model_files_cut", "file-torn")]
 
 
 def full_run():
@@ -309,4 +315,6 @@ def full_run():
                                                 Setup(2, "bf16", "cpuadam", offload=True)]]
     cases += [FromCopies(setup, 3) for setup in (Setup(1, "bf16"), TWO, Setup(2, "fp16"))]
     cases += [LostModel(setup, 3) for setup in [*SETUPS, Setup(2, "fp16")]]
+    cases += [LostModel(setup, 3, "model_files_cut", "file-torn") for setup in SETUPS]
+    cases += [FromDonor(setup, 3, wound, code) for setup in MUON for wound, code in WITH_LOSS[:4]]
     return cases
