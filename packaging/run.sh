@@ -2,11 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds Shardscope on a bare Debian 12 and opens PATH, or the sample checkpoint, in the window. Without a display it
 # inspects PATH, or inspects, reshards and verifies the sample, and writes a picture of the window.
-#   packaging/run.sh [PATH...]
+#   packaging/run.sh [--with-torch] [PATH...]
+# --with-torch also installs LibTorch (540 MB), which makes statistics and casts faster.
 set -eu
 . "$(dirname "$0")/build.sh"
 
-"$root/packaging/setup.sh"
+with_torch=""
+if [ "${1:-}" = --with-torch ]; then
+    with_torch=--with-torch
+    shift
+fi
+"$root/packaging/setup.sh" $with_torch
 configure_release
 build build/release shardscope shardscope-gui
 shardscope=$root/build/release/app/cli/shardscope

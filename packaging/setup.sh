@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the Debian packages that building and testing need, and only those that are missing; and LibTorch, which Debian
-# has in an old version without CUDA only, from its wheel on PyPI into a folder of the user's cache. Nothing that is
-# installed later needs Python. SHARDSCOPE_LIBTORCH=OFF goes without LibTorch; empty, it takes the system's.
-#   packaging/setup.sh                  what the build and its tests need
+# Installs the Debian packages that building and testing need, and only those that are missing. LibTorch comes only when it
+# is asked for, because it is large: Debian has an old version without CUDA, so its wheel on PyPI is unpacked into a folder
+# of the user's cache. SHARDSCOPE_LIBTORCH=OFF builds without LibTorch; empty, the build uses the system's.
+#   packaging/setup.sh                  what building and running need
+#   packaging/setup.sh --with-torch     also LibTorch, for faster statistics and casts
 #   packaging/setup.sh --interop        also what the tests against stock DeepSpeed need
 #   packaging/setup.sh --interop full   also what only their whole matrix needs
 set -eu
@@ -13,8 +14,13 @@ packages="g++ cmake ninja-build git pkg-config
   qt6-base-dev libqt6svg6 qt6-svg-dev
   libspdlog-dev libcli11-dev nlohmann-json3-dev libexpected-dev
   libdeflate-dev zlib1g-dev libxxhash-dev libssl-dev libre2-dev
-  doctest-dev ccache fonts-dejavu-core"
+  doctest-dev ccache mold fonts-dejavu-core"
 
+with_torch=""
+if [ "${1:-}" = --with-torch ]; then
+    with_torch=yes
+    shift
+fi
 case "${1:-}" in
 "") ;;
 --interop)
@@ -27,13 +33,13 @@ assert os.path.exists(os.path.join(sysconfig.get_path("include"), "Python.h"))' 
     [ "${2:-}" != full ] || packages="$packages libaio-dev"
     ;;
 *)
-    echo "usage: packaging/setup.sh [--interop [full]]" >&2
+    echo "usage: packaging/setup.sh [--with-torch] [--interop [full]]" >&2
     exit 2
     ;;
 esac
 
 fetch_libtorch=""
-if [ "$libtorch" = "$libtorch_folder/torch" ] && [ ! -d "$libtorch" ]; then
+if [ -n "$with_torch" ] && [ "$libtorch" = "$libtorch_folder/torch" ] && [ ! -d "$libtorch" ]; then
     fetch_libtorch=yes
     python3 -m pip --version >/dev/null 2>&1 || packages="$packages python3-pip"
 fi

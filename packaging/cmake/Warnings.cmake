@@ -3,8 +3,8 @@
 add_library(shardscope_options INTERFACE)
 target_compile_options(shardscope_options INTERFACE -Wall -Wextra -Wpedantic -Wconversion -Wshadow)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  # GCC bug 105651: optimised std::string operations of the standard library itself draw this warning in GCC 12.
-  target_compile_options(shardscope_options INTERFACE -Wno-restrict)
+  # GCC bugs 105651 and 105329: optimised std::string operations of the standard library itself draw these in GCC 12.
+  target_compile_options(shardscope_options INTERFACE -Wno-restrict -Wno-stringop-overflow)
 endif()
 if(SHARDSCOPE_WERROR)
   target_compile_options(shardscope_options INTERFACE -Werror)

@@ -10,7 +10,7 @@ build=${1:-$root/build/bench}
 work=${1:-$build}
 [ $# -eq 0 ] || shift
 if [ ! -f "$build/CMakeCache.txt" ]; then
-    cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >&2
+    cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DSHARDSCOPE_BUILD_BENCHMARKS=ON >&2
 fi
 cmake --build "$build" --target shardscope shardscope_generate shardscope_bench >&2
 "$build/tests/bench/shardscope_bench" "$work" "$@"

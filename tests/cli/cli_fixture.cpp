@@ -2,6 +2,7 @@
 #include "tests/cli/cli_fixture.h"
 
 #include "tests/support/json_schema.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -14,7 +15,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const fs::path kSource = SHARDSCOPE_SOURCE_DIR;
+const fs::path kSource = sourceFolder();
 
 std::string textOf(const Words& words)
 {
@@ -70,7 +71,7 @@ Json readSchema(const std::string& name)
 
 ProcessResult runShardscope(const Words& words, const ProcessOptions& options)
 {
-    Words all{SHARDSCOPE_PROGRAM};
+    Words all{programPath()};
     all.insert(all.end(), words.begin(), words.end());
     return runProcess(all, options);
 }

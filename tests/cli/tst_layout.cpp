@@ -2,6 +2,7 @@
 // Where everything lives, as the command line tells it: fragments tile, addresses translate, bytes are the
 // values.
 #include "tests/cli/cli_fixture.h"
+#include "tests/support/places.h"
 
 #include "core/base/text.h"
 
@@ -196,7 +197,7 @@ TEST_CASE("show cuts at its limit and starts where it is told")
 TEST_CASE("the layout names experts where there are some")
 {
     const auto textOf = [](const char* sample) {
-        const auto result = runProcess({SHARDSCOPE_PROGRAM, "layout", samplePath(sample), "--no-color"});
+        const auto result = runProcess({programPath(), "layout", samplePath(sample), "--no-color"});
         CHECK(result.exitCode == 0);
         return result.out;
     };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints in the form of torch before its zip files (DeepSpeed: "checkpoint_serialization": false).
 #include "tests/cli/cli_fixture.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +12,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-const fs::path kLegacy = fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/legacy/zero1-w2";
+const fs::path kLegacy = fs::path(sourceFolder()) / "tests/data/legacy/zero1-w2";
 constexpr const char* kOptimOf1 = "zero_pp_rank_1_mp_rank_00_optim_states.pt";
 
 size_t countOf(const Json& findings, const std::string& code)
@@ -90,6 +91,6 @@ TEST_CASE("a torn legacy file shows what is left, and nothing is written from it
 TEST_CASE("a lone legacy file lists its records")
 {
     const Json told
-        = answerOf({"files", fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/torch/legacy.pt", "--records"});
+        = answerOf({"files", fs::path(sourceFolder()) / "tests/data/torch/legacy.pt", "--records"});
     CHECK(told.at("files").at(0).at("records") == 2);
 }

@@ -3,6 +3,7 @@
 // terminal.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -124,7 +125,7 @@ TEST_CASE("the program needs neither Qt nor LibTorch")
 {
     if (!fs::exists("/usr/bin/ldd"))
         return;
-    const ProcessResult result = runProcess({"/usr/bin/ldd", SHARDSCOPE_PROGRAM});
+    const ProcessResult result = runProcess({"/usr/bin/ldd", programPath()});
     REQUIRE(result.exitCode == 0);
     for (const char* const library : {"libQt", "libtorch", "libc10", "libpython", "libcuda"})
         CHECK(!contains(result.out, library));

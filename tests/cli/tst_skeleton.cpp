@@ -2,6 +2,7 @@
 // `skeleton` as a process: what is in it, what is not, and that it opens as the checkpoint did.
 #include "core/torchfile/torch_file.h"
 #include "tests/cli/cli_fixture.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -131,7 +132,7 @@ TEST_CASE("files in torch's legacy form open as a skeleton, too, with their step
 {
     const TemporaryFolder folder;
     const std::string out = folder / "s.zip";
-    const std::string source = std::string(SHARDSCOPE_SOURCE_DIR) + "/tests/data/legacy/zero1-w2";
+    const std::string source = sourceFolder() + "/tests/data/legacy/zero1-w2";
     answerOf({"skeleton", source, out});
     CHECK(allOf(out).find(kNote) == std::string::npos);
     checkAnswersAlike(source, out);

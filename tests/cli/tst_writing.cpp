@@ -2,6 +2,7 @@
 // The verbs that write: what they promise of the target, the source and the plan in between.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -88,7 +89,7 @@ TEST_CASE("whatever computes, the bytes are the same, and the answer says what d
     const TemporaryFolder folder;
     const std::string source = samplePath("zero2-w2");
     std::vector<std::string> devices{"auto", "cpu", "cpu:plain"};
-    const fs::path modules = fs::path(SHARDSCOPE_PROGRAM).parent_path() / "../../lib/shardscope";
+    const fs::path modules = fs::path(programPath()).parent_path() / "../../lib/shardscope";
     if (fs::exists(modules / "shardscope_torch.so"))
         devices.emplace_back("cpu:torch");
     else
@@ -262,7 +263,7 @@ TEST_CASE("an interrupted reshard says how to go on, and going on gives the same
     REQUIRE(runShardscope(whole).exitCode == 0);
     for (const int number : {SIGINT, SIGTERM}) {
         CAPTURE(number);
-        Words words{SHARDSCOPE_PROGRAM};
+        Words words{programPath()};
         words.insert(words.end(), command.begin(), command.end());
         words.emplace_back("-v");
         // The plan does not fit into the full pipe, so the run stands between planning and writing.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/hostile/bounded_memory.h"
+#include "tests/support/places.h"
 
 #include <stdexcept>
 
@@ -45,7 +46,7 @@ private:
 
 ProcessResult runHereOrThere(const std::vector<std::string>& words)
 {
-    std::vector<std::string> all{SHARDSCOPE_PROGRAM};
+    std::vector<std::string> all{programPath()};
     all.insert(all.end(), words.begin(), words.end());
     const Limit limit;
     return runProcess(all);

@@ -4,6 +4,7 @@
 #include "core/torchfile/pickle_emitter.h"
 #include "core/torchfile/torch_file.h"
 #include "tests/hostile/run_here.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -18,7 +19,7 @@ using Json = nlohmann::json;
 
 fs::path samplePath(const std::string& name)
 {
-    return fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples" / name;
+    return fs::path(sourceFolder()) / "tests/data/samples" / name;
 }
 
 fs::path copySample(const std::string& name, const TemporaryFolder& folder)

@@ -4,6 +4,7 @@
 //   SHARDSCOPE_KILLS=1000       so many kills, over all sources
 //   SHARDSCOPE_KILL_SOURCE=DIR  this checkpoint instead of the samples
 #include "tests/hostile/hostile_fixture.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -132,7 +133,7 @@ public:
 private:
     [[nodiscard]] Words command(const fs::path& target, int jobs) const
     {
-        Words out{SHARDSCOPE_PROGRAM, m_work.words.front(), m_source, target, "--jobs", std::to_string(jobs)};
+        Words out{programPath(), m_work.words.front(), m_source, target, "--jobs", std::to_string(jobs)};
         out.insert(out.end(), m_work.words.begin() + 1, m_work.words.end());
         return out;
     }

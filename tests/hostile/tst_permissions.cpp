@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may not be read or written. Root may everything, so these run as nobody where root runs the tests.
 #include "tests/hostile/hostile_fixture.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -81,7 +82,7 @@ TEST_CASE("a lone file that may not be read")
 {
     const TemporaryFolder folder;
     fs::permissions(folder.path(), fs::perms::all);
-    spill(folder / "weights.pt", slurp(fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/torch/tiny.pt"));
+    spill(folder / "weights.pt", slurp(fs::path(sourceFolder()) / "tests/data/torch/tiny.pt"));
     fs::permissions(folder / "weights.pt", fs::perms::none);
     const AsNobody nobody;
     checkRow(folder / "weights.pt", kNothingHere, "Permission denied", folder);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kinds that are recognised and not interpreted: the reason is given, and no verb guesses.
 #include "tests/hostile/hostile_fixture.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -325,7 +326,7 @@ TEST_CASE("a swap folder")
 
 TEST_CASE("a lone file of a kind that is not read")
 {
-    const fs::path torchFiles = fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/torch";
+    const fs::path torchFiles = fs::path(sourceFolder()) / "tests/data/torch";
     std::string tar(1024, '\0');
     tar.replace(0, 5, "a.txt");
     tar.replace(257, 5, "ustar");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/pickle_fixture.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +12,7 @@ namespace shardscope::fixture {
 std::string readPickle(std::string_view name)
 {
     const std::string path
-        = std::string(SHARDSCOPE_SOURCE_DIR) + "/tests/data/pickles/" + std::string(name) + ".pkl";
+        = sourceFolder() + "/tests/data/pickles/" + std::string(name) + ".pkl";
     std::ifstream file(path, std::ios::binary);
     REQUIRE_MESSAGE(file.good(), path);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

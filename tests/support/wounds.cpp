@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/support/places.h"
 #include "tests/support/wounds.h"
 
 #include "core/plan/literal_archive.h"
@@ -13,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kSamples = fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
+const fs::path kSamples = fs::path(sourceFolder()) / "tests/data/samples";
 
 /// What is copied from the source file, as bytes.
 void makeLiteral(OutputRecord& record, const std::string& source)

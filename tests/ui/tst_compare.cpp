@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two checkpoints held against each other in the window.
 #include "tests/ui/compare_fixture.h"
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/difference_table_model.h"
@@ -402,5 +403,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestCompare)
+SHARDSCOPE_UI_TEST(TestCompare, WithDisplay)
 #include "tst_compare.moc"

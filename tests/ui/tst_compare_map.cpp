@@ -2,6 +2,7 @@
 // What the maps in compare colours say of a place.
 #include "core/layout/fragments.h"
 #include "tests/ui/compare_fixture.h"
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_text.h"
@@ -156,5 +157,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestCompareMap)
+SHARDSCOPE_UI_TEST(TestCompareMap, WithDisplay)
 #include "tst_compare_map.moc"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The export dialog, from its fields to what lies on disk.
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/export_form.h"
@@ -277,5 +278,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestExport)
+SHARDSCOPE_UI_TEST(TestExport, WithDisplay)
 #include "tst_export_dialog.moc"

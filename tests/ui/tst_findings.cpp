@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ui/broken_sample.h"
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_canvas.h"
@@ -292,5 +293,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestFindings)
+SHARDSCOPE_UI_TEST(TestFindings, WithDisplay)
 #include "tst_findings.moc"

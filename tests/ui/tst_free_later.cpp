@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who frees what the window lets go of.
 #include "ui/jobs/free_later.h"
+#include "tests/ui/ui_tests.h"
 
 #include <QTest>
 
@@ -58,5 +59,5 @@ private Q_SLOTS:
     void nothingStaysNothing() { QVERIFY(freedOnWorker(std::shared_ptr<const Tracked>()) == nullptr); }
 };
 
-QTEST_GUILESS_MAIN(TestFreeLater)
+SHARDSCOPE_UI_TEST(TestFreeLater, CoreOnly)
 #include "tst_free_later.moc"

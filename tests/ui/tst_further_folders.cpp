@@ -2,6 +2,7 @@
 // A checkpoint that lies in several folders, and a swap folder that lies alone.
 #include "core/base/finding_codes.h"
 #include "tests/support/swapped_checkpoint.h"
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 
 #include <QAction>
@@ -98,5 +99,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestFurtherFolders)
+SHARDSCOPE_UI_TEST(TestFurtherFolders, WithDisplay)
 #include "tst_further_folders.moc"

@@ -2,6 +2,7 @@
 // The heat map by keyboard, and what makes the statistics beside it.
 #include "core/layout/fragments.h"
 #include "tests/ui/tensor_fixture.h"
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/tensorview/hex_view.h"
@@ -131,5 +132,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestHeatMap)
+SHARDSCOPE_UI_TEST(TestHeatMap, WithDisplay)
 #include "tst_heat_map.moc"

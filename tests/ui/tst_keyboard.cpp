@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The window without a mouse: panes, pages, palette, parameter finder, filter chips, places on the map.
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/quick_pick.h"
 #include "ui/layoutmap/layout_map_view.h"
@@ -328,5 +329,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestKeyboard)
+SHARDSCOPE_UI_TEST(TestKeyboard, WithDisplay)
 #include "tst_keyboard.moc"

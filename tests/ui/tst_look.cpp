@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pictures of every page in light and dark, for people to look at, and what can be said about them by rule.
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/quick_pick.h"
 #include "ui/dialogs/reshard_dialog.h"
@@ -209,5 +210,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestLook)
+SHARDSCOPE_UI_TEST(TestLook, WithDisplay)
 #include "tst_look.moc"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/synthetic_checkpoint.h"
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_picture.h"
@@ -183,5 +184,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestMapExport)
+SHARDSCOPE_UI_TEST(TestMapExport, WithDisplay)
 #include "tst_map_export.moc"

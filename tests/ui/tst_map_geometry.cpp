@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/map_ruler.h"
 #include "ui/layoutmap/map_viewport.h"
+#include "tests/ui/ui_tests.h"
 
 #include <QTest>
 
@@ -241,5 +242,5 @@ void TestMapGeometry::rulerMarksAreRound()
     }
 }
 
-QTEST_APPLESS_MAIN(TestMapGeometry)
+SHARDSCOPE_UI_TEST(TestMapGeometry, None)
 #include "tst_map_geometry.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/synthetic_checkpoint.h"
 #include "tests/ui/map_shapes.h"
+#include "tests/ui/ui_tests.h"
 #include "ui/layoutmap/map_navigation.h"
 
 #include <QTest>
@@ -154,5 +155,5 @@ void TestMapNavigation::fragmentBlocksAgreeWithTheCells()
     }
 }
 
-QTEST_GUILESS_MAIN(TestMapNavigation)
+SHARDSCOPE_UI_TEST(TestMapNavigation, CoreOnly)
 #include "tst_map_navigation.moc"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/open.h"
+#include "tests/support/places.h"
 #include "tests/support/synthetic_checkpoint.h"
+#include "tests/ui/ui_tests.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_navigation.h"
 #include "ui/models/selection.h"
@@ -67,7 +69,7 @@ CheckpointPtr ribbon()
 CheckpointPtr sample()
 {
     JobContext job;
-    const std::string path = std::string(SHARDSCOPE_SOURCE_DIR) + "/tests/data/samples/zero3-w4";
+    const std::string path = sourceFolder() + "/tests/data/samples/zero3-w4";
     auto opened = openCheckpoint(io::realFileSystem(), path, {}, job);
     return opened ? opened->checkpoint : nullptr;
 }
@@ -156,5 +158,5 @@ void TestMapPictures::pictures()
     QVERIFY(picture.save(QStringLiteral("pictures/map-%1.png").arg(QLatin1String(QTest::currentDataTag()))));
 }
 
-QTEST_MAIN(TestMapPictures)
+SHARDSCOPE_UI_TEST(TestMapPictures, WithDisplay)
 #include "tst_map_pictures.moc"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/synthetic_checkpoint.h"
+#include "tests/ui/ui_tests.h"
 #include "ui/layoutmap/map_tile_renderer.h"
 
 #include <QSet>
@@ -352,5 +353,5 @@ void TestMapRenderer::colourModesDiffer()
     QVERIFY(byLayer.size() > 2);
 }
 
-QTEST_GUILESS_MAIN(TestMapRenderer)
+SHARDSCOPE_UI_TEST(TestMapRenderer, CoreOnly)
 #include "tst_map_renderer.moc"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/synthetic_checkpoint.h"
+#include "tests/ui/ui_tests.h"
 #include "ui/layoutmap/map_tile_cache.h"
 #include "ui/layoutmap/map_tile_loader.h"
 
@@ -80,5 +81,5 @@ void TestMapTiles::loaderDeliversWhatWasWanted()
     }
 }
 
-QTEST_GUILESS_MAIN(TestMapTiles)
+SHARDSCOPE_UI_TEST(TestMapTiles, CoreOnly)
 #include "tst_map_tiles.moc"

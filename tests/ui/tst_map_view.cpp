@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/synthetic_checkpoint.h"
 #include "tests/ui/map_shapes.h"
+#include "tests/ui/ui_tests.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_navigation.h"
 #include "ui/layoutmap/map_text.h"
@@ -323,5 +324,5 @@ void TestMapView::textsTellEverything()
     QCOMPARE(MapText::shortCount(999), QStringLiteral("999"));
 }
 
-QTEST_MAIN(TestMapView)
+SHARDSCOPE_UI_TEST(TestMapView, WithDisplay)
 #include "tst_map_view.moc"

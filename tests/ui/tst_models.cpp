@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/layout/map_query.h"
+#include "tests/support/places.h"
 #include "tests/support/synthetic_checkpoint.h"
+#include "tests/ui/ui_tests.h"
 #include "ui/models/explorer_model.h"
 #include "ui/models/file_table_model.h"
 #include "ui/models/finding_groups.h"
@@ -168,7 +170,7 @@ private Q_SLOTS:
         QFETCH(QString, sample);
         JobContext job;
         const std::string path
-            = std::string(SHARDSCOPE_SOURCE_DIR "/tests/data/samples/") + sample.toStdString();
+            = (sourceFolder() + "/tests/data/samples/") + sample.toStdString();
         const auto opened = openCheckpoint(io::realFileSystem(), path, {}, job);
         QVERIFY(opened.has_value());
         const Checkpoint& checkpoint = *opened->checkpoint;
@@ -221,7 +223,7 @@ private Q_SLOTS:
     {
         JobContext job;
         const auto opened = openCheckpoint(
-            io::realFileSystem(), SHARDSCOPE_SOURCE_DIR "/tests/data/samples/zero3-w4", {}, job);
+            io::realFileSystem(), sourceFolder() + "/tests/data/samples/zero3-w4", {}, job);
         QVERIFY(opened.has_value());
         const CheckpointPtr& parts = opened->checkpoint;
         QVERIFY(hasSplitGroups(*parts));
@@ -425,5 +427,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestModels)
+SHARDSCOPE_UI_TEST(TestModels, WithDisplay)
 #include "tst_models.moc"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/shell/page_window.h"
@@ -126,5 +127,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestPageWindow)
+SHARDSCOPE_UI_TEST(TestPageWindow, WithDisplay)
 #include "tst_page_window.moc"

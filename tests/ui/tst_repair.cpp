@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/examine.h"
 #include "tests/ui/broken_sample.h"
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/models/text.h"
 #include "ui/views/change_set_panel.h"
@@ -151,5 +152,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestRepair)
+SHARDSCOPE_UI_TEST(TestRepair, WithDisplay)
 #include "tst_repair.moc"

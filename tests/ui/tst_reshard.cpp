@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/execute.h"
 #include "core/plan/export.h"
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/dialogs/reshard_form.h"
@@ -393,5 +394,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestReshard)
+SHARDSCOPE_UI_TEST(TestReshard, WithDisplay)
 #include "tst_reshard.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint without values in the window: it opens from its zip file, and says that there are none.
 #include "core/engine/skeleton.h"
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 
 #include <QLabel>
@@ -69,5 +70,5 @@ void TestSkeleton::saysThatThereAreNoValues()
     QVERIFY(health->text().contains(u"skeleton"_s));
 }
 
-QTEST_MAIN(TestSkeleton)
+SHARDSCOPE_UI_TEST(TestSkeleton, WithDisplay)
 #include "tst_skeleton.moc"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/open.h"
+#include "tests/support/places.h"
 #include "tests/support/swapped_checkpoint.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/ui/ui_tests.h"
 #include "ui/models/detail_facts.h"
 #include "ui/models/record_list.h"
 
@@ -38,7 +40,7 @@ class TestSwapped : public QObject
 private Q_SLOTS:
     void initTestCase()
     {
-        fs::copy(fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples/zero3-w4", m_folder.path(),
+        fs::copy(fs::path(sourceFolder()) / "tests/data/samples/zero3-w4", m_folder.path(),
             fs::copy_options::recursive);
         test::swapOut(m_folder / "global_step5", {.subgroups = {0}});
         JobContext job;
@@ -94,5 +96,5 @@ private:
     CheckpointPtr m_checkpoint;
 };
 
-QTEST_APPLESS_MAIN(TestSwapped)
+SHARDSCOPE_UI_TEST(TestSwapped, None)
 #include "tst_swapped.moc"

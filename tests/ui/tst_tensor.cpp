@@ -2,6 +2,7 @@
 // The values of a parameter in the window: grid, bytes, pictures, statistics.
 #include "core/layout/fragments.h"
 #include "tests/ui/tensor_fixture.h"
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/tensorview/hex_view.h"
@@ -429,5 +430,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestTensor)
+SHARDSCOPE_UI_TEST(TestTensor, WithDisplay)
 #include "tst_tensor.moc"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of the window one by one: that what they draw can be read, and lies where it belongs.
 #include "tests/support/synthetic_checkpoint.h"
+#include "tests/ui/ui_tests.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_ruler.h"
 #include "ui/layoutmap/map_scroll_bar.h"
@@ -186,5 +187,5 @@ private:
     std::unique_ptr<Theme> m_theme;
 };
 
-QTEST_MAIN(TestWidgets)
+SHARDSCOPE_UI_TEST(TestWidgets, WithDisplay)
 #include "tst_widgets.moc"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/text.h"
@@ -370,5 +371,5 @@ private Q_SLOTS:
     }
 };
 
-QTEST_MAIN(TestWindow)
+SHARDSCOPE_UI_TEST(TestWindow, WithDisplay)
 #include "tst_window.moc"

@@ -3,6 +3,7 @@
 
 #include "core/torchfile/skeleton_files.h"
 #include "ui/shell/main_window.h"
+#include "tests/support/places.h"
 
 #include <QApplication>
 #include <QTemporaryDir>
@@ -67,7 +68,7 @@ private:
 
 inline QString samplePath(const char* name)
 {
-    return QStringLiteral(SHARDSCOPE_SOURCE_DIR "/tests/data/samples/") + QString::fromLatin1(name);
+    return QString::fromStdString(sourceFolder() + "/tests/data/samples/") + QString::fromLatin1(name);
 }
 
 /// A copy of a sample that may be broken.

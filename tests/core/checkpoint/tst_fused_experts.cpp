@@ -4,6 +4,7 @@
 #include "core/checkpoint/open.h"
 #include "core/torchfile/pickle_graph.h"
 #include "core/torchfile/pickle_values.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +21,7 @@ CheckpointPtr openSample(OpenDepth depth = OpenDepth::Full)
     OpenOptions options;
     options.depth = depth;
     auto opened = openCheckpoint(
-        io::realFileSystem(), io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples/autoep-w4", options, job);
+        io::realFileSystem(), io::Path(sourceFolder()) / "tests/data/samples/autoep-w4", options, job);
     REQUIRE_MESSAGE(opened.has_value(), (opened ? "" : describe(opened.error())));
     return opened->checkpoint;
 }

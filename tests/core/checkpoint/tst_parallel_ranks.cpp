@@ -4,6 +4,7 @@
 #include "core/checkpoint/open.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +15,7 @@ using namespace shardscope;
 
 namespace {
 
-const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
+const io::Path kSamples = io::Path(sourceFolder()) / "tests/data/samples";
 constexpr const char* kTag = "global_step3";
 
 CheckpointPtr open(const io::Path& path, OpenDepth depth = OpenDepth::Full)

@@ -5,6 +5,7 @@
 #include "core/checkpoint/open.h"
 #include "core/io/sha256.h"
 #include "core/layout/fragments.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -16,7 +17,7 @@ using namespace shardscope;
 
 namespace {
 
-const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
+const io::Path kSamples = io::Path(sourceFolder()) / "tests/data/samples";
 
 CheckpointPtr openSample(const std::string& name, const std::string& tag)
 {

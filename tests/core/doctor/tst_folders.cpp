@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Diagnoses of folders and files: each wound on a copy of what stock DeepSpeed wrote.
 #include "core/doctor/examine.h"
+#include "tests/support/places.h"
 #include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
@@ -11,7 +12,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const fs::path kSamples = fs::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
+const fs::path kSamples = fs::path(sourceFolder()) / "tests/data/samples";
 
 fs::path copyOf(const char* sample, const fs::path& to)
 {

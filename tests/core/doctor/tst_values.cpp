@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only every byte shows: values that cannot be, and masters of another model than the copies.
+#include "tests/support/places.h"
 #include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
@@ -84,7 +85,7 @@ TEST_CASE("a universal folder whose masters are not those of the tag beside it")
 {
     for (const char* sample : {"zero3-universal-w3", "zero2-universal-w2"}) {
         CAPTURE(sample);
-        const std::string tag = slurp(std::filesystem::path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples"
+        const std::string tag = slurp(std::filesystem::path(sourceFolder()) / "tests/data/samples"
             / sample / "latest_universal");
         const Patchable copy(sample, tag);
         copy.operate("zero/norm.bias/fp32.pt", [](Surgery& surgery) {

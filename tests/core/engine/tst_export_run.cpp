@@ -6,6 +6,7 @@
 #include "core/engine/verify_export.h"
 #include "core/engine/written_tensors.h"
 #include "core/plan/export.h"
+#include "tests/support/places.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"
 
@@ -20,7 +21,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
+const io::Path kSamples = io::Path(sourceFolder()) / "tests/data/samples";
 
 /// A sample, a plan to export it and a place for that.
 struct Export {

@@ -4,6 +4,7 @@
 #include "core/engine/execute.h"
 #include "core/engine/verify.h"
 #include "core/plan/reshard.h"
+#include "tests/support/places.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"
 
@@ -13,7 +14,7 @@ using namespace shardscope;
 
 namespace {
 
-const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
+const io::Path kSamples = io::Path(sourceFolder()) / "tests/data/samples";
 
 CheckpointPtr open(const io::Path& path)
 {

@@ -8,6 +8,7 @@
 #include "core/torchfile/skeleton_files.h"
 #include "core/torchfile/torch_file.h"
 #include "tests/core/engine/execute_fixture.h"
+#include "tests/support/places.h"
 #include "tests/support/torch_archive_builder.h"
 
 #include <algorithm>
@@ -18,7 +19,7 @@ using namespace shardscope::test;
 
 namespace {
 
-const io::Path kSamples = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples";
+const io::Path kSamples = io::Path(sourceFolder()) / "tests/data/samples";
 
 std::shared_ptr<const TorchFile> openTorch(io::FileSystem& files, const io::Path& path)
 {
@@ -205,7 +206,7 @@ TEST_CASE("what torch does not write is not kept: comments, other records, what 
 
 TEST_CASE("files in torch's legacy form keep their pickles alone")
 {
-    const io::Path file = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/legacy/dtypes.pt";
+    const io::Path file = io::Path(sourceFolder()) / "tests/data/legacy/dtypes.pt";
     const TemporaryFolder folder;
     const SkeletonContent content = contentOf(file, PickleForm::Tensors);
     spill(folder / "shown.pt", keptOf(content.kept, std::filesystem::file_size(file)));

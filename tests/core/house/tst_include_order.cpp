@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arrows of the house: app → ui → core, and inside core each folder only to folders below it; compute, whose
 // modules are loaded by hand, knows core/tensor and what is below, and nobody knows compute.
+#include "tests/support/places.h"
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -114,7 +115,7 @@ Problems checkForm(const std::string& file, const std::string& text)
 template <class Visit>
 size_t forEachSource(const std::string& top, Visit visit)
 {
-    const fs::path root = SHARDSCOPE_SOURCE_DIR;
+    const fs::path root = sourceFolder();
     if (!fs::is_directory(root / top))
         return 0;
     size_t count = 0;

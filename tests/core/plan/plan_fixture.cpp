@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/engine/verify.h"
 #include "core/layout/fragments.h"
+#include "tests/support/places.h"
 #include "tests/support/plain_writer.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +13,7 @@ namespace shardscope::test {
 
 io::Path planSample(const char* name)
 {
-    return io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data/samples" / name;
+    return io::Path(sourceFolder()) / "tests/data/samples" / name;
 }
 
 CheckpointPtr openForPlan(const io::Path& path)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/dtype.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -24,7 +25,7 @@ struct Pattern {
 /// What torch says, from tests/data/dtypes/narrow_floats.tsv.
 std::vector<Pattern> torchsPatterns()
 {
-    std::ifstream file(std::string(SHARDSCOPE_SOURCE_DIR) + "/tests/data/dtypes/narrow_floats.tsv");
+    std::ifstream file(sourceFolder() + "/tests/data/dtypes/narrow_floats.tsv");
     std::vector<Pattern> patterns;
     std::string name;
     std::string bits;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The form of torch before its zip files, on files that torch wrote and on what is made of them by force.
 #include "core/torchfile/torch_file.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +13,7 @@ using namespace shardscope;
 
 namespace {
 
-const std::filesystem::path kData = SHARDSCOPE_SOURCE_DIR "/tests/data";
+const std::filesystem::path kData = sourceFolder() + "/tests/data";
 
 Result<std::shared_ptr<const TorchFile>> open(const io::Path& path, ReadMode mode = ReadMode::Strict)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torchfile/torch_file.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -9,7 +10,7 @@ using namespace shardscope;
 
 namespace {
 
-const io::Path kData = io::Path(SHARDSCOPE_SOURCE_DIR) / "tests/data";
+const io::Path kData = io::Path(sourceFolder()) / "tests/data";
 
 std::shared_ptr<const TorchFile> open(
     const io::Path& path, SharedPickles* shared, SharedPickles::Reduce reduce = nullptr)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torchfile/torch_file.h"
 #include "core/torchfile/zip_layout.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_archive_builder.h"
 
@@ -13,7 +14,7 @@ using namespace shardscope;
 
 namespace {
 
-const std::filesystem::path kData = SHARDSCOPE_SOURCE_DIR "/tests/data/torch";
+const std::filesystem::path kData = sourceFolder() + "/tests/data/torch";
 
 Result<std::shared_ptr<const TorchFile>> open(const io::Path& path, ReadMode mode = ReadMode::Strict)
 {

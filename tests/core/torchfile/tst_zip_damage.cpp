@@ -2,6 +2,7 @@
 // Truncation everywhere, flips everywhere, and what can be rebuilt when the directory is lost.
 #include "core/torchfile/zip_directory.h"
 #include "tests/support/memory_file.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_archive_builder.h"
 
@@ -14,7 +15,7 @@ using namespace shardscope;
 
 namespace {
 
-const std::filesystem::path kData = SHARDSCOPE_SOURCE_DIR "/tests/data/torch";
+const std::filesystem::path kData = sourceFolder() + "/tests/data/torch";
 
 Result<ZipDirectory> open(const io::ReadFile& file, ReadMode mode)
 {

@@ -3,6 +3,7 @@
 #include "core/torchfile/zip_directory.h"
 #include "core/torchfile/zip_layout.h"
 #include "tests/support/memory_file.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_archive_builder.h"
 
@@ -12,7 +13,7 @@ using namespace shardscope;
 
 namespace {
 
-const std::filesystem::path kData = SHARDSCOPE_SOURCE_DIR "/tests/data/torch";
+const std::filesystem::path kData = sourceFolder() + "/tests/data/torch";
 
 Result<ZipDirectory> open(const io::ReadFile& file, ReadMode mode = ReadMode::Strict)
 {

@@ -2,6 +2,7 @@
 #include "core/torchfile/zip_directory.h"
 #include "core/torchfile/zip_layout.h"
 #include "tests/support/memory_file.h"
+#include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>
@@ -10,7 +11,7 @@ using namespace shardscope;
 
 namespace {
 
-const std::filesystem::path kData = SHARDSCOPE_SOURCE_DIR "/tests/data/torch";
+const std::filesystem::path kData = sourceFolder() + "/tests/data/torch";
 
 struct Taken {
     ZipDirectory zip;
