@@ -59,8 +59,7 @@ PickleGraph withoutZeroPaddings(PickleGraph graph)
     PickleImporter importer(builder, graph);
     const NodeId counts = builder.list();
     for (const NodeId group : sequenceItems(graph, paddings))
-        builder.append(
-            counts, builder.integer(static_cast<int64_t>(sequenceItems(graph, group).size())));
+        builder.append(counts, builder.integer(static_cast<int64_t>(sequenceItems(graph, group).size())));
     const NodeId leftOut = builder.dict();
     builder.setItem(leftOut, builder.string(kLeftOut), counts);
     importer.substitute(paddings, leftOut);

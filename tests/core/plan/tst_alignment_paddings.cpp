@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `param_alignment_paddings`: stock DeepSpeed compares the whole list with its own, and refuses a file whose list
-// differs. Every file that is written has the list of its own layout, whatever the source's says.
+// `param_alignment_paddings`: stock DeepSpeed compares the whole list with its own, and refuses a file whose
+// list differs. Every file that is written has the list of its own layout, whatever the source's says.
 #include "core/torchfile/pickle_values.h"
 #include "tests/core/plan/repair_fixture.h"
 
@@ -142,8 +142,8 @@ TEST_CASE("a source of a release that did not have the list does not get one")
         if (!entry.path().string().ends_with("optim_states.pt"))
             continue;
         JobContext job;
-        const auto opened = TorchFile::open(
-            io::realFileSystem(), io::Path(entry.path().string()), ReadMode::Tolerant, job);
+        const auto opened
+            = TorchFile::open(io::realFileSystem(), io::Path(entry.path().string()), ReadMode::Tolerant, job);
         REQUIRE(opened);
         const PickleGraph& graph = (*opened)->pickle();
         CHECK(lookup(graph, lookup(graph, graph.root(), "optimizer_state_dict"), "param_alignment_paddings")
