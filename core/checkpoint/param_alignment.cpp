@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/reading.h"
+#include "core/checkpoint/zero_paddings.h"
 
 #include "core/base/finding_codes.h"
 
@@ -13,27 +13,6 @@ namespace {
 
 constexpr uint32_t kBoundary = 16; ///< bytes of the model's dtype, on which every parameter starts
 
-NodeId recordedPaddings(const PickleGraph& graph)
-{
-    const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
-    return lookup(graph, wrapper, "param_alignment_paddings");
-}
-
-std::span<const NodeId> paddingsOf(const PickleGraph& graph)
-{
-    return sequenceItems(graph, recordedPaddings(graph));
-}
-
-bool hasPaddingBetween(const PickleGraph& graph)
-{
-    const auto groups = paddingsOf(graph);
-    return std::any_of(groups.begin(), groups.end(), [&](NodeId group) {
-        const auto items = sequenceItems(graph, group);
-        return std::any_of(
-            items.begin(), items.end(), [&](NodeId item) { return asInteger(graph, item).value_or(1) != 0; });
-    });
-}
-
 DType modelTypeOf(const Reading& reading, std::string_view param)
 {
     const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
@@ -43,32 +22,14 @@ DType modelTypeOf(const Reading& reading, std::string_view param)
     return reading.out.precision == "fp32" ? DType::Float32 : DType::Float16;
 }
 
-/// Whether one file records the paddings that its rank's units have.
-bool recordsThose(const PickleGraph& graph, const Checkpoint& checkpoint, const FusedExperts& fused,
-    const std::vector<UnitId>& units)
+/// Whether the units' parameters are back to back, as an empty list would have it.
+bool areCompact(const Checkpoint& checkpoint, const std::vector<UnitId>& units)
 {
-    const auto groups = paddingsOf(graph);
-    if (groups.empty()) // long lists of zeros are dropped while reading
-        return std::none_of(units.begin(), units.end(), [&](UnitId id) {
-            const FlatPartition& partition = checkpoint.units[index(id)].partition;
-            return partition.parameterAlignment() > 1
-                && partition.paramStart(partition.paramCount()) != partition.payloadElements();
-        });
-    if (groups.size() != units.size())
-        return false;
-    for (size_t g = 0; g < units.size(); ++g) {
-        const FlatUnit& unit = checkpoint.units[index(units[g])];
-        const std::vector<uint32_t> ends = fused.optimizerEnds(checkpoint, unit);
-        const auto items = sequenceItems(graph, groups[g]);
-        if (items.size() != ends.size())
-            return false;
-        for (size_t i = 0; i < items.size(); ++i) {
-            const auto recorded = asInteger(graph, items[i]);
-            if (!recorded || *recorded != static_cast<int64_t>(unit.partition.paddingAfter(ends[i])))
-                return false;
-        }
-    }
-    return true;
+    return std::none_of(units.begin(), units.end(), [&](UnitId id) {
+        const FlatPartition& partition = checkpoint.units[index(id)].partition;
+        return partition.parameterAlignment() > 1
+            && partition.paramStart(partition.paramCount()) != partition.payloadElements();
+    });
 }
 
 } // namespace
@@ -76,9 +37,10 @@ bool recordsThose(const PickleGraph& graph, const Checkpoint& checkpoint, const 
 bool isParameterAligned(const Reading& reading, FileId optimFile)
 {
     const PickleGraph& graph = reading.content(optimFile)->pickle();
-    if (reading.out.kind == CheckpointKind::Bf16 || paddingsOf(graph).empty())
+    const auto recorded = RecordedPaddings::of(graph);
+    if (reading.out.kind == CheckpointKind::Bf16 || !recorded || recorded->isEmpty())
         return false; // before 0.19.8 there was no such layout, and the key that comes with it says so
-    if (hasPaddingBetween(graph))
+    if (!recorded->isAllZero())
         return true;
     const NodeId option = configValue(reading, {"zero_optimization", "parameter_alignment"});
     return option != kNoNode
@@ -95,20 +57,28 @@ void checkAlignmentPaddings(Reading& reading)
     Checkpoint& out = reading.out;
     std::vector<FileId> misfits;
     bool someFit = false;
-    const FusedExperts fused = FusedExperts::of(out);
+    bool mayBeCompact = true; // no misfit contradicts the layout
     for (uint32_t rank = 0; rank < out.optimFiles.size(); ++rank) {
         const FileId file = out.optimFiles[rank];
         const TorchFile* content = reading.content(file);
         if (content == nullptr || out.file(file).status == FileStatus::Foreign)
             continue;
-        if (recordedPaddings(content->pickle()) == kNoNode)
+        const auto recorded = RecordedPaddings::of(content->pickle());
+        if (!recorded)
             continue;
-        const bool fits
-            = recordsThose(content->pickle(), out, fused, out.unitsOn({rank, out.place.tp, out.place.pp}));
+        const std::vector<UnitId> units = out.unitsOn({rank, out.place.tp, out.place.pp});
+        // A list without entries says nothing of the layout. Stock refuses it, which the doctor reports.
+        if (recorded->isEmpty() && areCompact(out, units))
+            continue;
+        const bool fits = recordsPaddingsOf(content->pickle(), out, units);
         someFit = someFit || fits;
-        if (!fits)
-            misfits.push_back(file);
+        if (fits)
+            continue;
+        misfits.push_back(file);
+        mayBeCompact = mayBeCompact && recorded->isAllZero() && areCompact(out, units);
     }
+    if (!someFit && mayBeCompact)
+        return; // the same wrong number of zeros in every file: the masters' lengths decide
     if (!misfits.empty() && !someFit)
         return reading.noModel({ErrorCode::Damaged,
             "the optimizer file records padding between its parameters that parameter_alignment does not "

@@ -5,6 +5,7 @@
 #include "core/checkpoint/open.h"
 #include "core/compare/file_scan.h"
 #include "core/compare/state_digest.h"
+#include "core/doctor/loader_checks.h"
 
 #include <algorithm>
 #include <map>
@@ -112,6 +113,22 @@ private:
     std::vector<uint32_t> m_planned; ///< table index → plan index
 };
 
+/// What stock DeepSpeed would refuse is not published.
+Status passesLoader(const Checkpoint& checkpoint, const io::Path& folder)
+{
+    const std::vector<LoaderViolation> violations = loaderViolations(checkpoint);
+    if (violations.empty())
+        return {};
+    const LoaderViolation& first = violations.front();
+    const LoaderCheck& check = loaderCheck(first.check);
+    return fail(ErrorCode::VerifyFailed,
+        "stock DeepSpeed would refuse the output, loader check " + std::to_string(static_cast<int>(check.id))
+            + " (" + std::string(check.name) + "): " + first.where + ": " + first.what,
+        folder.string(),
+        "no output was published; `check` shows whether the source has the same problem, else please report "
+        "this as a defect");
+}
+
 Result<std::unique_ptr<OutputModel>> openOutput(
     io::FileSystem& files, const io::Path& folder, const WritePlan& plan, JobContext& job)
 {
@@ -138,6 +155,7 @@ Result<std::unique_ptr<OutputModel>> openOutput(
             return wrong(
                 "the output has a finding: " + std::string(finding.code) + " " + finding.where, folder);
     }
+    SHARDSCOPE_CHECK(passesLoader(*checkpoint, folder));
     auto model = std::make_unique<CheckpointOutput>(checkpoint);
     SHARDSCOPE_CHECK(model->matchTensors(plan));
     // With all digests zero the fingerprint is that of the scalars alone: steps, options, scaler, scheduler.

@@ -195,8 +195,6 @@ private:
         set(wrapper, "param_slice_mappings", sliceMappings(m_composer, *m_context, m_rank));
         if (const NodeId inner = alignmentPaddings(m_composer, *m_context); inner != kNoNode)
             set(wrapper, "param_alignment_paddings", inner);
-        else
-            carry(wrapper, "param_alignment_paddings");
     }
 
     void addUnknown(NodeId wrapper)

@@ -215,10 +215,10 @@ NodeId groupOptions(
 NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context)
 {
     const auto& units = context.target.units;
-    // A list of one part speaks of its parameters alone.
-    const bool ofOnePart = context.source->joined
-        && lookup(composer.graph(), context.source->optimWrapper, "param_alignment_paddings") != kNoNode;
-    if (!ofOnePart && context.target.expertRanks == 0
+    // The key came with the release that compares it. Files of older ones load without it.
+    const bool hasKey
+        = lookup(composer.graph(), context.source->optimWrapper, "param_alignment_paddings") != kNoNode;
+    if (!hasKey
         && std::none_of(units.begin(), units.end(),
             [](const auto& unit) { return unit->partition.parameterAlignment() > 1; }))
         return kNoNode;

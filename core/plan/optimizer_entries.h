@@ -35,9 +35,9 @@ bool describesShards(std::string_view wrapperKey);
 NodeId groupOptions(
     ArchiveComposer& composer, NodeId options, std::span<const NodeId> numbers, uint32_t expertRanks = 0);
 
-/// `param_alignment_paddings` of ZeRO-1/2: stock DeepSpeed compares this list with its own and refuses
-/// another one. kNoNode where parameters lie back to back and groups keep them: a source's zeros are right at
-/// every number of ranks.
+/// `param_alignment_paddings` of ZeRO-1/2, from the target's units: stock DeepSpeed compares this list with
+/// its own and refuses another one. Never the source's list, which may be wrong or left out while reading.
+/// kNoNode where the source does not have the key and parameters are back to back.
 NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& context);
 
 } // namespace shardscope

@@ -16,6 +16,7 @@ TRUE_OF = [
     ("old ds083-*", "alias-unrecorded"),
     ("nvme live swap folder *", "swap-missing"),  # the checkpoint alone is looked at, too
     ("nvme swap folder alone *", "marked"),
+    ("doctor many parameters *", "marked"),  # repaired copies
     ("diff tells stale copies*", "masters-not-copies"),  # planted
 ]
 

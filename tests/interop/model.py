@@ -80,10 +80,21 @@ class OutputScale(nn.Module):
         return x * self.temperature
 
 
+class ManyScales(nn.Module):
+    """Many small parameters: lists with one entry for each of them are long."""
+
+    def __init__(self, count, width):
+        super().__init__()
+        self.scales = nn.ParameterList(nn.Parameter(torch.ones(width)) for _ in range(count))
+
+    def forward(self, x):
+        return x * torch.stack(list(self.scales)).mean(0)
+
+
 class TinyLanguageModel(nn.Module):
 
     def __init__(self, vocabulary=32, width=16, heads=2, layers=1, positions=8, empty_parameter=False,
-                 odd_names=ODD_NAMES):
+                 odd_names=ODD_NAMES, scales=0):
         super().__init__()
         self.tok_embeddings = nn.Embedding(vocabulary, width)
         self.positions = PositionTable(positions, width)
@@ -95,6 +106,8 @@ class TinyLanguageModel(nn.Module):
         self.lm_head.weight = self.tok_embeddings.weight
         self.register_buffer("inverse_frequency", 1.0 / 10000 ** (torch.arange(0, width, 2) / width))
         self.register_buffer("batches_seen", torch.zeros((), dtype=torch.int64))
+        if scales:
+            self.many = ManyScales(scales, width)
         if empty_parameter:
             self.register_parameter("unused_adapter", nn.Parameter(torch.zeros(0, width)))
 
@@ -102,6 +115,8 @@ class TinyLanguageModel(nn.Module):
         x = self.positions(self.tok_embeddings(tokens[:, :-1]))
         for layer in self.layers:
             x = layer(x)
+        if hasattr(self, "many"):
+            x = self.many(x)
         logits = self.output_scale(self.lm_head(self.norm(self.odd(x)))).float()
         if self.training:
             self.batches_seen += 1

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/finding_sink.h"
+#include "core/doctor/loader_checks.h"
+#include "core/doctor/patient.h"
+
+namespace shardscope::diagnosis {
+
+namespace {
+
+Status look(const Patient& patient, FindingSink& sink)
+{
+    if (!patient.checkpoint)
+        return {};
+    for (LoaderViolation& violation : loaderViolations(*patient.checkpoint)) {
+        const LoaderCheck& check = loaderCheck(violation.check);
+        sink.add(Severity::Error, std::move(violation.what), std::move(violation.where),
+            {"loader check " + std::to_string(static_cast<int>(check.id)) + " (" + std::string(check.name)
+                    + "): " + std::string(check.function),
+                "stock DeepSpeed: " + std::string(check.stockSays)});
+    }
+    return {};
+}
+
+} // namespace
+
+/// What stock DeepSpeed's loaders ask for and no other diagnosis looks at (loader_checks.h).
+extern const Diagnosis kLoaderRefuses;
+const Diagnosis kLoaderRefuses{
+    .code = shardscope::kLoaderRefuses,
+    .name = "Stock DeepSpeed refuses to load it",
+    .depth = CheckDepth::Metadata,
+    .worst = Severity::Error,
+    .means = {.loading = "Stock DeepSpeed stops with the exception that the finding names.",
+        .resuming = "Training cannot resume from these files.",
+        .exporting = "Export does not need what is missing."},
+    .remedy = "bring the right file back; `reshard` writes the list of alignment paddings again",
+    .look = look,
+};
+
+} // namespace shardscope::diagnosis

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardscope {
+
+/// What stock DeepSpeed 0.19.8 checks, or reads without asking, while it loads a checkpoint. The numbers are
+/// stable.
+enum class LoaderCheckId : uint8_t {
+    // engine.py, load_checkpoint and state_dict_factory.py: the model files
+    ModelFiles = 1,
+    ModelFileCount = 2,
+    ModuleKey = 3,
+    ModuleNames = 4,
+    ModulePlaceholders = 5,
+    FrozenFragments = 6,
+    DataParallelSize = 7,
+    GlobalSteps = 8,
+    SkippedSteps = 9,
+    ModelParallelSize = 10,
+    Scheduler = 11,
+    NumExperts = 12,
+    ExpertFiles = 13,
+    Stage0Optimizer = 14,
+    SameRanks = 15,
+    // engine.py, _load_zero_checkpoint: the optimizer files
+    RankFile = 20,
+    PrecisionPrefix = 21,
+    OptimizerKey = 22,
+    // stage_1_and_2.py and bf16_optimizer.py, _load_legacy_checkpoint
+    ShardVersion = 30,
+    BaseOptimizer = 31,
+    BaseOptimizerGroups = 32,
+    BaseOptimizerParams = 33,
+    StateLength = 34,
+    Masters = 35,
+    AlignmentPaddings = 36,
+    ElasticStep = 37,
+    // stage3.py, _rigid_load_state_dict
+    Scaler = 50,
+    TorchOptimizer = 51,
+    SubGroups = 52,
+    SubGroupParams = 53,
+    SubGroupLength = 54,
+    SubGroupState = 55,
+    // universal_checkpoint.py and the optimizers' load_universal_checkpoint
+    UniversalGroups = 70,
+    UniversalVersion = 71,
+    UniversalParameter = 72,
+};
+
+struct LoaderCheck {
+    LoaderCheckId id = LoaderCheckId::ModelFiles;
+    std::string_view name = {}; ///< kebab-case
+    std::string_view function = {}; ///< of DeepSpeed: "engine.py, _load_checkpoint"
+    std::string_view stockSays = {}; ///< exception and message, or what it does silently
+    std::string_view code = {}; ///< of the finding that reports a violation
+};
+
+/// The code of findings of checks that no other diagnosis reports.
+inline constexpr std::string_view kLoaderRefuses = "loader-refuses";
+
+std::span<const LoaderCheck> loaderChecks();
+const LoaderCheck& loaderCheck(LoaderCheckId id);
+
+struct LoaderViolation {
+    LoaderCheckId check = LoaderCheckId::ModelFiles;
+    std::string what; ///< what is wrong, in a sentence
+    std::string where; ///< the file's name
+};
+
+/// Violations of the checks that have the code kLoaderRefuses, in the files that can be read. Reads no bytes
+/// beyond what the checkpoint holds.
+std::vector<LoaderViolation> loaderViolations(const Checkpoint& checkpoint);
+
+// By file, for loaderViolations().
+void checkModelFile(const Checkpoint& part, std::vector<LoaderViolation>& out);
+void checkOptimizerFiles(const Checkpoint& part, std::vector<LoaderViolation>& out);
+void checkUniversalOptimizer(const Checkpoint& checkpoint, std::vector<LoaderViolation>& out);
+
+} // namespace shardscope

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// What stock DeepSpeed's loaders check: a violation of every numbered check is planted on a real sample.
+#include "core/doctor/loader_checks.h"
+
+#include "core/doctor/diagnosis.h"
+#include "tests/support/wounds.h"
+
+#include <array>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+using Id = LoaderCheckId;
+
+struct Planted {
+    Id check = Id::ModuleKey;
+    const char* sample = "";
+    const char* ending = "";
+    std::function<void(Surgery&)> edit;
+};
+
+const Way kWrapper{"optimizer_state_dict"};
+constexpr const char* kModel = "model_states.pt";
+constexpr const char* kOptim = "optim_states.pt";
+
+std::function<void(Surgery&)> without(Way mapping, const char* key)
+{
+    return [mapping = std::move(mapping), key](Surgery& surgery) { surgery.remove(mapping, key); };
+}
+
+std::function<void(Surgery&)> withText(Way way, const char* text)
+{
+    return
+        [way = std::move(way), text](Surgery& surgery) { surgery.set(way, surgery.builder().string(text)); };
+}
+
+std::function<void(Surgery&)> emptyList(Way way)
+{
+    return [way = std::move(way)](Surgery& surgery) { surgery.set(way, surgery.builder().list()); };
+}
+
+void addScheduler(Surgery& surgery)
+{
+    PickleBuilder& builder = surgery.builder();
+    const NodeId scheduler = builder.dict();
+    builder.setItem(scheduler, builder.string("type"), builder.string("WarmupLR"));
+    const NodeId config = builder.dict();
+    builder.setItem(config, builder.string("scheduler"), scheduler);
+    const NodeId root = builder.dict();
+    const PickleGraph& graph = surgery.graph();
+    const auto items = mappingItems(graph, graph.root());
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto key = asString(graph, items[i]);
+        if (key != "lr_scheduler" && key != "ds_config")
+            builder.setItem(
+                root, surgery.composer().import(items[i]), surgery.composer().import(items[i + 1]));
+    }
+    builder.setItem(root, builder.string("ds_config"), config);
+    surgery.set({}, root);
+}
+
+/// The first trainable parameter's placeholder has an element.
+void fillFirstPlaceholder(Surgery& surgery)
+{
+    const PickleGraph& graph = surgery.graph();
+    const auto shapes = mappingItems(graph, surgery.at({"param_shapes", 0}));
+    const std::string name(*asString(graph, shapes[0]));
+    surgery.set(
+        {"module", name.c_str()}, surgery.composer().smallTensor(DType::BFloat16, {1}, std::string(2, '\0')));
+}
+
+const std::vector<Planted>& planted()
+{
+    static const std::vector<Planted> kAll{
+        {Id::ModelFileCount, "zero2-w2", kModel,
+            [](Surgery& surgery) {
+                surgery.set({"mp_world_size"}, 3);
+                surgery.set({"checkpoint_parallel_dimensions", "tp_degree"}, 3);
+            }},
+        {Id::ModuleKey, "zero2-w2", kModel, without({}, "module")},
+        {Id::ModulePlaceholders, "zero3-w4", kModel, fillFirstPlaceholder},
+        {Id::DataParallelSize, "zero2-w2", kModel, without({}, "dp_world_size")},
+        {Id::GlobalSteps, "zero2-w2", kModel, without({}, "global_steps")},
+        {Id::GlobalSteps, "stage0-fp32", kModel, without({}, "global_steps")},
+        {Id::SkippedSteps, "zero3-w4", kModel, without({}, "skipped_steps")},
+        {Id::ModelParallelSize, "zero2-w2", kModel, without({}, "mp_world_size")},
+        {Id::Scheduler, "zero2-w2", kModel, addScheduler},
+        {Id::NumExperts, "experts-w4", "mp_rank_00_model_states.pt", without({}, "num_experts")},
+        {Id::ShardVersion, "zero2-w2", kOptim, without(kWrapper, "ds_version")},
+        {Id::ShardVersion, "zero1-w2", kOptim, withText({"optimizer_state_dict", "ds_version"}, "unknown")},
+        {Id::BaseOptimizer, "zero2-w2", kOptim, without(kWrapper, "base_optimizer_state")},
+        {Id::BaseOptimizerGroups, "zero2-w2", kOptim,
+            emptyList({"optimizer_state_dict", "base_optimizer_state", "param_groups"})},
+        {Id::BaseOptimizerParams, "zero2-w2", kOptim,
+            emptyList({"optimizer_state_dict", "base_optimizer_state", "param_groups", 0, "params"})},
+        {Id::AlignmentPaddings, "zero2-w2", kOptim,
+            emptyList({"optimizer_state_dict", "param_alignment_paddings"})},
+        {Id::Scaler, "zero3-w4", kOptim, without(kWrapper, "overflow")},
+        {Id::TorchOptimizer, "zero3-w4", "rank_1_mp_rank_00_optim_states.pt",
+            [](Surgery& s) { s.rename(kWrapper, "optimizer_state_dict", "other"); }},
+        {Id::SubGroups, "zero3-w4", "rank_1_mp_rank_00_optim_states.pt",
+            [](Surgery& s) {
+                const auto masters
+                    = sequenceItems(s.graph(), s.at({"optimizer_state_dict", "fp32_flat_groups"}));
+                const NodeId list = s.builder().list();
+                for (size_t i = 0; i < masters.size() + 1; ++i)
+                    s.builder().append(list, s.composer().import(masters[i % masters.size()]));
+                s.set({"optimizer_state_dict", "fp32_flat_groups"}, list);
+            }},
+        {Id::SubGroupParams, "zero3-w4", "rank_1_mp_rank_00_optim_states.pt",
+            emptyList({"optimizer_state_dict", "optimizer_state_dict", "param_groups", 0, "params"})},
+    };
+    return kAll;
+}
+
+std::string labelOf(Id id)
+{
+    return "loader check " + std::to_string(static_cast<int>(id)) + " ";
+}
+
+} // namespace
+
+TEST_CASE("a violation of every loader check is found under the check's number")
+{
+    for (const Planted& one : planted()) {
+        CAPTURE(loaderCheck(one.check).name);
+        CAPTURE(one.sample);
+        const Patchable hurt(one.sample);
+        if (fs::exists(hurt.tag() / one.ending))
+            hurt.operate(one.ending, one.edit); // not the experts' files, whose names end alike
+        else
+            hurt.operateOnAll(one.ending, one.edit);
+        const CheckResult result = hurt.check();
+        std::string found;
+        bool named = false;
+        for (const DoctorFinding& finding : result.findings) {
+            found += std::string(finding.finding.code) + " " + textOf(finding) + "\n";
+            named = named
+                || (finding.finding.code == kLoaderRefuses
+                    && textOf(finding).find(labelOf(one.check)) != std::string::npos);
+        }
+        CAPTURE(found);
+        CHECK(named);
+    }
+}
+
+TEST_CASE("a file that stock's pattern for model files matches is counted")
+{
+    const Patchable hurt("zero2-w2");
+    fs::copy_file(hurt.tag() / "mp_rank_00_model_states.pt", hurt.tag() / "mp_rank_00_old_model_states.pt");
+    const CheckResult result = hurt.check();
+    const DoctorFinding* found = findingOf(result, kLoaderRefuses);
+    REQUIRE(found != nullptr);
+    CHECK(textOf(*found).find(labelOf(Id::ModelFileCount)) != std::string::npos);
+    CHECK(found->finding.severity == Severity::Error);
+}
+
+TEST_CASE("every loader check has a number, a name, a diagnosis and, where it is ours, a planted violation")
+{
+    std::set<int> numbers;
+    std::set<std::string> names;
+    for (const LoaderCheck& check : loaderChecks()) {
+        CAPTURE(check.name);
+        CHECK(numbers.insert(static_cast<int>(check.id)).second);
+        CHECK(names.insert(std::string(check.name)).second);
+        CHECK(!check.function.empty());
+        CHECK(!check.stockSays.empty());
+        CHECK(findDiagnosis(check.code) != nullptr);
+        if (check.code != kLoaderRefuses)
+            continue;
+        // The readers take no stage 0 without its optimizer and no universal folder without its param groups.
+        static const std::set<Id> kOfReaders{Id::Stage0Optimizer, Id::UniversalGroups, Id::UniversalVersion};
+        const bool isPlanted = std::any_of(
+            planted().begin(), planted().end(), [&](const Planted& one) { return one.check == check.id; });
+        CHECK((isPlanted || kOfReaders.contains(check.id)));
+    }
+}
