@@ -75,6 +75,22 @@ TEST_CASE("the way back gives the source's bytes")
     errorOf({"repair", "--undo", folder / "out", folder / "x", "--fix", "F1"}, 3, "not-found");
 }
 
+TEST_CASE("the way back reads the folders that the repair was given with --root")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const std::string tag = slurp(run / "latest");
+    const fs::path second = folder / "second";
+    fs::create_directories(second / tag);
+    fs::rename(run / tag / kShard, second / tag / kShard);
+    answerOf({"repair", run, folder / "out", "--set", "step=9", "--root", second});
+    answerOf({"repair", "--undo", folder / "out", folder / "again"});
+    CHECK(slurp(folder / "again" / tag / kShard) == slurp(second / tag / kShard));
+    fs::remove_all(second);
+    const Json gone = errorOf({"repair", "--undo", folder / "out", folder / "x"}, 3, "not-found");
+    CHECK(gone.at("path") == second.string());
+}
+
 TEST_CASE("what undo does not need is refused, and so is a donor of swap folders")
 {
     const TemporaryFolder folder;
