@@ -108,6 +108,30 @@ io::Path tagFolderIn(const Reading& reading, const io::Path& root)
     return hasTag ? inner : root;
 }
 
+namespace {
+
+/// Gives every exchanged name the file that was saved under it.
+void undoExchange(Reading& reading)
+{
+    std::vector<CheckpointFile>& files = reading.out.files;
+    const std::vector<CheckpointFile> before
+        = reading.exchanged.empty() ? std::vector<CheckpointFile>() : files;
+    for (CheckpointFile& file : files) {
+        const auto other = reading.exchanged.find(file.name);
+        if (other == reading.exchanged.end())
+            continue;
+        const auto content = std::find_if(before.begin(), before.end(),
+            [&](const CheckpointFile& one) { return one.name == other->second; });
+        if (content == before.end())
+            continue;
+        file.path = content->path;
+        file.identity = content->identity;
+        file.status = content->status;
+    }
+}
+
+} // namespace
+
 Status buildFileTable(Reading& reading)
 {
     SeenFiles seen;
@@ -124,6 +148,7 @@ Status buildFileTable(Reading& reading)
     }
     if (!reading.modelsFrom.empty())
         SHARDSCOPE_CHECK(addFolder(reading, reading.modelsFrom, seen, Wanted::ModelStates));
+    undoExchange(reading);
     return {};
 }
 

@@ -28,6 +28,7 @@ public:
         m_reading.roots = options.roots;
         m_reading.salvage = options.salvage;
         m_reading.modelsFrom = options.modelsFrom;
+        m_reading.exchanged = options.exchanged;
     }
 
     Status run(CheckpointKind foreignKind)

@@ -4,6 +4,8 @@
 #include "core/base/job_context.h"
 #include "core/checkpoint/checkpoint.h"
 
+#include <map>
+
 namespace shardscope {
 
 enum class OpenDepth {
@@ -19,9 +21,11 @@ struct OpenOptions {
     /// The first of `roots` is the folder that a run with NVMe offload swapped into, of another step than the
     /// checkpoint: its states are taken, all else is the checkpoint's, and a finding `marked` tells which.
     bool salvage = false;
-    /// A tag folder whose *_model_states.pt files count in place of the tag's own: those of another tag of the
-    /// run, where the own ones are lost. Empty: the own ones.
+    /// A tag folder whose *_model_states.pt files count in place of the tag's own: those of another tag of
+    /// the run, where the own ones are lost. Empty: the own ones.
     io::Path modelsFrom = {};
+    /// Optimizer files whose names were exchanged: by the name of each, the name that its content lies under.
+    std::map<std::string, std::string> exchanged = {};
     /// The data-parallel rank whose optimizer file tells what all of them have alike, where it can be read;
     /// the lowest one otherwise.
     std::optional<uint32_t> formOf = {};

@@ -2,6 +2,7 @@
 // Tensor slices and pipeline stages: how many there are, and the one model of all.
 #include "core/checkpoint/reading.h"
 
+#include "core/base/checked.h"
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/layer_names.h"
@@ -190,7 +191,8 @@ ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks
         const NodeId degrees = lookup(file->pickle(), reading.modelRoot, "checkpoint_parallel_dimensions");
         const auto tp = modelInteger(reading, degrees, "tp_degree");
         const auto pp = modelInteger(reading, degrees, "pp_degree");
-        if (tp && pp && *tp > 0 && *pp > 0 && *tp <= modelRanks && *tp * *pp == int64_t{modelRanks}) {
+        if (tp && pp && *tp > 0 && *pp > 0 && *tp <= modelRanks
+            && checkedMultiply(*tp, *pp) == int64_t{modelRanks}) {
             out.tp = static_cast<uint32_t>(*tp);
             out.pp = static_cast<uint32_t>(*pp);
             return out;

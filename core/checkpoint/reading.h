@@ -32,6 +32,7 @@ struct Reading {
     std::vector<io::Path> roots{}; ///< OpenOptions::roots
     bool salvage = false; ///< OpenOptions::salvage
     io::Path modelsFrom{}; ///< OpenOptions::modelsFrom
+    std::map<std::string, std::string> exchanged{}; ///< OpenOptions::exchanged
     std::vector<SwapFolder> swapFolders{};
     /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
     std::vector<bool> reshaped{};

@@ -12,11 +12,15 @@ namespace {
 
 constexpr std::string_view kSuffix = ".pt";
 
-/// One entry of zero/: a parameter's folder with its files, or a file beside them.
+/// Folders in folders, where names have slashes; deeper than this, no name of a parameter is followed.
+constexpr int kDeepestName = 32;
+
+/// A parameter's folder with its files, or a file in zero/ itself.
 struct Listed {
+    std::string name; ///< relative to zero/
     bool isFolder = false;
-    std::vector<CheckpointFile> files;
-    std::optional<Error> error;
+    std::vector<CheckpointFile> files = {};
+    std::optional<Error> error = {};
 };
 
 CheckpointFile entryFor(const Reading& reading, std::string name, FileRole role)
@@ -34,30 +38,49 @@ CheckpointFile entryFor(const Reading& reading, std::string name, FileRole role)
     return file;
 }
 
-/// Nothing below zero/NAME is entered, so that no link can lead in circles.
-Listed lookAt(const Reading& reading, const io::DirectoryEntry& entry)
+/// The parameter's folder zero/NAME, and those of parameters whose names go on after a slash. Folders behind
+/// links are not entered, so that none can lead in circles.
+void lookInside(const Reading& reading, const std::string& name, bool entersFolders, int depth,
+    const std::vector<io::DirectoryEntry>& inside, std::vector<Listed>& out)
 {
-    Listed out;
-    const std::string name = std::string(kUniversalFolder) + "/" + entry.name;
-    if (entry.type != io::FileType::Directory && entry.type != io::FileType::Symlink) {
+    const std::string path = std::string(kUniversalFolder) + "/" + name;
+    Listed own{.name = name, .isFolder = true};
+    bool hasFolders = false;
+    for (const io::DirectoryEntry& entry : inside) {
+        if (entersFolders && entry.type == io::FileType::Directory && depth < kDeepestName) {
+            hasFolders = true;
+            const std::string deeper = name + "/" + entry.name;
+            if (const auto entries = reading.files.list(reading.out.tagFolder / path / entry.name))
+                lookInside(reading, deeper, true, depth + 1, *entries, out);
+            else
+                out.push_back({.name = deeper, .error = entries.error()});
+        } else if (entry.name.size() > kSuffix.size() && entry.name.ends_with(kSuffix)) {
+            own.files.push_back(entryFor(reading, path + "/" + entry.name, FileRole::OptimStates));
+        }
+    }
+    if (!own.files.empty() || !hasFolders)
+        out.push_back(std::move(own));
+}
+
+std::vector<Listed> lookAt(const Reading& reading, const io::DirectoryEntry& entry)
+{
+    const std::string path = std::string(kUniversalFolder) + "/" + entry.name;
+    const auto file = [&] {
+        Listed out{.name = entry.name};
         out.files.push_back(
-            entryFor(reading, name, name == kUniversalOptimizer ? FileRole::OptimStates : FileRole::Other));
-        return out;
-    }
-    const auto inside = reading.files.list(reading.out.tagFolder / name);
-    if (!inside) {
-        if (entry.type == io::FileType::Symlink) // to a file, or to nothing
-            out.files.push_back(entryFor(
-                reading, name, name == kUniversalOptimizer ? FileRole::OptimStates : FileRole::Other));
-        else
-            out.error = inside.error();
-        return out;
-    }
-    out.isFolder = true;
-    for (const io::DirectoryEntry& file : *inside) {
-        if (file.name.size() > kSuffix.size() && file.name.ends_with(kSuffix))
-            out.files.push_back(entryFor(reading, name + "/" + file.name, FileRole::OptimStates));
-    }
+            entryFor(reading, path, path == kUniversalOptimizer ? FileRole::OptimStates : FileRole::Other));
+        return std::vector<Listed>{std::move(out)};
+    };
+    if (entry.type != io::FileType::Directory && entry.type != io::FileType::Symlink)
+        return file();
+    const auto inside = reading.files.list(reading.out.tagFolder / path);
+    if (!inside && entry.type == io::FileType::Symlink) // to a file, or to nothing
+        return file();
+    std::vector<Listed> out;
+    if (inside)
+        lookInside(reading, entry.name, entry.type == io::FileType::Directory, 1, *inside, out);
+    else
+        out.push_back({.name = entry.name, .error = inside.error()});
     return out;
 }
 
@@ -93,21 +116,26 @@ Result<std::vector<ParamFolder>> listParamFolders(const Reading& reading)
 {
     noteLeftovers(reading);
     SHARDSCOPE_TRY(const auto entries, reading.files.list(reading.out.tagFolder / kUniversalFolder));
-    std::vector<Listed> listed(entries.size());
+    std::vector<std::vector<Listed>> lists(entries.size());
     SHARDSCOPE_CHECK(parallelFor(entries.size(), defaultJobs(), reading.job, [&](size_t i) -> Status {
-        listed[i] = lookAt(reading, entries[i]);
+        lists[i] = lookAt(reading, entries[i]);
         return {};
     }));
+    std::vector<Listed> listed;
+    for (std::vector<Listed>& list : lists)
+        std::move(list.begin(), list.end(), std::back_inserter(listed));
+    // "a/b" comes after "a-b".
+    std::sort(listed.begin(), listed.end(), [](const Listed& a, const Listed& b) { return a.name < b.name; });
     std::vector<ParamFolder> folders;
-    for (size_t i = 0; i < listed.size(); ++i) {
-        if (listed[i].error)
+    for (Listed& one : listed) {
+        if (one.error)
             reading.add(code::kFileUnreadable, Severity::Error, "the parameter's folder cannot be listed",
-                std::string(kUniversalFolder) + "/" + entries[i].name, {describe(*listed[i].error)});
-        else if (listed[i].isFolder)
-            folders.push_back({entries[i].name, static_cast<uint32_t>(reading.out.files.size()),
-                static_cast<uint32_t>(listed[i].files.size())});
-        std::move(listed[i].files.begin(), listed[i].files.end(), std::back_inserter(reading.out.files));
-        listed[i].files = {};
+                std::string(kUniversalFolder) + "/" + one.name, {describe(*one.error)});
+        else if (one.isFolder)
+            folders.push_back({one.name, static_cast<uint32_t>(reading.out.files.size()),
+                static_cast<uint32_t>(one.files.size())});
+        std::move(one.files.begin(), one.files.end(), std::back_inserter(reading.out.files));
+        one.files = {};
     }
     return folders;
 }

@@ -106,7 +106,8 @@ Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings);
 /// Takes the values that most ranks have where one rank's steps, options or scaler differ; a rank whose
 /// masters are of another step counts as lost.
 Status takeMajority(Amended& amended, const std::vector<const Finding*>& findings);
-/// Counts what the named files held of the optimizer's state as lost.
+/// Counts what the named files held of the optimizer's state as lost, but for files whose names were
+/// exchanged: these were read under their own names.
 Status giveUpShards(Amended& amended, const std::vector<const Finding*>& findings);
 /// A file whose directory was built again from its records: whole, or its shard counts as lost.
 Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findings);

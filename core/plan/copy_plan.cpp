@@ -8,6 +8,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
+#include <set>
+
 namespace shardscope {
 
 namespace {
@@ -39,15 +42,25 @@ public:
                 SHARDSCOPE_CHECK(add(files, path, prefix + entry.name + "/", depth + 1, job));
                 continue;
             }
-            if (info.type != io::FileType::Regular)
+            if (info.type == io::FileType::Regular)
+                SHARDSCOPE_CHECK(addFile(files, path, prefix + entry.name, info.identity));
+        }
+        return {};
+    }
+
+    /// The checkpoint's files in further folders. Of two with one name, the tag folder's own was read.
+    Status addFromRoots(io::FileSystem& files, const Checkpoint& source)
+    {
+        std::set<std::string, std::less<>> known;
+        for (const PlannedFile& file : m_files)
+            known.insert(file.path);
+        for (const CheckpointFile& file : source.files) {
+            if (file.status == FileStatus::Missing || file.path == source.tagFolder / file.name
+                || known.contains(file.name))
                 continue;
-            const std::string name = prefix + entry.name;
-            CarriedFile carried{name, kNoFile, static_cast<uint32_t>(m_sources.size()), info.identity.bytes};
-            SHARDSCOPE_TRY(PlanSource whole, wholeFileSource(files, path, name, info.identity, carried));
-            m_sources.push_back(std::move(whole));
-            m_carried.push_back(std::move(carried));
-            m_files.push_back({name, info.identity.bytes});
-            m_bytes += info.identity.bytes;
+            SHARDSCOPE_TRY(const io::FileInfo info, files.stat(file.path));
+            SHARDSCOPE_CHECK(addFile(files, file.path, file.name, info.identity));
+            known.insert(file.name);
         }
         return {};
     }
@@ -81,6 +94,18 @@ public:
     }
 
 private:
+    Status addFile(io::FileSystem& files, const io::Path& path, const std::string& name,
+        const io::FileIdentity& identity)
+    {
+        CarriedFile carried{name, kNoFile, static_cast<uint32_t>(m_sources.size()), identity.bytes};
+        SHARDSCOPE_TRY(PlanSource whole, wholeFileSource(files, path, name, identity, carried));
+        m_sources.push_back(std::move(whole));
+        m_carried.push_back(std::move(carried));
+        m_files.push_back({name, identity.bytes});
+        m_bytes += identity.bytes;
+        return {};
+    }
+
     std::string m_tag;
     std::string m_pointer;
     std::vector<PlanSource> m_sources;
@@ -101,6 +126,7 @@ Result<std::shared_ptr<const WritePlan>> planCopy(
             : universal ? "latest_universal"
                         : "latest");
     SHARDSCOPE_CHECK(plan->add(files, source.tagFolder, {}, 0, job));
+    SHARDSCOPE_CHECK(plan->addFromRoots(files, source));
     return std::shared_ptr<const WritePlan>(std::move(plan));
 }
 

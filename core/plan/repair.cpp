@@ -27,14 +27,14 @@ class RepairPlanImpl final : public RepairPlan
 public:
     RepairPlanImpl(std::shared_ptr<const ReshardPlan> inner, VerbatimFiles verbatim, const Amended& amended,
         const RepairOptions& recorded, const CheckResult& found, std::vector<std::string> fixed,
-        const std::string& path)
+        const std::string& path, const std::vector<io::Path>& roots)
         : m_inner(std::move(inner))
         , m_verbatim(std::move(verbatim))
         , m_depth(recorded.depth.value_or(CheckDepth::Metadata))
         , m_source(amended.source)
         , m_changes(amended.changes)
         , m_fixed(std::move(fixed))
-        , m_text(repairText(path, *amended.source, recorded, m_fixed, m_changes, m_inner->sources()))
+        , m_text(repairText(path, roots, *amended.source, recorded, m_fixed, m_changes, m_inner->sources()))
         , m_files(m_inner->files())
     {
         for (const DoctorFinding& made : found.findings) {
@@ -195,14 +195,18 @@ public:
                 *inner, *source, [&](const std::string& name) { return untouched.contains(name); }, m_job));
         // The record must name the same folders wherever it is read.
         SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
+        std::vector<io::Path> roots;
+        for (const io::Path& root : m_open.roots) {
+            SHARDSCOPE_TRY(roots.emplace_back(), m_files.canonical(root));
+        }
         RepairOptions recorded = m_options;
         recorded.depth = check.depth;
         if (!recorded.donor.empty()) {
             SHARDSCOPE_TRY(const io::Path donor, m_files.canonical(recorded.donor));
             recorded.donor = donor.string();
         }
-        return std::shared_ptr<const RepairPlan>(std::make_shared<RepairPlanImpl>(
-            std::move(inner), std::move(verbatim), amended, recorded, found, m_fixed, canonical.string()));
+        return std::shared_ptr<const RepairPlan>(std::make_shared<RepairPlanImpl>(std::move(inner),
+            std::move(verbatim), amended, recorded, found, m_fixed, canonical.string(), roots));
     }
 
 private:

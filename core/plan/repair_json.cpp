@@ -33,9 +33,9 @@ std::string identityOf(const std::vector<PlanSource>& sources)
     return sha.finishHex();
 }
 
-std::string repairText(const std::string& source, const Checkpoint& checkpoint, const RepairOptions& options,
-    const std::vector<std::string>& fixed, const std::vector<RepairChange>& changes,
-    const std::vector<PlanSource>& sources)
+std::string repairText(const std::string& source, const std::vector<io::Path>& roots,
+    const Checkpoint& checkpoint, const RepairOptions& options, const std::vector<std::string>& fixed,
+    const std::vector<RepairChange>& changes, const std::vector<PlanSource>& sources)
 {
     Json out;
     out["schema"] = kSchema;
@@ -43,6 +43,11 @@ std::string repairText(const std::string& source, const Checkpoint& checkpoint, 
     Json& from = out["source"] = Json::object();
     putText(from, "path", source);
     putText(from, "tag", checkpoint.tag);
+    for (const io::Path& root : roots) {
+        Json entry = Json::object();
+        putText(entry, "path", root.string());
+        from["roots"].push_back(std::move(entry));
+    }
     from["identity"] = identityOf(sources);
     out["fixed"] = fixed;
     Json& chosen = out["options"] = Json::object();
@@ -72,6 +77,8 @@ Result<RepairRecord> readRepairText(const std::string& text, const io::Path& pat
     try {
         out.source = getText(json.at("source"), "path");
         out.tag = getText(json.at("source"), "tag");
+        for (const Json& root : json.at("source").value("roots", Json::array())) // absent in older files
+            out.roots.emplace_back(getText(root, "path"));
         out.identity = json.at("source").at("identity").get<std::string>();
         out.options.fixes = json.at("fixed").get<std::vector<std::string>>();
         const Json& options = json.at("options");

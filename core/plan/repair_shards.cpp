@@ -157,8 +157,14 @@ Status giveUpShard(Amended& amended, const Finding& finding)
 
 Status giveUpShards(Amended& amended, const std::vector<const Finding*>& findings)
 {
-    for (const Finding* finding : findings)
-        SHARDSCOPE_CHECK(giveUpShard(amended, *finding));
+    for (const Finding* finding : findings) {
+        const auto other = amended.open.exchanged.find(fileOfPlace(finding->where));
+        if (finding->code == code::kRankForeign && other != amended.open.exchanged.end())
+            amended.mend(
+                *finding, "renamed: the file with this name is the source's `" + other->second + "`");
+        else
+            SHARDSCOPE_CHECK(giveUpShard(amended, *finding));
+    }
     return {};
 }
 

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 
 namespace shardscope {
@@ -106,6 +107,56 @@ std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<st
     return std::nullopt;
 }
 
+/// The name under which an optimizer file was saved; empty where the file does not record another one than
+/// its own. An archive keeps it as its prefix.
+std::string nameWhenSaved(const CheckpointFile& file)
+{
+    const auto parsed = parseCheckpointFileName(file.name);
+    if (!file.content || !parsed || parsed->role != FileRole::OptimStates)
+        return {};
+    const std::string name = file.content->zip().prefix() + ".pt";
+    const auto saved = parseCheckpointFileName(name);
+    const bool isOther = saved && saved->role == FileRole::OptimStates && name != file.name
+        && saved->bf16Prefix == parsed->bf16Prefix && saved->mp == parsed->mp && !saved->expert
+        && !parsed->expert;
+    return isOther ? name : std::string();
+}
+
+/// Optimizer files that lie under each other's names, as OpenOptions::exchanged. Where one that is named is
+/// not there, or two were saved under one name, nothing says which is right.
+std::map<std::string, std::string> exchangedFiles(
+    const CheckResult& found, const std::vector<std::string>& fixes)
+{
+    std::map<std::string, std::string> liesUnder; // name when saved → name now
+    if (!found.checkpoint || !mends(fixes, code::kRankForeign))
+        return liesUnder;
+    std::set<std::string> twice;
+    const auto add = [&](const Checkpoint& checkpoint) {
+        for (const CheckpointFile& file : checkpoint.files) {
+            const std::string saved = nameWhenSaved(file);
+            if (saved.empty() || file.status != FileStatus::Foreign)
+                continue;
+            const auto [known, isNew] = liesUnder.emplace(saved, file.name);
+            if (!isNew && known->second != file.name)
+                twice.insert(saved);
+        }
+    };
+    add(*found.checkpoint);
+    for (const auto& part : found.checkpoint->parts)
+        add(*part);
+    for (const std::string& name : twice)
+        liesUnder.erase(name);
+    for (bool isOpen = true; isOpen;) { // what is left is made of closed circles
+        std::set<std::string> now;
+        for (const auto& [saved, name] : liesUnder)
+            now.insert(name);
+        isOpen = std::erase_if(liesUnder, [&](const auto& entry) {
+            return !now.contains(entry.first) || !liesUnder.contains(entry.second);
+        }) > 0;
+    }
+    return liesUnder;
+}
+
 Result<io::Path> tagWithModel(
     io::FileSystem& files, const CheckResult& found, const RepairOptions& options, JobContext& job)
 {
@@ -156,6 +207,7 @@ Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOpti
         SHARDSCOPE_TRY(out.modelsFrom, tagWithModel(files, found, options, job));
     }
     out.formOf = otherForm(found, fixes);
+    out.exchanged = exchangedFiles(found, fixes);
     if (mends(fixes, kSplitShards)) {
         for (const DoctorFinding& made : found.findings) {
             if (made.finding.code != kSplitShards)
@@ -165,7 +217,7 @@ Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOpti
         }
     }
     const bool joins = out.roots.size() > open.roots.size();
-    return otherModel || out.formOf || joins ? std::optional(out) : std::nullopt;
+    return otherModel || out.formOf || joins || !out.exchanged.empty() ? std::optional(out) : std::nullopt;
 }
 
 void mergeFindings(const CheckResult& before, const OpenOptions& again, CheckResult& found)
@@ -179,7 +231,9 @@ void mergeFindings(const CheckResult& before, const OpenOptions& again, CheckRes
     for (const DoctorFinding& made : before.findings) {
         const bool ofModel = otherModel && isModelFile(made.finding)
             && (made.finding.code == code::kModelStatesMissing || made.finding.code == code::kFileTorn);
-        if (ofModel || (joined && made.finding.code == kSplitShards))
+        const bool ofExchanged = made.finding.code == code::kRankForeign
+            && again.exchanged.contains(fileOfPlace(made.finding.where));
+        if (ofModel || ofExchanged || (joined && made.finding.code == kSplitShards))
             found.findings.push_back(made);
     }
 }

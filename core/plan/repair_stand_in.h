@@ -11,7 +11,8 @@
 namespace shardscope {
 
 // Some wounds hide others: without a model file nothing has a name, and where the first rank's file is the
-// odd one it must not tell the form of all. Files that lie in other folders count as lost until they are read
+// odd one it must not tell the form of all. Files that lie under
+// each other's names are read under their own. Files that lie in other folders count as lost until they are read
 // from there. The checkpoint is then read once more, with something else in place of what is wrong.
 
 /// How to read it once more; nothing where what was read will do. `fixes`: the codes that are mended.
@@ -21,7 +22,8 @@ Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOpti
     JobContext& job);
 
 /// What was found when it was read once more, in `again`: what another tag's model file alone shows is left
-/// out, and what `before` told of the lost one, or of files in other folders, is there again.
+/// out, and what `before` told of the lost one, of exchanged names, or of files in other folders, is there
+/// again.
 void mergeFindings(const CheckResult& before, const OpenOptions& again, CheckResult& found);
 
 /// Whether a file's directory was built again from its records, all of which are there.

@@ -45,6 +45,12 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const s
     again.writePointer = writePointer;
     OpenOptions open;
     open.tag = record.tag;
+    open.roots = record.roots;
+    for (const io::Path& root : record.roots) {
+        if (!files.stat(root))
+            return fail(ErrorCode::NotFound, "the folder that the repair was given with --root is gone",
+                root.string(), "undo needs the source as it was");
+    }
     const auto changed = [&](const std::string& why) {
         return fail(ErrorCode::SourceChanged, "the source is no longer what was mended" + why, record.source,
             "undo needs the source as it was");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/reshard_advice.h"
 
+#include "core/base/checked.h"
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/fused_experts.h"
@@ -41,7 +42,9 @@ std::optional<uint64_t> globalBatch(const Checkpoint& source)
             return std::nullopt;
         ranks = static_cast<uint64_t>(*saved);
     }
-    return *micro * configCount(source, "gradient_accumulation_steps").value_or(1) * ranks;
+    const auto perRank
+        = checkedMultiply(*micro, configCount(source, "gradient_accumulation_steps").value_or(uint64_t{1}));
+    return perRank ? checkedMultiply(*perRank, ranks) : std::nullopt;
 }
 
 std::string configText(const Checkpoint& source, std::initializer_list<std::string_view> path)

@@ -209,6 +209,12 @@ Status addCarriedFiles(io::FileSystem& files, const Checkpoint& whole, ReshardCo
 
 } // namespace
 
+const ParamGroup& ReshardContext::sourceGroupOf(const FlatUnit& unit) const
+{
+    const auto group = static_cast<size_t>(unit.group);
+    return source->groups[target.expertRanks != 0 ? target.sourceGroups[group] : group];
+}
+
 FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const
 {
     FlatTarget out;
@@ -317,8 +323,7 @@ NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const Reshard
 {
     const FlatUnit& of = *context->target.units[unit];
     if (of.states[state].name == kMuonMomentum
-        && muonFormOf(
-               *context->source, context->target.kind, context->source->groups[static_cast<size_t>(of.group)])
+        && muonFormOf(*context->source, context->target.kind, context->sourceGroupOf(of))
             == MuonForm::HeldWhole)
         return heldWholeTensor(composer, context, unit, state, rank);
     FlatTarget target = context->flatTarget(unit, state, rank);

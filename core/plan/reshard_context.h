@@ -62,6 +62,9 @@ struct ReshardContext {
     {
         return planOfTable[table->indexOf(param, state)];
     }
+    /// The source's param group that a target unit of a param group takes its options and states from. Where
+    /// experts move to another degree, the numbers of the target's groups are not those of the source's.
+    [[nodiscard]] const ParamGroup& sourceGroupOf(const FlatUnit& unit) const;
     /// The cursor of one target unit's state on one dp rank that has a share of it, and its length in
     /// elements.
     [[nodiscard]] FlatTarget flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const;

@@ -31,8 +31,10 @@ Untouched::Untouched(const std::vector<const Amended*>& amended)
         for (const LostPart& part : one->lost)
             touchPlace(*one, part.where);
         for (const RepairChange& change : one->changes) {
-            const bool ofFolders = change.code == code::kLatestMissing || change.code == code::kLatestDangling
-                || change.code == kSplitShards;
+            const bool isRenamed = change.code == code::kRankForeign && !change.reconstructed
+                && one->open.exchanged.contains(fileOfPlace(change.where));
+            const bool ofFolders = isRenamed || change.code == code::kLatestMissing
+                || change.code == code::kLatestDangling || change.code == kSplitShards;
             if (!ofFolders)
                 touchPlace(*one, change.where);
         }

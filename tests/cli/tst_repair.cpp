@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 using namespace shardscope::test;
 using Json = nlohmann::json;
 namespace fs = std::filesystem;
@@ -73,6 +75,70 @@ TEST_CASE("the way back gives the source's bytes")
         CHECK(slurp(newestOf(folder / "again") / entry.path().filename()) == slurp(entry.path()));
     errorOf({"repair", "--undo", run, folder / "x"}, 3, "not-a-checkpoint");
     errorOf({"repair", "--undo", folder / "out", folder / "x", "--fix", "F1"}, 3, "not-found");
+}
+
+TEST_CASE("the way back reads the folders that the repair was given with --root")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const std::string tag = slurp(run / "latest");
+    const fs::path second = folder / "second";
+    fs::create_directories(second / tag);
+    fs::rename(run / tag / kShard, second / tag / kShard);
+    answerOf({"repair", run, folder / "out", "--set", "step=9", "--root", second});
+    answerOf({"repair", "--undo", folder / "out", folder / "again"});
+    CHECK(slurp(folder / "again" / tag / kShard) == slurp(second / tag / kShard));
+    fs::remove_all(second);
+    const Json gone = errorOf({"repair", "--undo", folder / "out", folder / "x"}, 3, "not-found");
+    CHECK(gone.at("path") == second.string());
+}
+
+TEST_CASE("optimizer files with exchanged names get their own names back, and no value is lost")
+{
+    for (const std::string sample : {"zero1-w2", "zero2-w2", "zero3-w4", "roundrobin-w3", "slices-w4"}) {
+        CAPTURE(sample);
+        const TemporaryFolder folder;
+        const fs::path run = copySample(sample, folder);
+        const fs::path tag = newestOf(run);
+        const auto whole = contentOf(tag);
+        std::vector<fs::path> shards;
+        for (const auto& entry : fs::directory_iterator(tag)) {
+            if (entry.path().filename().string().find("optim_states") != std::string::npos)
+                shards.push_back(entry.path());
+        }
+        std::sort(shards.begin(), shards.end());
+        if (sample == "slices-w4") // of one slice
+            std::erase_if(shards,
+                [](const fs::path& path) { return path.string().find("mp_rank_01") != std::string::npos; });
+        REQUIRE(shards.size() > 1);
+        // Two change places; of three or more, all move on by one.
+        const fs::path aside = folder / "aside";
+        fs::rename(shards.back(), aside);
+        for (size_t i = shards.size() - 1; i > 0; --i)
+            fs::rename(shards[i - 1], shards[i]);
+        fs::rename(aside, shards.front());
+        const Json answer = answerOf({"repair", run, folder / "out", "--fix", "rank-foreign"});
+        CHECK(answer.at("fixed") == Json{"rank-foreign"});
+        CHECK(answer.at("changes").size() == shards.size());
+        for (const Json& change : answer.at("changes"))
+            CHECK(change.at("marked") == false);
+        CHECK(answer.at("check").at("ok") == true);
+        for (const auto& [name, bytes] : whole)
+            CHECK(slurp(newestOf(folder / "out") / name) == bytes);
+        answerOf({"verify", folder / "out"});
+        answerOf({"repair", "--undo", folder / "out", folder / "again"});
+        CHECK(slurp(newestOf(folder / "again") / shards.front().filename()) == slurp(shards.front()));
+    }
+}
+
+TEST_CASE("a file that lies under another rank's name too is no exchange")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::copy_file(newestOf(run) / "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt", newestOf(run) / kShard,
+        fs::copy_options::overwrite_existing);
+    const Json answer = answerOf({"repair", run, folder / "out", "--fix", "rank-foreign"});
+    CHECK(answer.dump().find("renamed: ") == std::string::npos);
 }
 
 TEST_CASE("what undo does not need is refused, and so is a donor of swap folders")

@@ -59,6 +59,14 @@ def rank_twice(tag):
     shutil.copyfile(shard(tag, 0), shard(tag, 1))
 
 
+def names_exchanged(tag):
+    """Two ranks' files, each under the other's name."""
+    first, second, aside = shard(tag, 0), shard(tag, 1), tag / "aside"
+    first.rename(aside)
+    second.rename(first)
+    aside.rename(second)
+
+
 def saved_by_nodes(tag):
     """Each rank but the first one on a node of its own, whose disk was copied beside the others."""
     for path in sorted(tag.glob("*zero_pp_rank_*")):

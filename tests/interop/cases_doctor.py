@@ -272,7 +272,8 @@ MUON = [Setup(1, "bf16", "muon"), Setup(2, "bf16", "muon"), Setup(2, "fp32", "mu
 WITHOUT_LOSS = [("pointer_missing", "latest-missing"), ("pointer_dangling", "latest-dangling"),
                 ("larger_save_left", "stale-file"), ("directory_lost", "file-torn"),
                 ("option_changed", "option-mismatch"), ("bytes_behind_the_end", "trailing-data"),
-                ("world_size_zero", "bad-world-size-field"), ("saved_by_nodes", "split-shards")]
+                ("world_size_zero", "bad-world-size-field"), ("saved_by_nodes", "split-shards"),
+                ("names_exchanged", "rank-foreign")]
 PACKED = [("packed_by_others", "unaligned-payload"), ("record_added", "record-unused"),
           ("sums_left_out", "record-unchecked")]
 VALUES_CHANGED = [("steps_behind", "step-off-counters"), ("rates_changed", "schedule-discontinuity")]

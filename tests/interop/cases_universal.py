@@ -106,10 +106,11 @@ class UniversalToNative:
 def _files(folder):
     """Parameter and state -> tensor or number of every file that DeepSpeed's loaders of a universal folder look for."""
     found = {}
-    for path in (folder / (folder / "latest_universal").read_text() / "zero").rglob("*.pt"):
+    zero = folder / (folder / "latest_universal").read_text() / "zero"
+    for path in zero.rglob("*.pt"):
         if path.name != "optimizer_state.pt":
             held = torch.load(path, weights_only=False)
-            found[path.parent.name, path.stem] = held["param"] if isinstance(held, dict) else held
+            found[str(path.parent.relative_to(zero)), path.stem] = held["param"] if isinstance(held, dict) else held
     return found
 
 

@@ -91,6 +91,22 @@ def _to_engines():
     yield UniversalToEngine(_plain(3, sub_group_size=200), 3, (_plain(3),), 2, "stock")
 
 
+def _slashed(stage, **more):
+    """Parameters whose folders lie in folders, one in another one's."""
+    names = ("gain/of all", "gain/of all/größe", "gain/a#b")
+    return Setup(stage, "bf16", shape=(("odd_names", names),), **more)
+
+
+def _with_slashes():
+    engines = tuple(_slashed(stage) for stage in (1, 2, 3))
+    for stage in (2, 3):
+        setup = _slashed(stage, sub_group_size=200 if stage == 3 else 0)
+        yield UniversalToEngine(setup, 2, engines, 3)
+        yield UniversalToEngine(setup, 3, engines, 2, "upgraded")
+        yield UniversalToNative(setup, 2, _slashed(5 - stage), 3, "stock")
+        yield LikeConverter(setup, 3)
+
+
 def _to_native():
     for stage, native, route in itertools.product((2, 3), (1, 2, 3), ("stock", "upgraded", "ours")):
         yield UniversalToNative(replace(_plain(stage), sub_group_size=200 if stage == 3 else 0), 3,
@@ -151,7 +167,7 @@ def short_run():
 
 
 def full_run():
-    cases = [*_stage_changes(), *_to_engines(), *_to_native(), *_beside_stock(), *round_robin()]
+    cases = [*_stage_changes(), *_to_engines(), *_to_native(), *_with_slashes(), *_beside_stock(), *round_robin()]
     for stage, precision in itertools.product((1, 2, 3), ("bf16", "fp16")):
         cases.append(LikeConverter(replace(_plain(stage, precision), sub_group_size=200 if stage == 3 else 0), 3))
     for (before, after), (old, new) in PAIRS.items():

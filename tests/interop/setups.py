@@ -46,6 +46,7 @@ class Setup:
         parts += ["elastic"] if self.elastic else []
         parts += [f"sub{self.sub_group_size}"] if self.sub_group_size else []
         parts += [f"zenflow-{self.zenflow}"] if self.zenflow else []
+        parts += ["slashes"] if "/" in str(self.shape) else []
         parts += ["legacy"] if self.legacy else []
         return "-".join(parts)
 

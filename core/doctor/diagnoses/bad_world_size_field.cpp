@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/checked.h"
 #include "core/checkpoint/file_names.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
@@ -66,10 +67,12 @@ Status look(const Patient& patient, FindingSink& sink)
     const auto sliced = numberAt(model, {"mp_world_size"});
     const auto tp = numberAt(model, {"checkpoint_parallel_dimensions", "tp_degree"});
     const auto pp = numberAt(model, {"checkpoint_parallel_dimensions", "pp_degree"});
-    if (sliced && tp && pp && *sliced != *tp * *pp)
+    const auto parts = tp && pp ? checkedMultiply(*tp, *pp) : std::nullopt;
+    if (sliced && tp && pp && parts != *sliced)
         sink.add(Severity::Error,
             "`mp_world_size` is " + std::to_string(*sliced) + ", and the model was saved in "
-                + std::to_string(*tp * *pp) + (*tp * *pp == 1 ? " part" : " parts"),
+                + (parts ? std::to_string(*parts) : std::string("too many"))
+                + (parts == 1 ? " part" : " parts"),
             model.file->name, {"tp_degree " + std::to_string(*tp) + ", pp_degree " + std::to_string(*pp)});
     return {};
 }

@@ -17,7 +17,9 @@ const Diagnosis kRankForeign{
         .resuming = "Part of the model goes on from another state; the loss shows it late or "
                     "never.",
         .exporting = "Merged weights mix two states."},
-    .remedy = "bring the right file back, or refill it on a copy as a missing one",
+    .remedy
+    = "bring the right file back; on a copy, files with exchanged names get their own names back, and others "
+      "are refilled as missing ones",
     .repairs = true,
     .threads = "DS#1793, DS#5405, EleutherAI/gpt-neox#750",
 };

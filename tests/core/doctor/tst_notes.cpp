@@ -108,6 +108,20 @@ TEST_CASE("states in swap files are bound to the number of ranks")
     CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 4");
 }
 
+TEST_CASE("stock DeepSpeed resumes states in swap files without the rest")
+{
+    CHECK(samplesWith("nvme-state-skew").empty());
+    const Patchable copy("zero3-w4");
+    swapOut(copy.tag(), {.subgroups = {0}});
+    const CheckResult result = copy.check();
+    const DoctorFinding* found = findingOf(result, "nvme-state-skew");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.severity == Severity::Warning);
+    CHECK(textOf(*found).find("1 of ") != std::string::npos);
+    CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 4");
+    CHECK(troubles(result) == std::set<std::string>{"nvme-state-skew"});
+}
+
 TEST_CASE("padding before the last rank")
 {
     CHECK(samplesWith("padding-strip-failure")

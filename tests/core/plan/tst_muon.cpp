@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Muon's momentum: ZeRO-1/2 keep it for whole parameters, also for those that other ranks have shares of.
 #include "core/partition/held_whole.h"
+#include "core/plan/reshard_context.h"
 #include "core/torchfile/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/temporary_folder.h"
@@ -94,4 +95,67 @@ TEST_CASE("Muon's momentum is written for every number of ranks, stage and form"
     checkSameState(native, source);
     for (uint32_t rank = 0; rank < 3; ++rank)
         CHECK(bytesOn(*native, rank) == bytesOn(*source, rank));
+}
+
+TEST_CASE("a group of Muon's that becomes two at another expert degree keeps the form of its momentum")
+{
+    const CheckpointPtr source = openForPlan(planSample("muon-w3"));
+    REQUIRE(source->groups.size() == 3); // of Muon, and two of Adam
+    ReshardTarget target;
+    target.kind = source->kind;
+    target.ranks = 2;
+    target.expertRanks = 1;
+    target.sourceGroups = {0, 0, 1, 2};
+    const auto add = [&](size_t from, size_t begin, size_t end) {
+        const FlatUnit& like = source->units[from];
+        FlatUnit unit;
+        unit.kind = like.kind;
+        unit.group = static_cast<int32_t>(target.units.size());
+        unit.params.assign(like.params.begin() + static_cast<std::ptrdiff_t>(begin),
+            like.params.begin() + static_cast<std::ptrdiff_t>(end));
+        std::vector<uint64_t> elements;
+        for (const ParamId param : unit.params)
+            elements.push_back(source->params[index(param)].elements);
+        unit.partition = *FlatPartition::contiguous(elements, 2, 2);
+        for (const UnitState& state : like.states) {
+            unit.states.emplace_back();
+            unit.states.back().name = state.name;
+            unit.states.back().dtype = state.dtype;
+            unit.states.back().lean = state.name == "fp32";
+        }
+        target.units.push_back(std::make_shared<const FlatUnit>(std::move(unit)));
+    };
+    const size_t matrices = source->units[0].params.size();
+    REQUIRE(matrices > 1);
+    add(0, 0, 1);
+    add(0, 1, matrices);
+    add(1, 0, source->units[1].params.size());
+    add(2, 0, source->units[2].params.size());
+    JobContext job;
+    const auto context
+        = makeReshardContext(io::realFileSystem(), source, std::move(target), 0, false, nullptr, job);
+    REQUIRE(context);
+    for (uint32_t unit = 0; unit < 4; ++unit) {
+        const FlatUnit& of = *(*context)->target.units[unit];
+        CHECK((*context)->sourceGroupOf(of).index == (unit < 2 ? 0 : unit - 1));
+        for (uint32_t state = 0; state < of.states.size(); ++state) {
+            for (uint32_t rank = 0; rank < 2; ++rank) {
+                CAPTURE(unit);
+                CAPTURE(of.states[state].name);
+                CAPTURE(rank);
+                ArchiveComposer composer((*context)->optimTemplate(), 0, ArchiveComposer::Take::FormOnly);
+                const NodeId tensor = flatTensor(composer, *context, unit, state, rank, false);
+                const auto file = composer.finish(tensor, "x.pt", recordsOfToday());
+                REQUIRE(file);
+                const auto storage = std::find_if(file->records.begin(), file->records.end(),
+                    [](const OutputRecord& record) { return record.name.ends_with("data/0"); });
+                REQUIRE(storage != file->records.end());
+                const uint64_t expected = of.states[state].name == "momentum_buffer"
+                    ? heldWholeOn(of.partition, rank).elements()
+                    : of.states[state].lean ? of.partition.leanElementsOn(rank)
+                                            : of.partition.partitionElements();
+                CHECK(storage->bytes == expected * itemSize(of.states[state].dtype));
+            }
+        }
+    }
 }

@@ -4,9 +4,11 @@
 #include "core/torchfile/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/temporary_folder.h"
+#include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
 #include <set>
 
 using namespace shardscope;
@@ -92,14 +94,44 @@ TEST_CASE("a universal folder has the files and keys that all stages of stock De
     CHECK(lookup(optim, optim.root(), "fp32_flat_groups") == kNoNode);
 }
 
+TEST_CASE("names with slashes are folders in folders, written and read")
+{
+    const Patchable named("zero2-w2");
+    const std::string from = "layers.0.attention.wo.weight";
+    const std::string to = "nested/inner/weight";
+    named.operateOnAll("model_states.pt", [&](Surgery& surgery) {
+        surgery.rename({"module"}, from, to);
+        surgery.rename({"param_shapes", 0}, from, to);
+    });
+    named.operateOnAll("optim_states.pt", [&](Surgery& surgery) {
+        surgery.rename({"optimizer_state_dict", "param_slice_mappings", 0}, from, to);
+    });
+    const CheckpointPtr source = openForPlan(named.run());
+    REQUIRE(source->findParam(to));
+    const TemporaryFolder folder;
+    const CheckpointPtr universal = rewrite(source, kUniversal, folder / "universal");
+    CHECK(std::filesystem::is_regular_file(universal->tagFolder / "zero/nested/inner/weight/exp_avg.pt"));
+    checkSameState(universal, source);
+    // A link is entered as a parameter's folder, not as one of folders.
+    std::filesystem::create_directory_symlink("..", universal->tagFolder / "zero/nested/inner/up");
+    const CheckpointPtr again = openForPlan(folder / "universal");
+    CHECK(again->files.size() == universal->files.size());
+    const CheckpointPtr native = rewrite(universal, {.worldSize = 3, .stage = 3}, folder / "native");
+    checkSameState(native, source);
+}
+
 TEST_CASE("what no universal folder can hold is refused by name")
 {
-    for (const std::string& name : {std::string("a/b"), std::string(".."), std::string("."), std::string(),
-             std::string("a\0b", 3), std::string(256, 'x'), std::string("optimizer_state.pt")}) {
+    for (const std::string& name : {std::string("/a"), std::string("a/"), std::string("a//b"),
+             std::string("a/../../b"), std::string("../b"), std::string("a/./b"), std::string("a/fp32.pt"),
+             std::string("a/") + std::string(256, 'x'), std::string("optimizer_state.pt/a"),
+             std::string(".."), std::string("."), std::string(), std::string("a\0b", 3),
+             std::string(256, 'x'), std::string("optimizer_state.pt")}) {
         CAPTURE(name);
         CHECK(!checkUniversalName(name).has_value());
     }
     CHECK(checkUniversalName("layers.0.w[1]*").has_value());
+    CHECK(checkUniversalName("experts/0/w..1.weight").has_value());
     JobContext job;
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     for (const ReshardOptions& options : {ReshardOptions{.worldSize = 2, .form = TargetForm::Universal},
