@@ -7,7 +7,7 @@ namespace shardscope::cli {
 
 namespace {
 
-std::string quoted(std::string_view text)
+std::string fishQuoted(std::string_view text)
 {
     std::string out = "'";
     for (const char c : text)
@@ -23,7 +23,7 @@ std::string firstSentence(const std::string& help)
 void writeOption(
     std::string& out, const std::string& program, const std::string& condition, const Option& option)
 {
-    out += fmt::format("complete -c {} -n {} -l {}", program, quoted(condition), option.name.substr(2));
+    out += fmt::format("complete -c {} -n {} -l {}", program, fishQuoted(condition), option.name.substr(2));
     if (option.letter != 0)
         out += fmt::format(" -s {}", option.letter);
     switch (option.kind) {
@@ -33,7 +33,7 @@ void writeOption(
         std::string list;
         for (const std::string& choice : option.choices)
             list += (list.empty() ? "" : " ") + choice;
-        out += " -x -a " + quoted(list);
+        out += " -x -a " + fishQuoted(list);
         break;
     }
     case ValueKind::Folder:
@@ -46,7 +46,7 @@ void writeOption(
     default:
         out += " -x";
     }
-    out += " -d " + quoted(firstSentence(option.help)) + "\n";
+    out += " -d " + fishQuoted(firstSentence(option.help)) + "\n";
 }
 
 void writeCommand(
@@ -59,9 +59,9 @@ void writeCommand(
     for (const Positional& positional : command.positionals) {
         if (positional.kind == ValueKind::Choice) {
             for (const std::string& choice : positional.choices)
-                out += fmt::format("complete -c {} -n {} -f -a {}\n", program, quoted(condition), choice);
+                out += fmt::format("complete -c {} -n {} -f -a {}\n", program, fishQuoted(condition), choice);
         } else if (positional.kind != ValueKind::Text) {
-            out += fmt::format("complete -c {} -n {} -F\n", program, quoted(condition));
+            out += fmt::format("complete -c {} -n {} -F\n", program, fishQuoted(condition));
         }
     }
     if (command.children.empty())
@@ -71,8 +71,8 @@ void writeCommand(
         names += " " + child.name;
     const std::string none = condition + "; and not __fish_seen_subcommand_from" + names;
     for (const Command& child : command.children)
-        out += fmt::format("complete -c {} -n {} -f -a {} -d {}\n", program, quoted(none), child.name,
-            quoted(child.summary));
+        out += fmt::format("complete -c {} -n {} -f -a {} -d {}\n", program, fishQuoted(none), child.name,
+            fishQuoted(child.summary));
 }
 
 } // namespace

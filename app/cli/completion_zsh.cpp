@@ -8,7 +8,7 @@ namespace shardscope::cli {
 namespace {
 
 /// Text inside single quotes and brackets of an _arguments specification.
-std::string quoted(std::string_view text)
+std::string zshQuoted(std::string_view text)
 {
     std::string out;
     for (const char c : text) {
@@ -49,7 +49,7 @@ std::string action(ValueKind kind, const std::vector<std::string>& choices)
 
 std::string specification(const Option& option)
 {
-    std::string body = "[" + quoted(firstSentence(option.help)) + "]";
+    std::string body = "[" + zshQuoted(firstSentence(option.help)) + "]";
     if (option.kind != ValueKind::Flag)
         body += ":" + option.valueName + ":" + action(option.kind, option.choices);
     if (option.letter == 0)
@@ -86,7 +86,7 @@ void writeFunction(std::string& out, const Command& command, const std::string& 
            "command)\n"
            "        local -a commands=(\n";
     for (const Command& child : command.children)
-        out += fmt::format("            '{}:{}'\n", child.name, quoted(child.summary));
+        out += fmt::format("            '{}:{}'\n", child.name, zshQuoted(child.summary));
     out += "        )\n        _describe command commands\n        ;;\n    argument)\n        case $words[1] "
            "in\n";
     for (const Command& child : command.children)
