@@ -16,7 +16,8 @@ bool isPresent(const StoredRun& run)
     return run.isPresent();
 }
 
-/// Whether each tensor of the state, or each box of its tensor, is stored by itself: perRank then says nothing of them.
+/// Whether each tensor of the state, or each box of its tensor, is stored by itself: perRank then says
+/// nothing of them.
 bool isStoredByTensor(const UnitState& state)
 {
     return !state.perParam.empty() || state.boxes != nullptr;
@@ -138,7 +139,7 @@ uint64_t MapQuery::storedOn(uint32_t rank) const
         return 0;
     const UnitState& state = flat().states[m_state];
     return state.perSlice.empty() && !isStoredByTensor(state) ? state.perRank[rank].elements
-                                                               : partition().partitionElements();
+                                                              : partition().partitionElements();
 }
 
 MapCell MapQuery::cellOf(const FlatPiece& piece) const
@@ -287,8 +288,8 @@ uint64_t MapQuery::presentIn(uint32_t rank, uint64_t begin, uint64_t end) const
     const UnitState& state = flat().states[m_state];
     for (uint32_t i = 0; i < state.perParam.size() && present > 0; ++i) {
         if (!state.perParam[i].isPresent())
-            partition().forEachFragment(i, 0, m_checkpoint->params[index(flat().params[i])].elements,
-                [&](const FlatPiece& piece) {
+            partition().forEachFragment(
+                i, 0, m_checkpoint->params[index(flat().params[i])].elements, [&](const FlatPiece& piece) {
                     const uint64_t last = piece.flatOffset + piece.elements;
                     if (piece.rank == rank)
                         present -= std::clamp(last, begin, end) - std::clamp(piece.flatOffset, begin, end);

@@ -7,8 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace shardscope::test
-{
+namespace shardscope::test {
 
 void endProgramOnFailedAssertion()
 {

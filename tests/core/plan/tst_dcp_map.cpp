@@ -18,7 +18,9 @@ std::string drawn(const CheckpointPtr& checkpoint, UnitId unit, uint32_t state)
     for (uint32_t row = 0; row < map.rows(); ++row) {
         map.forEachCell(row, 0, map.columns(), [&](const MapCell& cell) {
             CHECK(cell.begin == out.size() - row * map.columns());
-            const char letter = cell.kind == CellKind::Param ? '#' : cell.kind == CellKind::Missing ? '.' : '?';
+            const char letter = cell.kind == CellKind::Param ? '#'
+                : cell.kind == CellKind::Missing             ? '.'
+                                                             : '?';
             out.append(cell.end - cell.begin, letter);
             return true;
         });
