@@ -35,7 +35,8 @@ void DcpArchives::addPlace(const DcpPlace& place)
         file.name = place.file;
         file.role = FileRole::OptimStates;
         const auto info = m_files.stat(file.path);
-        file.status = info ? FileStatus::Ok : FileStatus::Missing;
+        const bool isMissing = !info && info.error().code == ErrorCode::NotFound;
+        file.status = info ? FileStatus::Ok : isMissing ? FileStatus::Missing : FileStatus::Damaged;
         if (info)
             file.identity = info->identity;
         m_out.files.push_back(std::move(file));

@@ -2,8 +2,28 @@
 #include "core/layout/map_query.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace shardscope {
+
+namespace {
+
+/// A tensor with more holes than this is drawn as missing from there on.
+constexpr size_t kMaxMissingRanges = 1'000'000;
+
+bool isPresent(const StoredRun& run)
+{
+    return run.isPresent();
+}
+
+/// Whether each tensor of the state, or each box of its tensor, is stored by itself: perRank then says
+/// nothing of them.
+bool isStoredByTensor(const UnitState& state)
+{
+    return !state.perParam.empty() || state.boxes != nullptr;
+}
+
+} // namespace
 
 ParamLooksPtr paramLooks(const Checkpoint& checkpoint)
 {
@@ -29,6 +49,43 @@ MapQuery::MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection,
     , m_severity(*m_checkpoint, unit, stateIndex, more)
 {
     lookAtRanks();
+    findMissingBoxes();
+}
+
+bool MapQuery::anyTensorPresent() const
+{
+    const UnitState& state = flat().states[m_state];
+    return std::any_of(state.perParam.begin(), state.perParam.end(), isPresent)
+        || (state.boxes && std::any_of(state.boxes->runs.begin(), state.boxes->runs.end(), isPresent));
+}
+
+void MapQuery::findMissingBoxes()
+{
+    const auto& boxes = flat().states[m_state].boxes;
+    if (!boxes || std::all_of(boxes->runs.begin(), boxes->runs.end(), isPresent))
+        return;
+    const uint64_t elements = partition().payloadElements();
+    uint64_t at = 0; // up to here all is known
+    const auto add = [&](uint64_t begin, uint64_t end) {
+        if (begin >= end)
+            return;
+        if (!m_missing.empty() && m_missing.back().end == begin)
+            m_missing.back().end = end;
+        else
+            m_missing.push_back({begin, end});
+    };
+    forEachBoxRun(boxes->shape, boxes->boxes, 0, elements, [&](const BoxRun& run) {
+        if (m_missing.size() == kMaxMissingRanges)
+            return false;
+        add(at, run.element); // in no box
+        at = run.element + run.elements;
+        const StoredRun& stored = boxes->runs[run.box];
+        const uint64_t held
+            = stored.isPresent() && stored.elements > run.boxElement ? stored.elements - run.boxElement : 0;
+        add(run.element + std::min(held, run.elements), at);
+        return true;
+    });
+    add(at, elements);
 }
 
 void MapQuery::lookAtRanks()
@@ -37,6 +94,7 @@ void MapQuery::lookAtRanks()
     const Checkpoint& part = m_checkpoint->partOf(unit);
     const auto& files = unit.kind == UnitKind::Frozen ? part.modelFiles : part.optimFiles;
     const uint32_t ranks = unit.partition.ranks();
+    const bool byTensor = isStoredByTensor(unit.states[m_state]);
     m_rankKinds.resize(ranks, CellKind::Param);
     m_missingBefore.resize(ranks + size_t{1}, 0);
     for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -49,7 +107,7 @@ void MapQuery::lookAtRanks()
             && m_checkpoint->file(runs[rank].file).status == FileStatus::NotYetRead;
         if (pending || wholePending)
             m_rankKinds[rank] = CellKind::NotYetRead;
-        else if (rank >= runs.size() || !runs[rank].isPresent())
+        else if (byTensor ? !anyTensorPresent() : rank >= runs.size() || !runs[rank].isPresent())
             m_rankKinds[rank] = CellKind::Missing;
         m_missingBefore[rank + size_t{1}]
             = m_missingBefore[rank] + (m_rankKinds[rank] == CellKind::Param ? 0 : 1);
@@ -80,7 +138,8 @@ uint64_t MapQuery::storedOn(uint32_t rank) const
     if (m_rankKinds[rank] != CellKind::Param)
         return 0;
     const UnitState& state = flat().states[m_state];
-    return state.perSlice.empty() ? state.perRank[rank].elements : partition().partitionElements();
+    return state.perSlice.empty() && !isStoredByTensor(state) ? state.perRank[rank].elements
+                                                              : partition().partitionElements();
 }
 
 MapCell MapQuery::cellOf(const FlatPiece& piece) const
@@ -101,6 +160,8 @@ MapCell MapQuery::cellOf(const FlatPiece& piece) const
     const auto& perParam = flat().states[m_state].perParam;
     if (cell.kind == CellKind::Param && !perParam.empty() && !perParam[piece.param].isPresent())
         cell.kind = CellKind::Missing;
+    if (cell.kind == CellKind::Param && isMissing(piece.flatOffset))
+        cell.kind = CellKind::Missing;
     cell.param = flat().params[piece.param];
     cell.paramOffset = piece.paramOffset;
     cell.paramClass = m_looks->classes[index(cell.param)];
@@ -119,18 +180,40 @@ bool MapQuery::visitPiece(
         cell.end += rowOffset;
         return visit(cell);
     };
-    const uint64_t stored = storedOn(piece.rank);
-    if (m_rankKinds[piece.rank] != CellKind::Param || stored <= piece.flatOffset
-        || stored >= piece.flatOffset + piece.elements)
-        return emit(piece);
-    FlatPiece head = piece; // the shard ends inside this piece
-    head.elements = stored - piece.flatOffset;
-    FlatPiece tail = piece;
-    tail.flatOffset = stored;
-    tail.elements -= head.elements;
-    if (!tail.isPadding())
-        tail.paramOffset += head.elements;
-    return emit(head) && emit(tail);
+    const uint64_t end = piece.flatOffset + piece.elements;
+    FlatPiece rest = piece;
+    while (true) {
+        const uint64_t stop = nextChange(rest.rank, rest.flatOffset);
+        if (m_rankKinds[piece.rank] != CellKind::Param || stop >= end)
+            return emit(rest);
+        FlatPiece head = rest;
+        head.elements = stop - rest.flatOffset;
+        if (!emit(head))
+            return false;
+        rest.flatOffset = stop;
+        rest.elements -= head.elements;
+        if (!rest.isPadding())
+            rest.paramOffset += head.elements;
+    }
+}
+
+uint64_t MapQuery::nextChange(uint32_t rank, uint64_t offset) const
+{
+    constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+    const uint64_t stored = storedOn(rank);
+    uint64_t next = stored > offset ? stored : kNever; // the shard may end inside a piece
+    const auto range = std::upper_bound(m_missing.begin(), m_missing.end(), offset,
+        [](uint64_t at, const Range& one) { return at < one.end; });
+    if (range != m_missing.end())
+        next = std::min(next, offset < range->begin ? range->begin : range->end);
+    return next;
+}
+
+bool MapQuery::isMissing(uint64_t element) const
+{
+    const auto range = std::upper_bound(m_missing.begin(), m_missing.end(), element,
+        [](uint64_t at, const Range& one) { return at < one.end; });
+    return range != m_missing.end() && range->begin <= element;
 }
 
 MapCell MapQuery::cellAt(uint32_t row, uint64_t x) const
@@ -197,6 +280,25 @@ void MapQuery::forEachBlock(
         visit(last, last + 1, uint64_t{0}, end - last * length);
 }
 
+uint64_t MapQuery::presentIn(uint32_t rank, uint64_t begin, uint64_t end) const
+{
+    uint64_t present = std::clamp(storedOn(rank), begin, end) - begin;
+    for (const Range& range : m_missing)
+        present -= std::min(end, std::max(begin, range.end)) - std::min(end, std::max(begin, range.begin));
+    const UnitState& state = flat().states[m_state];
+    for (uint32_t i = 0; i < state.perParam.size() && present > 0; ++i) {
+        if (!state.perParam[i].isPresent())
+            partition().forEachFragment(
+                i, 0, m_checkpoint->params[index(flat().params[i])].elements, [&](const FlatPiece& piece) {
+                    const uint64_t last = piece.flatOffset + piece.elements;
+                    if (piece.rank == rank)
+                        present -= std::clamp(last, begin, end) - std::clamp(piece.flatOffset, begin, end);
+                    return true;
+                });
+    }
+    return present;
+}
+
 int8_t MapQuery::worstSeverity(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const
 {
     int8_t worst = -1;
@@ -231,7 +333,7 @@ MapQuery::Sum MapQuery::sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, 
             out.ranks += last - first;
             out.files += last - first - (m_missingBefore[last] - m_missingBefore[first]);
             for (uint32_t rank = first; rank < last; ++rank)
-                out.bytes += (std::clamp(storedOn(rank), from, to) - from) * itemBytes;
+                out.bytes += presentIn(rank, from, to) * itemBytes;
         });
     if (m_projection == Projection::Unrolled)
         out.params = rowBegin < std::min(rowEnd, 1u) ? partition().paramsInUnrolled(begin, end) : 0;

@@ -96,11 +96,22 @@ public:
 
 private:
     [[nodiscard]] const FlatPartition& partition() const { return flat().partition; }
+    struct Range {
+        uint64_t begin = 0;
+        uint64_t end = 0;
+    };
     [[nodiscard]] uint64_t storedOn(uint32_t rank) const;
     [[nodiscard]] MapCell cellOf(const FlatPiece& piece) const;
     bool visitPiece(
         const FlatPiece& piece, uint64_t rowOffset, const std::function<bool(const MapCell&)>& visit) const;
     void lookAtRanks();
+    void findMissingBoxes();
+    /// Whether any of a whole unit's own tensors, or of a tensor's boxes, is there.
+    [[nodiscard]] bool anyTensorPresent() const;
+    [[nodiscard]] bool isMissing(uint64_t element) const;
+    /// Where, after a present rank's `offset`, what is stored begins or ends; far beyond where it never does.
+    [[nodiscard]] uint64_t nextChange(uint32_t rank, uint64_t offset) const;
+    [[nodiscard]] uint64_t presentIn(uint32_t rank, uint64_t begin, uint64_t end) const;
     /// Calls `visit(rankBegin, rankEnd, begin, end)` for up to three blocks of ranks × flat offsets that make
     /// up a selection.
     template <class Visit>
@@ -113,6 +124,7 @@ private:
     ParamLooksPtr m_looks;
     std::vector<CellKind> m_rankKinds; ///< per rank: Param, Missing or NotYetRead
     std::vector<uint32_t> m_missingBefore; ///< per rank and one more: how many before it are not Param
+    std::vector<Range> m_missing; ///< ascending: elements of a tensor in boxes whose box is not there
     SeverityIndex m_severity;
 };
 

@@ -130,10 +130,13 @@ void addRows(TextTable& table, const ParamDifference& difference, uint64_t limit
     const std::string step = difference.update
         ? number(std::max(difference.update->withoutGradient, difference.update->withUnitGradient))
         : "";
-    for (const StateDifference& state : difference.states)
+    for (const StateDifference& state : difference.states) {
+        const bool finite = state.values.notFinite == 0; // else no measure of the others stands for them
         add({param.name, state.state.left + (state.state.isCopy ? " (copy)" : ""),
             fmt::format("{} of {}", formatCount(state.values.different), formatCount(state.values.elements)),
-            number(state.values.maxAbsolute), number(state.values.relativeL2()), step});
+            finite ? number(state.values.maxAbsolute) : "nan",
+            finite ? number(state.values.relativeL2()) : "nan", finite || step.empty() ? step : "nan"});
+    }
 }
 
 } // namespace

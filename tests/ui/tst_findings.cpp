@@ -51,6 +51,14 @@ QString flippedSample(const WindowFixture& ui)
     return shard.write(QByteArray(1, static_cast<char>(byte[0] ^ 0x20))) == 1 ? run : QString();
 }
 
+void checkMetadata(WindowFixture& ui)
+{
+    ui.window().showPage(u"findings"_s);
+    ui.find<QComboBox>("checkDepth")->setCurrentIndex(static_cast<int>(CheckDepth::Metadata));
+    ui.find<QAbstractButton>("checkStart")->click();
+    QVERIFY(ui.settle());
+}
+
 void checkEveryByte(WindowFixture& ui)
 {
     ui.window().showPage(u"findings"_s);
@@ -77,7 +85,7 @@ private Q_SLOTS:
         QVERIFY(tabs->tabText(tab).contains(u'('));
         QVERIFY(tabs->tabToolTip(tab).contains(u"error"_s));
         QVERIFY(ui.find<QLabel>("checkFacts")->text().contains(u"metadata"_s));
-        QVERIFY(!ui.find<QLabel>("checkFacts")->text().contains(u"bytes"_s));
+        QVERIFY(ui.find<QLabel>("checkFacts")->text().contains(u"bytes"_s)); // a small checkpoint is read in full
         // Errors first.
         Severity last = Severity::Error;
         for (int row = 0; row < page->model()->rowCount(); ++row) {
@@ -150,6 +158,8 @@ private Q_SLOTS:
             const MapQuery& query = ui.find<LayoutMapView>("layoutMap")->canvas()->source()->query();
             return static_cast<int>(query.worstSeverity(1, 2, 0, query.columns()));
         };
+        QCOMPARE(worst(), static_cast<int>(Severity::Error));
+        checkMetadata(ui);
         QVERIFY(worst() < static_cast<int>(Severity::Error));
         checkEveryByte(ui);
         QCOMPARE(worst(), static_cast<int>(Severity::Error));
@@ -171,6 +181,8 @@ private Q_SLOTS:
                 out.append(at.data(SeverityRole).toInt());
             return out;
         };
+        QCOMPARE(lines(), (QList<int>{2, 2, -1, 2, 2}));
+        checkMetadata(ui);
         QCOMPARE(lines(), (QList<int>{-1, -1, -1, -1, -1}));
         checkEveryByte(ui);
         QCOMPARE(lines(), (QList<int>{2, 2, -1, 2, 2}));

@@ -11,6 +11,7 @@
 #include "ui/widgets/filter_field.h"
 
 #include <QDir>
+#include <QListWidget>
 #include <QTest>
 
 #include <cmath>
@@ -135,7 +136,9 @@ private Q_SLOTS:
             QDateTime(QDate(2026, 3, 1), QTime(12, 0)), true});
         ui.settings().remember({ui.folder(u"runs/llama-7b"_s), {}, u"ZeRO-2 · 64 ranks · bf16"_s,
             98'765'432'100, 12, QDateTime(QDate(2026, 2, 1), QTime(12, 0)), false});
-        QTest::qWait(50);
+        // The list's second entry is in no folder, which a worker finds out.
+        auto* recent = ui.find<QListWidget>("recentList");
+        QTRY_VERIFY(recent->count() == 2 && recent->item(1)->text().contains(u"not found"_s));
         shoot(&ui.window(), u"start"_s);
         QVERIFY(ui.open(ui.folder(u"nothing here"_s)));
         shoot(&ui.window(), u"start-error"_s);

@@ -81,7 +81,8 @@ private Q_SLOTS:
         Job* job = ui.window().jobs().jobs().first();
         QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 60'000);
         QVERIFY2(job->state() == JobState::Succeeded, describe(job->error()).c_str());
-        QVERIFY2(job->outcome().summary.contains(u"it is mended"_s), qUtf8Printable(job->outcome().summary));
+        QVERIFY2(
+            job->outcome().summary.contains(u"it is repaired"_s), qUtf8Printable(job->outcome().summary));
         QVERIFY(contentsOf(broken) == before);
         ui.window().findChild<JobCard*>()->findChild<QPushButton*>(u"jobOpen"_s)->click();
         QVERIFY(ui.settle());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/ui/ui_tests.h"
 
+#include "tests/ui/support_asserts.h"
+
 #include <QApplication>
 
 #include <cstdio>
@@ -75,5 +77,6 @@ int runUiTest(int argc, char** argv)
 
 int main(int argc, char** argv)
 {
+    shardscope::test::endProgramOnFailedAssertion();
     return shardscope::runUiTest(argc, argv);
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/torchfile/skeleton_files.h"
-#include "ui/shell/main_window.h"
 #include "tests/support/places.h"
+#include "ui/shell/main_window.h"
 
 #include <QApplication>
 #include <QTemporaryDir>
@@ -18,11 +18,11 @@ namespace shardscope::ui {
 class WindowFixture
 {
 public:
-    explicit WindowFixture(ThemeMode mode = ThemeMode::Light)
+    explicit WindowFixture(ThemeMode mode = ThemeMode::Light, io::FileSystem& files = realFilesAndSkeletons())
     {
         m_theme.setMode(mode);
         m_settings = std::make_unique<Settings>(m_folder.path());
-        m_window = std::make_unique<MainWindow>(realFilesAndSkeletons(), m_theme, *m_settings);
+        m_window = std::make_unique<MainWindow>(files, m_theme, *m_settings);
         m_window->resize(1440, 900);
         m_window->show();
         m_window->activateWindow();

@@ -25,11 +25,12 @@ constexpr auto kTypingPause = std::chrono::milliseconds(120);
 
 } // namespace
 
-ExportDialog::ExportDialog(
-    io::FileSystem& files, CheckpointPtr source, const QString& lastTarget, Theme& theme, QWidget* parent)
+ExportDialog::ExportDialog(io::FileSystem& files, CheckpointPtr source, CheckPlace place,
+    const QString& lastTarget, Theme& theme, QWidget* parent)
     : QDialog(parent)
     , m_files(files)
     , m_source(std::move(source))
+    , m_place(std::move(place))
     , m_theme(theme)
     , m_form(new ExportForm(m_source, lastTarget, this))
     , m_messages(new MessageBar(theme, this))
@@ -102,7 +103,7 @@ void ExportDialog::plan()
         preview.problem = Error{ErrorCode::Usage, m_form->problem().toStdString(), {}, {}};
         return show(std::move(preview));
     }
-    m_foot->setCommand(exportCommand(*m_source, *m_wish));
+    m_foot->setCommand(exportCommand(sourceWords(*m_source, m_place), *m_wish));
     m_planner.run<ExportPreview>(
         [&files = m_files, source = m_source, wish = *m_wish](
             const std::stop_token& token, const std::function<void(ExportPreview)>& deliver) {

@@ -101,6 +101,14 @@ GoToDialog::GoToDialog(CheckpointPtr checkpoint, Selection& selection, QWidget* 
     check();
 }
 
+void GoToDialog::setCheckpoint(const CheckpointPtr& checkpoint)
+{
+    if (!checkpoint)
+        return reject();
+    m_checkpoint = checkpoint;
+    check();
+}
+
 void GoToDialog::check()
 {
     m_go->setEnabled(false);

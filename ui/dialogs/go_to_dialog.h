@@ -22,6 +22,9 @@ class GoToDialog : public QDialog
 public:
     GoToDialog(CheckpointPtr checkpoint, Selection& selection, QWidget* parent = nullptr);
 
+    /// Another snapshot to find places in; null closes the dialog.
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+
 private:
     void check();
     void go();

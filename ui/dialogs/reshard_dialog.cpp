@@ -38,11 +38,12 @@ QPlainTextEdit* makeText(const QString& name, QWidget* parent)
 
 } // namespace
 
-ReshardDialog::ReshardDialog(
-    io::FileSystem& files, CheckpointPtr source, const QString& lastTarget, Theme& theme, QWidget* parent)
+ReshardDialog::ReshardDialog(io::FileSystem& files, CheckpointPtr source, CheckPlace place,
+    const QString& lastTarget, Theme& theme, QWidget* parent)
     : QDialog(parent)
     , m_files(files)
     , m_source(std::move(source))
+    , m_place(std::move(place))
     , m_theme(theme)
     , m_form(new ReshardForm(m_source, lastTarget, this))
     , m_messages(new MessageBar(theme, this))
@@ -158,7 +159,7 @@ void ReshardDialog::plan()
         show(std::move(preview));
         return;
     }
-    m_foot->setCommand(reshardCommand(*m_source, *m_wish));
+    m_foot->setCommand(reshardCommand(sourceWords(*m_source, m_place), *m_wish));
     m_planner.run<ReshardPreview>(
         [&files = m_files, source = m_source, wish = *m_wish](
             const std::stop_token& token, const std::function<void(ReshardPreview)>& deliver) {

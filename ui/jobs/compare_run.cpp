@@ -119,11 +119,10 @@ void CompareRun::clear()
     Q_EMIT changed();
 }
 
-QString compareCommand(const Checkpoint& left, const CompareWish& wish)
+QString compareCommand(const SourceWords& left, const CompareWish& wish)
 {
-    QStringList words{
-        u"shardscope"_s, u"diff"_s, quotedWord(left.runFolder.native()), quotedWord(wish.other.native())};
-    words << tagWords(left);
+    QStringList words{u"shardscope"_s, u"diff"_s, left.path, quotedWord(wish.other.native())};
+    words << left.options;
     const Tolerance& tolerance = wish.options.tolerance;
     if (tolerance.relative > 0)
         words << u"--rtol"_s << QString::number(tolerance.relative, 'g', QLocale::FloatingPointShortest);

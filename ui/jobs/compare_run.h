@@ -5,6 +5,7 @@
 #include "ui/jobs/latest_only.h"
 #include "ui/models/difference_list.h"
 #include "ui/models/difference_marks.h"
+#include "ui/models/shell_words.h"
 
 #include <QObject>
 
@@ -75,7 +76,7 @@ private:
 };
 
 /// The same as a command line of `shardscope`, quoted for a shell.
-QString compareCommand(const Checkpoint& left, const CompareWish& wish);
+QString compareCommand(const SourceWords& left, const CompareWish& wish);
 /// The whole answer as JSON, as `shardscope diff --json` prints it, into a file. Empty when that went well,
 /// else why not. For a worker.
 QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path);

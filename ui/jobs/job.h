@@ -14,10 +14,11 @@ namespace shardscope::ui {
 
 enum class JobState : uint8_t { Running, Cancelling, Succeeded, Failed, Cancelled };
 
-/// How a job ended well.
+/// How a job ended that did not fail.
 struct JobOutcome {
     QString summary; ///< one sentence
     io::Path output; ///< what can be opened; empty when nothing can
+    bool needsAttention = false; ///< the summary reports a problem
 };
 
 /// One long piece of work on a thread of its own, as the Jobs dock shows it.

@@ -63,7 +63,11 @@ Result<ExecuteOptions> withCompute(
 }
 
 /// What a look at a result shows, as the end of the job's summary.
-using Afterwards = std::function<Result<QString>(const ExecuteReport& report, JobContext& context)>;
+struct Afterlook {
+    QString text;
+    bool needsAttention = false;
+};
+using Afterwards = std::function<Result<Afterlook>(const ExecuteReport& report, JobContext& context)>;
 
 Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<const WritePlan>& plan,
     const ExecuteOptions& options, const Afterwards& afterwards = {})
@@ -78,11 +82,13 @@ Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<
             look.depth = OpenDepth::Structure;
             const bool opens = openCheckpoint(files, report.output, look, context).has_value();
             QString summary = summaryOf(report);
+            bool needsAttention = false;
             if (afterwards) {
-                SHARDSCOPE_TRY(const QString seen, afterwards(report, context));
-                summary += u" · "_s % seen;
+                SHARDSCOPE_TRY(const Afterlook seen, afterwards(report, context));
+                summary += u" · "_s % seen.text;
+                needsAttention = seen.needsAttention;
             }
-            return JobOutcome{summary, opens ? report.output : io::Path()};
+            return JobOutcome{summary, opens ? report.output : io::Path(), needsAttention};
         });
 }
 
@@ -100,7 +106,7 @@ Job* makeRepairJob(
     io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options)
 {
     return makeJob(Words::tr("Mend a copy"), files, plan, options,
-        [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<QString> {
+        [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<Afterlook> {
             CheckOptions again;
             again.depth = plan->depth();
             SHARDSCOPE_TRY(const CheckResult after, examine(files, report.output, again, context));
@@ -110,8 +116,9 @@ Job* makeRepairJob(
                 codes.append(toText(code));
             for (const Finding& finding : check.appeared)
                 codes.append(toText(finding.code));
-            return check.ok() ? Words::tr("Checked again: it is mended")
-                              : Words::tr("Checked again, and found: %1").arg(codes.join(u", "_s));
+            return check.ok()
+                ? Afterlook{Words::tr("Checked again: it is repaired"), false}
+                : Afterlook{Words::tr("Checked again, and found: %1").arg(codes.join(u", "_s)), true};
         });
 }
 

@@ -42,6 +42,7 @@ public:
     void paintOverlay(QPainter& painter);
     /// Tiles of the visible part that are still being drawn.
     [[nodiscard]] int tilesUnderWay() const { return m_missing; }
+    [[nodiscard]] bool isReadingValues() const { return m_values.isReading(); }
 
 Q_SIGNALS:
     /// Every visible tile is there.

@@ -4,6 +4,7 @@
 #include "ui/layoutmap/map_row_sampler.h"
 #include "ui/layoutmap/map_text.h"
 #include "ui/layoutmap/map_tile_renderer.h"
+#include "ui/models/unreadable.h"
 
 #include <algorithm>
 
@@ -119,7 +120,7 @@ void MapLabels::layoutRow(
         }
         pixel = std::max(right, pixel + 1);
         const QRect box = viewBox(viewport, {{row, row + uint64_t{1}}, {cell.begin, cell.end}});
-        auto label = labelFor(source, cell, box.width() - 2 * kPaddingAround);
+        auto label = labelFor(source, cell, rank, box.width() - 2 * kPaddingAround);
         if (!label.text.isEmpty()) {
             label.box = box;
             label.rank = rank;
@@ -131,7 +132,7 @@ void MapLabels::layoutRow(
     }
 }
 
-MapLabel MapLabels::labelFor(const MapSource& source, const MapCell& cell, int room)
+MapLabel MapLabels::labelFor(const MapSource& source, const MapCell& cell, uint32_t rank, int room)
 {
     MapLabel label{.cell = cell};
     switch (cell.kind) {
@@ -144,7 +145,9 @@ MapLabel MapLabels::labelFor(const MapSource& source, const MapCell& cell, int r
         return label;
     case CellKind::Missing:
         label.role = MapLabel::Role::Missing;
-        label.text = MapText::kindName(cell.kind);
+        label.text = isUnreadable(source.checkpoint(), source.query().flat(), rank)
+            ? QCoreApplication::translate("shardscope::ui::MapLabels", "unreadable")
+            : MapText::kindName(cell.kind);
         break;
     case CellKind::PaddingStored:
     case CellKind::PaddingImplied:

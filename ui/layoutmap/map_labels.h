@@ -53,7 +53,7 @@ private:
     void addMerged(
         const MapSource& source, const MapViewport& viewport, uint32_t row, std::vector<MapLabel>& labels);
     /// Role and text; the text is empty when there is no room for it.
-    MapLabel labelFor(const MapSource& source, const MapCell& cell, int room);
+    MapLabel labelFor(const MapSource& source, const MapCell& cell, uint32_t rank, int room);
     QString nameFor(const MapSource& source, ParamId param, int width);
 
     QFont m_font;

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "ui/models/difference_list.h"
 #include "ui/models/text.h"
+#include "ui/models/unreadable.h"
 
 #include <QStringList>
 
@@ -95,13 +96,16 @@ QString MapText::unitName(const Checkpoint& checkpoint, UnitId unitId)
     return tr("Group %1 · %2").arg(unit.group).arg(elements);
 }
 
-QString MapText::headline(const MapSource& source, const MapCell& cell)
+QString MapText::headline(const MapSource& source, const MapCell& cell, uint32_t rank)
 {
     const auto name = cell.param == kNoParam ? QString() : source.nameOf(cell.param);
     if (cell.kind == CellKind::Param) {
         return name;
     }
-    return name.isEmpty() ? kindName(cell.kind) : tr("%1 (%2)").arg(name, kindName(cell.kind));
+    const bool unreadable
+        = cell.kind == CellKind::Missing && isUnreadable(source.checkpoint(), source.query().flat(), rank);
+    const QString kind = unreadable ? tr("unreadable") : kindName(cell.kind);
+    return name.isEmpty() ? kind : tr("%1 (%2)").arg(name, kind);
 }
 
 QString MapText::storage(const MapSource& source, const MapCell& cell, MapSource::Place place)
@@ -111,7 +115,10 @@ QString MapText::storage(const MapSource& source, const MapCell& cell, MapSource
         return tr("not stored: nothing to read");
     }
     if (!run.isPresent()) {
-        return cell.kind == CellKind::NotYetRead ? tr("file not yet read") : tr("no file holds it");
+        return cell.kind == CellKind::NotYetRead ? tr("file not yet read")
+            : isUnreadable(source.checkpoint(), source.query().flat(), place.rank)
+            ? tr("the file of this rank is unreadable")
+            : tr("no file holds it");
     }
     const uint64_t size = itemSize(source.state().dtype);
     if (run.record == StoredRun::kNoRecord) {
@@ -156,6 +163,10 @@ QString MapText::difference(const MapSource& source, const MapCell& cell, const 
         return tr("differs");
     }
     const Comparison& values = found->values;
+    if (values.notFinite > 0) {
+        return tr("differs in %1 of %2 elements, %3 of them NaN or infinite")
+            .arg(count(values.different), count(values.elements), count(values.notFinite));
+    }
     const auto words = values.different == values.lastBit
         ? tr("differs in the last bit of %1 of %2 elements, by up to %3")
         : tr("differs in %1 of %2 elements, by up to %3");
@@ -168,7 +179,7 @@ QString MapText::tooltip(const MapSource& source, MapSource::Point point, const 
     const auto place = source.placeOf(point.row, cell.begin);
     const uint64_t length = cell.end - cell.begin;
     QStringList lines;
-    lines << QStringLiteral("<b>%1</b>").arg(headline(source, cell).toHtmlEscaped());
+    lines << QStringLiteral("<b>%1</b>").arg(headline(source, cell, place.rank).toHtmlEscaped());
     if (const auto words = differences == nullptr ? QString() : difference(source, cell, *differences);
         !words.isEmpty()) {
         lines << words.toHtmlEscaped();
@@ -224,12 +235,12 @@ QString MapText::place(const MapSource& source, MapSource::Point point, const Ma
     const auto where = tr("rank %1, flat %2 to %3")
                            .arg(fromText(rankText(rank)), count(place.offset), count(place.offset + length));
     if (cell.param == kNoParam || cell.kind != CellKind::Param) {
-        return tr("%1: %2, %3").arg(headline(source, cell), where, storage(source, cell, place));
+        return tr("%1: %2, %3").arg(headline(source, cell, place.rank), where, storage(source, cell, place));
     }
     const bool byColumns = source.checkpoint().transposedOrder(cell.param).has_value();
     return (byColumns ? tr("%1, %2 to %3 by columns, %4, %5") : tr("%1[%2:%3], %4, %5"))
-        .arg(headline(source, cell), count(cell.paramOffset), count(cell.paramOffset + length), where,
-            storage(source, cell, place));
+        .arg(headline(source, cell, place.rank), count(cell.paramOffset), count(cell.paramOffset + length),
+            where, storage(source, cell, place));
 }
 
 QString MapText::sum(const MapQuery::Sum& sum)

@@ -36,7 +36,7 @@ public:
 
 private:
     static QString place(const MapSource& source, MapSource::Point point, const MapCell& cell);
-    static QString headline(const MapSource& source, const MapCell& cell);
+    static QString headline(const MapSource& source, const MapCell& cell, uint32_t rank);
     static QString storage(const MapSource& source, const MapCell& cell, MapSource::Place place);
 };
 

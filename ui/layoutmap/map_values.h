@@ -29,6 +29,7 @@ public:
     /// The element's value once `known`, by its stored number (Checkpoint::transposedOrder); asking for one
     /// that is not starts its read.
     [[nodiscard]] double valueOf(ParamId param, uint64_t element, bool* known);
+    [[nodiscard]] bool isReading() const { return !m_pending.isEmpty(); }
 
 Q_SIGNALS:
     void arrived();

@@ -5,6 +5,7 @@
 #include "core/layout/map_query.h"
 #include "ui/models/rank_list.h"
 #include "ui/models/text.h"
+#include "ui/models/unreadable.h"
 
 #include <QCoreApplication>
 
@@ -97,8 +98,9 @@ void addFile(DetailSection& section, const Checkpoint& checkpoint, FileId id, co
     }
     const CheckpointFile& file = checkpoint.file(id);
     section.facts.append({name,
-        file.status == FileStatus::Ok ? toText(file.name)
-                                      : Words::tr("%1 (%2)").arg(toText(file.name), statusText(file.status)),
+        file.status == FileStatus::Ok
+            ? toText(file.name)
+            : Words::tr("%1 (%2)").arg(toText(file.name), fileStatusText(checkpoint, id)),
         false});
 }
 
@@ -157,7 +159,7 @@ Details fileDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
     details.kind = roleText(file.role);
     details.title = toText(file.name);
     DetailSection section{{}, {}};
-    section.facts.append({Words::tr("Status"), statusText(file.status), false});
+    section.facts.append({Words::tr("Status"), fileStatusText(checkpoint, thing.file), false});
     section.facts.append({Words::tr("Size"), exactBytesText(file.identity.bytes), false});
     if (file.rank)
         section.facts.append({Words::tr("Rank"), toText(rankText(*file.rank)), false});

@@ -6,6 +6,7 @@
 #include <QCoreApplication>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <numeric>
 
@@ -139,25 +140,37 @@ std::optional<double> DifferenceList::number(uint32_t i, DifferenceColumn column
     const StateDifference* found = values(i);
     if (found == nullptr)
         return {};
+    // Sums and extremes are of finite elements only: they say nothing of one that is not.
+    constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
+    const bool finite = found->values.notFinite == 0;
     switch (column) {
     case DifferenceColumn::Different:
         return static_cast<double>(found->values.different);
     case DifferenceColumn::MaxAbs:
-        return found->values.maxAbsolute;
+        return finite ? found->values.maxAbsolute : kNotANumber;
     case DifferenceColumn::RelativeL2:
-        return found->values.relativeL2();
+        return finite ? found->values.relativeL2() : kNotANumber;
     case DifferenceColumn::Cosine:
-        return found->values.cosine();
+        return finite ? found->values.cosine() : kNotANumber;
     case DifferenceColumn::NextStep:
-        if (const auto& update = param(i)->update)
-            return std::max(update->withoutGradient, update->withUnitGradient);
-        return {};
+        return nextStep(i);
     case DifferenceColumn::Kind:
     case DifferenceColumn::Name:
     case DifferenceColumn::State:
         break;
     }
     return {};
+}
+
+std::optional<double> DifferenceList::nextStep(uint32_t i) const
+{
+    const ParamDifference& difference = *param(i);
+    if (!difference.update)
+        return {};
+    const bool finite = std::all_of(difference.states.begin(), difference.states.end(),
+        [](const StateDifference& state) { return state.state.isCopy || state.values.notFinite == 0; });
+    return finite ? std::max(difference.update->withoutGradient, difference.update->withUnitGradient)
+                  : std::numeric_limits<double>::quiet_NaN();
 }
 
 QString DifferenceList::kindText(uint32_t i) const
@@ -189,9 +202,11 @@ QString DifferenceList::countText(uint32_t i, bool exact) const
     if (const ScalarDifference* found = scalar(i))
         return valueText(found->left.value, exact) % u" → "_s % valueText(found->right.value, exact);
     if (const StateDifference* found = values(i)) {
-        const QString count
+        QString count
             = Words::tr("%1 of %2")
                   .arg(ui::countText(found->values.different), ui::countText(found->values.elements));
+        if (found->values.notFinite > 0)
+            count += u", "_s % Words::tr("%1 NaN or infinite").arg(ui::countText(found->values.notFinite));
         if (found->state.leftType == found->state.rightType)
             return count;
         return count % u", "_s % toText(dtypeName(found->state.leftType)) % u" → "_s
@@ -222,6 +237,8 @@ QString DifferenceList::text(uint32_t i, DifferenceColumn column, bool exact) co
     const auto value = number(i, column);
     if (!value)
         return {};
+    if (std::isnan(*value))
+        return u"nan"_s;
     if (column == DifferenceColumn::Cosine && !exact)
         return QString::number(*value, 'f', 4);
     if (exact)
@@ -257,14 +274,20 @@ std::vector<uint32_t> orderedDifferences(
         return rows;
     const DifferenceColumn column = *order.column;
     if (column >= DifferenceColumn::Different) {
-        // What has no number stands last, whichever way round.
-        const double none = order.descending ? -std::numeric_limits<double>::infinity()
-                                             : std::numeric_limits<double>::infinity();
-        std::vector<double> keys(list.size());
-        for (const uint32_t row : rows)
-            keys[row] = list.number(row, column).value_or(none);
-        std::stable_sort(rows.begin(), rows.end(),
-            [&](uint32_t a, uint32_t b) { return order.descending ? keys[a] > keys[b] : keys[a] < keys[b]; });
+        // What has no number is last, whichever way round. NaN is the worst value: the largest difference,
+        // the smallest cosine.
+        constexpr double kWorst = std::numeric_limits<double>::infinity();
+        std::vector<std::optional<double>> keys(list.size());
+        for (const uint32_t row : rows) {
+            keys[row] = list.number(row, column);
+            if (keys[row] && std::isnan(*keys[row]))
+                keys[row] = column == DifferenceColumn::Cosine ? -kWorst : kWorst;
+        }
+        std::stable_sort(rows.begin(), rows.end(), [&](uint32_t a, uint32_t b) {
+            if (!keys[a] || !keys[b])
+                return keys[a].has_value() && !keys[b].has_value();
+            return order.descending ? *keys[a] > *keys[b] : *keys[a] < *keys[b];
+        });
         return rows;
     }
     std::vector<QString> keys(list.size());

@@ -41,7 +41,8 @@ public:
     [[nodiscard]] const ScalarDifference* scalar(uint32_t i) const;
     /// The state of a row, as the left side names it; empty where the row is no state's.
     [[nodiscard]] std::string_view state(uint32_t i) const;
-    /// What a column shows as a number; nothing where it shows none.
+    /// What a column shows as a number; nothing where it shows none. NaN where a different element is NaN or
+    /// infinite: no measure of the others stands for it.
     [[nodiscard]] std::optional<double> number(uint32_t i, DifferenceColumn column) const;
     /// As a person reads it; `exact`: with all digits.
     [[nodiscard]] QString text(uint32_t i, DifferenceColumn column, bool exact = false) const;
@@ -49,6 +50,7 @@ public:
 private:
     void addScalars(bool options);
     void addParam(uint32_t at);
+    [[nodiscard]] std::optional<double> nextStep(uint32_t i) const;
     [[nodiscard]] QString kindText(uint32_t i) const;
     [[nodiscard]] QString countText(uint32_t i, bool exact) const;
 

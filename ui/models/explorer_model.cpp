@@ -4,6 +4,7 @@
 #include "ui/models/parameter_table_model.h"
 #include "ui/models/rank_list.h"
 #include "ui/models/text.h"
+#include "ui/models/unreadable.h"
 
 using namespace Qt::StringLiterals;
 
@@ -125,7 +126,7 @@ QString ExplorerModel::toolTipOf(uint32_t number) const
         break;
     case ExplorerKind::File:
         text = pathText(m_checkpoint->files[node.id].path) % u'\n'
-            % statusText(m_checkpoint->files[node.id].status);
+            % fileStatusText(*m_checkpoint, FileId{node.id});
         break;
     case ExplorerKind::Rank:
         text = labelOf(node);

@@ -87,11 +87,11 @@ bool takesConfigurationAlong(const ExportPlan& plan)
             [](const PlanSource& source) { return source.path.filename().native() == kAdapterConfigName; });
 }
 
-QString exportCommand(const Checkpoint& source, const ExportWish& wish)
+QString exportCommand(const SourceWords& source, const ExportWish& wish)
 {
     const ExportOptions& options = wish.options;
-    QStringList words{u"shardscope"_s, u"export"_s, quotedWord(source.runFolder.native()),
-        quotedWord(wish.target.native()), u"--format"_s, toText(exportFormatName(options.format))};
+    QStringList words{u"shardscope"_s, u"export"_s, source.path, quotedWord(wish.target.native()),
+        u"--format"_s, toText(exportFormatName(options.format))};
     if (options.dtype)
         words << u"--dtype"_s << toText(castName(options.dtype));
     if (options.shardBytes != kDefaultShardBytes)
@@ -112,7 +112,7 @@ QString exportCommand(const Checkpoint& source, const ExportWish& wish)
         words << u"--adapter-option"_s << quotedWord(option);
     if (!wish.patternsFile.empty())
         words << u"--patterns"_s << quotedWord(wish.patternsFile.native());
-    words << tagWords(source);
+    words << source.options;
     if (!wish.verify)
         words << u"--no-verify"_s;
     if (wish.force)

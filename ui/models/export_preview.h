@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/plan/export.h"
+#include "ui/models/shell_words.h"
 
 #include <QString>
 
@@ -36,6 +37,6 @@ ExportPreview previewExport(
 bool takesConfigurationAlong(const ExportPlan& plan);
 
 /// The same as a command line of `shardscope`, quoted for a shell.
-QString exportCommand(const Checkpoint& source, const ExportWish& wish);
+QString exportCommand(const SourceWords& source, const ExportWish& wish);
 
 } // namespace shardscope::ui

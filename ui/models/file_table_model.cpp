@@ -3,6 +3,7 @@
 
 #include "ui/models/parameter_table_model.h"
 #include "ui/models/text.h"
+#include "ui/models/unreadable.h"
 
 #include <algorithm>
 
@@ -114,8 +115,9 @@ int FileTableModel::columnCount(const QModelIndex& parent) const
     return parent.isValid() ? 0 : int{ColumnCount};
 }
 
-QString FileTableModel::textOf(const CheckpointFile& file, int column) const
+QString FileTableModel::textOf(FileId id, int column) const
 {
+    const CheckpointFile& file = m_checkpoint->file(id);
     const bool missing = file.status == FileStatus::Missing;
     switch (column) {
     case Name:
@@ -129,7 +131,7 @@ QString FileTableModel::textOf(const CheckpointFile& file, int column) const
     case Records:
         return file.recordCount == 0 ? u"–"_s : countText(file.recordCount);
     default:
-        return statusText(file.status);
+        return fileStatusText(*m_checkpoint, id);
     }
 }
 
@@ -142,11 +144,11 @@ QVariant FileTableModel::data(const QModelIndex& at, int role) const
     const int column = at.column();
     switch (role) {
     case Qt::DisplayRole:
-        return textOf(file, column);
+        return textOf(id, column);
     case Qt::ToolTipRole:
         return column == Bytes ? exactBytesText(file.identity.bytes)
             : column == Name   ? pathText(file.path)
-                               : textOf(file, column);
+                               : textOf(id, column);
     case Qt::TextAlignmentRole:
         return column == Bytes || column == Records ? QVariant(Qt::AlignRight | Qt::AlignVCenter)
                                                     : QVariant(Qt::AlignLeft | Qt::AlignVCenter);
@@ -157,7 +159,7 @@ QVariant FileTableModel::data(const QModelIndex& at, int role) const
     case CopyRole:
         return column == Bytes ? QString::number(file.identity.bytes)
             : column == Name   ? pathText(file.path)
-                               : textOf(file, column);
+                               : textOf(id, column);
     case SeverityRole:
         if (column != StatusColumn)
             return -1;

@@ -31,7 +31,7 @@ public:
 
 private:
     void rebuild();
-    [[nodiscard]] QString textOf(const CheckpointFile& file, int column) const;
+    [[nodiscard]] QString textOf(FileId id, int column) const;
 
     CheckpointPtr m_checkpoint;
     std::vector<FileId> m_rows;

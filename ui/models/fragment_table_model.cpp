@@ -4,6 +4,7 @@
 #include "ui/models/parameter_table_model.h"
 #include "ui/models/rank_list.h"
 #include "ui/models/text.h"
+#include "ui/models/unreadable.h"
 
 using namespace Qt::StringLiterals;
 
@@ -54,7 +55,7 @@ QVariant FragmentTableModel::data(const QModelIndex& where, int role) const
     case Byte:
         return missing ? u"–"_s : countText(fragment.byteOffset);
     default:
-        return missing ? tr("missing") : toText(m_checkpoint->file(fragment.file).name);
+        return missing ? lossText(*m_checkpoint, fragment) : toText(m_checkpoint->file(fragment.file).name);
     }
 }
 

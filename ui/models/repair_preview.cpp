@@ -37,8 +37,9 @@ QString repairCommand(const CheckPlace& place, const RepairOptions& options)
     QStringList codes;
     for (const std::string& code : options.fixes)
         codes.append(QString::fromStdString(code));
-    QStringList words{u"shardscope"_s, u"repair"_s, quotedWord(place.path.native()), u"DST"_s, u"--fix"_s,
-        quotedWord(codes.join(u','))};
+    const SourceWords source = sourceWords(place);
+    QStringList words{
+        u"shardscope"_s, u"repair"_s, source.path, u"DST"_s, u"--fix"_s, quotedWord(codes.join(u','))};
     for (const std::string& value : options.values)
         words << u"--set"_s << quotedWord(value);
     if (!options.donor.empty())
@@ -49,10 +50,7 @@ QString repairCommand(const CheckPlace& place, const RepairOptions& options)
     if (options.moments != RepairOptions::Moments::Default)
         words << u"--moments"_s
               << (options.moments == RepairOptions::Moments::Zeros ? u"zeros"_s : u"donor"_s);
-    if (!place.open.tag.empty())
-        words << u"--tag"_s << quotedWord(place.open.tag);
-    for (const io::Path& root : place.open.roots)
-        words << u"--root"_s << quotedWord(root.native());
+    words << source.options;
     return words.join(u' ');
 }
 

@@ -174,11 +174,11 @@ ReshardPreview previewReshard(
     return preview;
 }
 
-QString reshardCommand(const Checkpoint& source, const ReshardWish& wish)
+QString reshardCommand(const SourceWords& source, const ReshardWish& wish)
 {
     const bool universal = wish.options.form == TargetForm::Universal;
-    QStringList words{u"shardscope"_s, universal ? u"convert"_s : u"reshard"_s,
-        quotedWord(source.runFolder.native()), quotedWord(wish.destination.native())};
+    QStringList words{u"shardscope"_s, universal ? u"convert"_s : u"reshard"_s, source.path,
+        quotedWord(wish.destination.native())};
     if (universal)
         words << u"--to"_s << u"universal"_s;
     else
@@ -199,7 +199,7 @@ QString reshardCommand(const Checkpoint& source, const ReshardWish& wish)
         words << u"--patterns"_s << quotedWord(wish.patternsFile.native());
     for (const std::string& option : wish.options.optimizerOptions)
         words << u"--optimizer-option"_s << quotedWord(toText(option));
-    words << tagWords(source);
+    words << source.options;
     if (wish.options.subGroupSize)
         words << u"--sub-group-size"_s << QString::number(*wish.options.subGroupSize);
     if (!wish.options.tagOut.empty())

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/plan/reshard.h"
+#include "ui/models/shell_words.h"
 
 #include <QString>
 
@@ -37,6 +38,6 @@ ReshardPreview previewReshard(io::FileSystem& files, const CheckpointPtr& source
     const std::stop_token& token);
 
 /// The same as a command line of `shardscope`, quoted for a shell.
-QString reshardCommand(const Checkpoint& source, const ReshardWish& wish);
+QString reshardCommand(const SourceWords& source, const ReshardWish& wish);
 
 } // namespace shardscope::ui

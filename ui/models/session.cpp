@@ -188,7 +188,9 @@ CheckPlace Session::place() const
     CheckPlace place{m_shown.path, {}};
     if (!m_checkpoint)
         return place;
-    if (std::any_of(m_checkpoint->files.begin(), m_checkpoint->files.end(),
+    // A file of a tag stands for the tag; a file of weights, which has none, for itself.
+    if (!m_checkpoint->tag.empty()
+        && std::any_of(m_checkpoint->files.begin(), m_checkpoint->files.end(),
             [this](const CheckpointFile& file) { return file.path == m_shown.path; }))
         place.path = m_checkpoint->tagFolder;
     place.open.tag = m_shown.tag;

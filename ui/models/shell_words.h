@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/checkpoint.h"
+#include "ui/jobs/check_run.h"
 
 #include <QStringList>
 
@@ -10,7 +11,14 @@ namespace shardscope::ui {
 /// One argument as a POSIX shell takes it: in quotation marks where it needs them.
 QString quotedWord(const QString& argument);
 QString quotedWord(const std::string& argument);
-/// "--tag NAME" where a run folder alone would mean another tag; else nothing.
-QStringList tagWords(const Checkpoint& checkpoint);
+
+/// How the command line names what is opened somewhere.
+struct SourceWords {
+    QString path; ///< PATH or SRC
+    QStringList options; ///< --tag, --root and --donor where they are needed
+};
+SourceWords sourceWords(const CheckPlace& place);
+/// The same of an open checkpoint: its run folder and tag where it has them, else what was opened.
+SourceWords sourceWords(const Checkpoint& checkpoint, const CheckPlace& place);
 
 } // namespace shardscope::ui

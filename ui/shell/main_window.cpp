@@ -2,6 +2,7 @@
 #include "ui/shell/main_window.h"
 
 #include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/check_text.h"
 #include "ui/models/text.h"
 #include "ui/views/compare_page.h"
 #include "ui/views/details_panel.h"
@@ -21,6 +22,7 @@
 #include <QApplication>
 #include <QDockWidget>
 #include <QLabel>
+#include <QLoggingCategory>
 #include <QStackedWidget>
 #include <QTabWidget>
 #include <QTimer>
@@ -29,6 +31,13 @@
 using namespace Qt::StringLiterals;
 
 namespace shardscope::ui {
+
+namespace {
+
+/// Off unless QT_LOGGING_RULES asks for it: what is on screen, for who cannot see it.
+Q_LOGGING_CATEGORY(windowLog, "shardscope.window", QtWarningMsg)
+
+} // namespace
 
 MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, QWidget* parent)
     : QMainWindow(parent)
@@ -100,6 +109,7 @@ void MainWindow::connectSession()
         m_jobsDock->raise();
     });
     connect(&m_jobs, &JobList::activeCountChanged, this, &MainWindow::updateJobsLabel);
+    connect(&m_jobs, &JobList::activeCountChanged, this, &MainWindow::closeWhenIdle);
     connect(&m_jobs, &JobList::ended, this, [this] { QApplication::alert(this); });
 }
 
@@ -115,12 +125,12 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_overview->setCheckpoint(checkpoint);
     m_map->setCheckpoint(checkpoint, m_session.looks());
     m_parameters->setCheckpoint(checkpoint);
-    m_tensor->setCheckpoint(checkpoint);
+    m_tensor->setCheckpoint(checkpoint, m_session.place());
     m_filesPage->setCheckpoint(checkpoint);
     m_compareRun.clear(); // ids of the former checkpoint
-    m_compare->setCheckpoint(checkpoint);
+    m_compare->setCheckpoint(checkpoint, m_session.place());
     if (checkpoint && checkpoint->fullyRead)
-        m_checkRun.start(m_session.place(), CheckDepth::Metadata, checkpoint);
+        m_checkRun.start(m_session.place(), defaultCheckDepth(*checkpoint), checkpoint);
     else
         m_checkRun.clear();
     m_findings->setCheckpoint(checkpoint, m_session.place());
@@ -157,6 +167,9 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
         setWindowTitle(tr("%1 – %2 – Shardscope")
                            .arg(toText(checkpoint->tag), pathText(checkpoint->runFolder.filename())));
         rememberPlace();
+        if (checkpoint->fullyRead && isVisible())
+            qCInfo(windowLog, "shows %s %s", qUtf8Printable(pathText(checkpoint->runFolder.filename())),
+                qUtf8Printable(toText(checkpoint->tag)));
     }
     if (checkpoint && checkpoint->fullyRead && !m_addressWanted.isEmpty())
         QTimer::singleShot(0, this, [this, address = std::exchange(m_addressWanted, {})] {

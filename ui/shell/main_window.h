@@ -11,6 +11,7 @@
 #include "ui/shell/settings.h"
 
 #include <QMainWindow>
+#include <QSet>
 
 class QLabel;
 class QStackedWidget;
@@ -120,6 +121,7 @@ private:
     void askForFile();
     void askForFurtherFolder();
     void askAboutJobs();
+    void closeWhenIdle();
     void showAbout();
     void showCommandPalette();
     void showQuickOpen();
@@ -170,7 +172,10 @@ private:
     QString m_addressWanted; ///< is gone to when the checkpoint being opened is shown
     QString m_pageWanted; ///< comes to the front when the checkpoint being opened is shown
     bool m_changingFilter = false;
-    bool m_closing = false;
+    /// What was chosen when the window was to be closed while jobs ran.
+    enum class Closing : uint8_t { No, WhenDone, Now };
+    Closing m_closing = Closing::No;
+    QSet<const Job*> m_seenFailures; ///< when it was chosen; only compared, never followed
     LatestOnly m_pictureWriter;
     FocusRing* m_focusRing = nullptr;
 };

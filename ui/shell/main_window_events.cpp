@@ -25,12 +25,12 @@
 
 #include <QActionGroup>
 #include <QApplication>
-#include <QCloseEvent>
 #include <QDockWidget>
+#include <QDropEvent>
 #include <QFileDialog>
+#include <QKeyEvent>
 #include <QMessageBox>
 #include <QMimeData>
-#include <QPushButton>
 #include <QTabWidget>
 
 using namespace Qt::StringLiterals;
@@ -54,6 +54,8 @@ void MainWindow::connectActions()
     connect(m_actions.goTo, &QAction::triggered, this, [this] {
         auto* dialog = new GoToDialog(m_session.checkpoint(), m_session.selection(), this);
         dialog->setAttribute(Qt::WA_DeleteOnClose);
+        // Numbers of parameters and files are those of one snapshot.
+        connect(&m_session, &Session::checkpointChanged, dialog, &GoToDialog::setCheckpoint);
         dialog->open();
     });
     connect(m_actions.palette, &QAction::triggered, this, &MainWindow::showCommandPalette);
@@ -141,6 +143,7 @@ void MainWindow::connectPages()
     connect(m_findings, &FindingsPage::repairRequested, this, &MainWindow::startRepair);
     connect(&m_checkRun, &CheckRun::changed, this, &MainWindow::updateFindingsTab);
     m_map->followCheck(m_checkRun);
+    m_overview->followCheck(m_checkRun);
     m_explorer->followCheck(m_checkRun);
     connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
 }
@@ -148,6 +151,8 @@ void MainWindow::connectPages()
 void MainWindow::goToPlace(const QString& where)
 {
     const CheckpointPtr& checkpoint = m_session.checkpoint();
+    if (!checkpoint)
+        return;
     for (size_t i = 0; i < checkpoint->files.size(); ++i) {
         if (toText(checkpoint->files[i].name) != where && pathText(checkpoint->files[i].path) != where)
             continue;
@@ -166,7 +171,7 @@ ReshardDialog* MainWindow::showReshardDialog()
     if (!m_actions.reshard->isEnabled())
         return nullptr;
     auto* dialog = new ReshardDialog(
-        m_session.files(), m_session.checkpoint(), m_settings.lastTarget(), m_theme, this);
+        m_session.files(), m_session.checkpoint(), m_session.place(), m_settings.lastTarget(), m_theme, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &ReshardDialog::startRequested, this,
         [this, run = m_session.checkpoint()->runFolder](
@@ -187,8 +192,8 @@ ExportDialog* MainWindow::showExportDialog()
 {
     if (!m_actions.exportWeights->isEnabled())
         return nullptr;
-    auto* dialog
-        = new ExportDialog(m_session.files(), m_session.checkpoint(), m_settings.lastTarget(), m_theme, this);
+    auto* dialog = new ExportDialog(
+        m_session.files(), m_session.checkpoint(), m_session.place(), m_settings.lastTarget(), m_theme, this);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     connect(dialog, &ExportDialog::startRequested, this,
         [this, run = m_session.checkpoint()->runFolder](
@@ -309,50 +314,6 @@ void MainWindow::changeEvent(QEvent* event)
     QMainWindow::changeEvent(event);
     if (event->type() == QEvent::ActivationChange && isActiveWindow())
         m_session.checkOnDisk();
-}
-
-void MainWindow::closeEvent(QCloseEvent* event)
-{
-    if (m_jobs.activeCount() > 0) {
-        event->ignore();
-        askAboutJobs();
-        return;
-    }
-    if (!m_actions.fullScreen->isChecked())
-        m_settings.setWindow(
-            saveGeometry(), m_openDocks.isEmpty() ? saveState(Settings::kFormat) : m_openDocks);
-    QMainWindow::closeEvent(event);
-}
-
-void MainWindow::askAboutJobs()
-{
-    if (findChild<QMessageBox*>(u"closeQuestion"_s) != nullptr)
-        return;
-    auto* box = new QMessageBox(QMessageBox::Question, tr("Jobs are running"),
-        tr("A job is still writing. What is finished so far is kept, so that the same job can go on later."),
-        QMessageBox::NoButton, this);
-    box->setObjectName(u"closeQuestion"_s);
-    box->setAttribute(Qt::WA_DeleteOnClose);
-    QPushButton* stop = box->addButton(tr("Cancel Jobs and Close"), QMessageBox::DestructiveRole);
-    QPushButton* wait = box->addButton(tr("Close When Done"), QMessageBox::AcceptRole);
-    box->addButton(tr("Stay Open"), QMessageBox::RejectRole);
-    const auto closeWhenIdle = [this] {
-        if (m_closing)
-            return;
-        m_closing = true;
-        connect(&m_jobs, &JobList::activeCountChanged, this, [this](int active) {
-            if (active == 0)
-                close();
-        });
-        if (m_jobs.activeCount() == 0)
-            close();
-    };
-    connect(stop, &QPushButton::clicked, this, [this, closeWhenIdle] {
-        m_jobs.cancelAll();
-        closeWhenIdle();
-    });
-    connect(wait, &QPushButton::clicked, this, closeWhenIdle);
-    box->open();
 }
 
 void MainWindow::restore()

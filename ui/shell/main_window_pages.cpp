@@ -59,10 +59,12 @@ PageWindow* MainWindow::openPageWindow()
         window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
     } else if (current == m_tensor) {
         auto* page = new TensorPage(m_session.files(), m_theme, window->selection(), window);
-        window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
+        window->setPage(page, title,
+            [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.place()); });
     } else if (current == m_compare) {
         auto* page = new ComparePage(m_compareRun, m_settings, m_theme, window->selection(), window);
-        window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
+        window->setPage(page, title,
+            [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.place()); });
     } else if (current == m_findings) {
         auto* page = new FindingsPage(m_session.files(), m_checkRun, m_theme, window->selection(), window);
         connect(page, &FindingsPage::repairRequested, this, &MainWindow::startRepair);
@@ -71,6 +73,7 @@ PageWindow* MainWindow::openPageWindow()
     } else {
         auto* page = new OverviewPage(m_theme, window);
         connect(page, &OverviewPage::placeRequested, this, &MainWindow::goToPlace);
+        page->followCheck(m_checkRun);
         connect(page, &OverviewPage::tagRequested, m_overview, &OverviewPage::tagRequested);
         window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
     }

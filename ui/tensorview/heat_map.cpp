@@ -182,7 +182,7 @@ void HeatMap::paintBar(QPainter& painter, const QRect& area) const
 
 std::vector<std::pair<HeatKind, QString>> HeatMap::kindsSeen() const
 {
-    std::vector<std::pair<HeatKind, QString>> kinds{{HeatKind::Missing, tr("missing")},
+    std::vector<std::pair<HeatKind, QString>> kinds{{HeatKind::Missing, tr("missing or unreadable")},
         {HeatKind::Infinite, tr("infinite")}, {HeatKind::NotANumber, tr("NaN")}};
     std::erase_if(kinds, [this](const auto& kind) {
         return std::find(m_samples.kinds.begin(), m_samples.kinds.end(), kind.first) == m_samples.kinds.end();

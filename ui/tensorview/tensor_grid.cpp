@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/tensor_grid.h"
+#include "ui/models/unreadable.h"
 
 #include "ui/models/text.h"
 
@@ -69,7 +70,7 @@ void TensorGrid::measure()
     m_metrics.row = metrics.height() + 4;
     m_metrics.top = metrics.height() + 6;
     m_metrics.left = widthOf(m_slice.rowLabel(rows == 0 ? 0 : rows - 1)) + 4;
-    m_metrics.column = std::max({widthOf(widestValue(dtype, m_format)), widthOf(tr("missing")),
+    m_metrics.column = std::max({widthOf(widestValue(dtype, m_format)), widthOf(tr("unreadable")),
         widthOf(m_slice.columnLabel(columns == 0 ? 0 : columns - 1))});
     const auto seen = [](int room, int size) { return static_cast<uint64_t>(std::max(room / size, 1)); };
     m_rows.setLines(rows, seen(viewport()->height() - m_metrics.top, m_metrics.row));
@@ -134,7 +135,8 @@ QString TensorGrid::cellText(TensorSlice::Cell cell)
     case TensorPages::Known::NotYet:
         return u"…"_s;
     case TensorPages::Known::Missing:
-        return tr("missing");
+        return lossText(
+            *m_pages.source()->checkpoint, m_pages.source()->param, m_pages.source()->state, *element);
     case TensorPages::Known::Here:
         break;
     }

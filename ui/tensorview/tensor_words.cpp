@@ -4,6 +4,7 @@
 #include "core/layout/address.h"
 #include "ui/models/shell_words.h"
 #include "ui/models/text.h"
+#include "ui/models/unreadable.h"
 #include "ui/tensorview/number_format.h"
 
 #include <QApplication>
@@ -54,7 +55,7 @@ QString elementWords(TensorPages& pages, uint64_t element)
         value = u"…"_s;
         break;
     case TensorPages::Known::Missing:
-        value = Words::tr("missing");
+        value = lossText(*source.checkpoint, source.param, source.state, element);
         break;
     case TensorPages::Known::Here:
         value = valueText(source.dtype, bytes, {NumberForm::Exact, 0}) % u"  (0x"_s
@@ -84,11 +85,11 @@ QString elementAddress(const TensorSource& source, uint64_t element)
     return QString::fromStdString(source.address(element, element + 1));
 }
 
-QString showCommand(const TensorSource& source, uint64_t element)
+QString showCommand(const TensorSource& source, const CheckPlace& place, uint64_t element)
 {
-    QStringList words{u"shardscope"_s, u"show"_s, quotedWord(source.checkpoint->runFolder.native()),
-        quotedWord(elementAddress(source, element))};
-    words << tagWords(*source.checkpoint);
+    const SourceWords opened = sourceWords(*source.checkpoint, place);
+    QStringList words{u"shardscope"_s, u"show"_s, opened.path, quotedWord(elementAddress(source, element))};
+    words << opened.options;
     return words.join(u' ');
 }
 

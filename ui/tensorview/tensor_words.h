@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/jobs/check_run.h"
 #include "ui/tensorview/tensor_pages.h"
 
 #include <QString>
@@ -16,7 +17,7 @@ QString elementWords(TensorPages& pages, uint64_t element);
 QString placeWords(const TensorSource& source, uint64_t element);
 QString elementAddress(const TensorSource& source, uint64_t element);
 /// The same element as a command line of `shardscope`, quoted for a shell.
-QString showCommand(const TensorSource& source, uint64_t element);
+QString showCommand(const TensorSource& source, const CheckPlace& place, uint64_t element);
 void copyText(const QString& text);
 
 } // namespace shardscope::ui

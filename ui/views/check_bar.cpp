@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/check_bar.h"
 
+#include "ui/models/check_text.h"
 #include "ui/models/text.h"
 #include "ui/shell/icons.h"
 
@@ -137,9 +138,15 @@ CheckDepth CheckBar::depth() const
     return static_cast<CheckDepth>(m_depth->currentData().toInt());
 }
 
-void CheckBar::show(const CheckRun& run, bool canCheck)
+void CheckBar::setDepth(CheckDepth depth)
 {
-    m_check->setEnabled(canCheck && !run.isRunning());
+    m_depth->setCurrentIndex(m_depth->findData(static_cast<int>(depth)));
+}
+
+void CheckBar::show(const CheckRun& run, const CheckpointPtr& checkpoint)
+{
+    m_checkpoint = checkpoint;
+    m_check->setEnabled(checkpoint && !run.isRunning());
     m_stop->setVisible(run.isRunning());
     m_stop->setEnabled(!run.isStopping());
     m_save->setEnabled(run.result() != nullptr);
@@ -162,6 +169,8 @@ void CheckBar::showProgress(const CheckRun& run)
     else if (run.result())
         text = (run.result()->stopped ? QString(tr("Stopped") % u" · "_s) : QString())
             % tiersText(*run.result());
+    if (m_checkpoint && run.result() && !run.result()->stopped && run.depth() != CheckDepth::Bytes)
+        text += u" · "_s % checkedText(run, *m_checkpoint);
     if (run.isRunning() && run.progress().bytesTotal > 0)
         text += u' ' % bytesText(run.progress().bytesDone) % u" / "_s % bytesText(run.progress().bytesTotal);
     m_facts->setText(text);

@@ -27,9 +27,11 @@ class CheckBar : public QWidget
 public:
     explicit CheckBar(Theme& theme, QWidget* parent = nullptr);
 
-    void show(const CheckRun& run, bool canCheck);
+    /// `checkpoint`: what is examined; null: nothing can be.
+    void show(const CheckRun& run, const CheckpointPtr& checkpoint);
     void showProgress(const CheckRun& run);
     [[nodiscard]] CheckDepth depth() const;
+    void setDepth(CheckDepth depth);
 
 Q_SIGNALS:
     void checkRequested();
@@ -40,6 +42,7 @@ Q_SIGNALS:
 private:
     QWidget* makeChips(Theme& theme);
 
+    CheckpointPtr m_checkpoint;
     QPushButton* m_check;
     QComboBox* m_depth;
     QPushButton* m_stop;

@@ -153,9 +153,10 @@ void ComparePage::connectParts()
         [this] { askWhere(tr("JSON (*.json)"), u"diff.json"_s, &ComparePage::saveReport); });
 }
 
-void ComparePage::setCheckpoint(const CheckpointPtr& checkpoint)
+void ComparePage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place)
 {
     m_checkpoint = checkpoint;
+    m_place = place;
     m_bar->setCheckpoint(checkpoint);
     if (m_startWaits)
         start();
@@ -275,7 +276,7 @@ void ComparePage::updateCommand()
     const bool any = m_checkpoint && wish && !wish->other.empty();
     m_command->setVisible(any);
     if (any)
-        m_command->setCommand(compareCommand(*m_checkpoint, *wish));
+        m_command->setCommand(compareCommand(sourceWords(*m_checkpoint, m_place), *wish));
 }
 
 void ComparePage::updateEmpty()

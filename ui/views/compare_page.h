@@ -32,7 +32,8 @@ public:
     ComparePage(CompareRun& run, const Settings& settings, Theme& theme, Selection& selection,
         QWidget* parent = nullptr);
 
-    void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// `place`: where it was opened, for command lines.
+    void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
     /// Fills in what to compare with; start() begins.
     void setOther(const QString& path);
     void start();
@@ -70,6 +71,7 @@ private:
     Theme& m_theme;
     Selection& m_selection;
     CheckpointPtr m_checkpoint;
+    CheckPlace m_place;
     bool m_startWaits = false; ///< until the checkpoint is fully read
     CompareBar* m_bar;
     MessageBar* m_messages;

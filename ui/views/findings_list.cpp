@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/findings_list.h"
 
+#include "ui/models/check_text.h"
 #include "ui/models/text.h"
 #include "ui/shell/icons.h"
 
@@ -25,7 +26,7 @@ FindingsList::FindingsList(Theme& theme, QWidget* parent)
     m_grid->setColumnStretch(1, 1);
 }
 
-void FindingsList::setFindings(const std::vector<Finding>& findings)
+void FindingsList::clear()
 {
     while (m_grid->count() > 0) {
         QLayoutItem* item = m_grid->takeAt(0);
@@ -33,16 +34,24 @@ void FindingsList::setFindings(const std::vector<Finding>& findings)
         delete item;
     }
     m_row = 0;
+}
+
+void FindingsList::setFindings(const std::vector<Finding>& findings, const QString& state)
+{
+    clear();
     const std::vector<FindingGroup> groups = groupFindings(findings);
+    m_grid->addWidget(addLabel(u"findingsCount"_s, findingCountText(findings)), m_row++, 0, 1, 2);
+    if (!state.isEmpty()) {
+        QLabel* label = addLabel(u"findingsState"_s, state);
+        label->setForegroundRole(QPalette::PlaceholderText);
+        m_grid->addWidget(label, m_row++, 0, 1, 2);
+    }
     for (size_t i = 0; i < groups.size() && i < kMostRows; ++i)
         addRow(groups[i]);
     if (groups.size() > kMostRows)
-        m_grid->addWidget(
-            addLabel(u"findingsMore"_s,
-                tr("and %1 more; shardscope inspect lists them all").arg(groups.size() - kMostRows)),
+        m_grid->addWidget(addLabel(u"findingsMore"_s,
+                              tr("and %1 more, on the Findings page").arg(groups.size() - kMostRows)),
             m_row++, 1);
-    if (groups.empty())
-        m_grid->addWidget(addLabel(u"findingsNone"_s, tr("Nothing odd was seen.")), m_row++, 0, 1, 2);
 }
 
 QLabel* FindingsList::addLabel(const QString& name, const QString& text)

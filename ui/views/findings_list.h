@@ -18,7 +18,9 @@ class FindingsList : public QWidget
 public:
     explicit FindingsList(Theme& theme, QWidget* parent = nullptr);
 
-    void setFindings(const std::vector<Finding>& findings);
+    /// How many there are, each with its place, and `state`: what was looked at.
+    void setFindings(const std::vector<Finding>& findings, const QString& state);
+    void clear();
 
 Q_SIGNALS:
     /// `where` of a finding: an address or a path.

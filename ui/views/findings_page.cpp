@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/findings_page.h"
 
+#include "ui/models/check_text.h"
 #include "ui/models/text.h"
 #include "ui/views/change_set_panel.h"
 #include "ui/views/check_bar.h"
@@ -105,6 +106,8 @@ void FindingsPage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPla
 {
     m_checkpoint = checkpoint;
     m_place = place;
+    if (checkpoint)
+        m_bar->setDepth(defaultCheckDepth(*checkpoint));
     m_changeSet->setPlace(place);
     untickAll();
     m_messages->hide();
@@ -141,7 +144,7 @@ void FindingsPage::refill(const std::function<void()>& change)
 
 void FindingsPage::showRun()
 {
-    m_bar->show(m_run, m_checkpoint != nullptr);
+    m_bar->show(m_run, m_checkpoint);
     if (m_run.error())
         m_messages->showError(*m_run.error());
     refill([this] { m_model->setFindings(m_run.findings()); });
@@ -192,17 +195,16 @@ void FindingsPage::updateEmpty()
     else if (!m_run.findings().empty())
         m_empty->setText(tr("No finding matches the filter."));
     else if (m_run.isRunning())
-        m_empty->setText(tr("Nothing was found so far."));
+        m_empty->setText(tr("No problems found so far."));
     else if (!m_run.result())
-        m_empty->setText(tr("Choose how deep to look, and press Check."));
+        m_empty->setText(tr("Choose what to read, and press Check."));
     else if (m_run.result()->stopped)
-        m_empty->setText(tr("Nothing was found before it was stopped."));
+        m_empty->setText(tr("No problems found before the check was stopped."));
     else if (m_run.depth() == CheckDepth::Bytes)
-        m_empty->setText(tr("Nothing was found. Every byte was read."));
+        m_empty->setText(tr("No problems found. Every byte was read."));
     else
-        m_empty->setText(
-            tr("Nothing was found.\nLooked at: %1. Deeper looks read more; “every byte” reads it all.")
-                .arg(depthText(m_run.depth())));
+        m_empty->setText(tr("No problems found.\nChecked: %1. %2. “Every byte” reads them.")
+                             .arg(depthText(m_run.depth()), checkedText(m_run, *m_checkpoint)));
 }
 
 void FindingsPage::keyPressEvent(QKeyEvent* event)

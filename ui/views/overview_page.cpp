@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/overview_page.h"
 
+#include "ui/jobs/check_run.h"
+#include "ui/models/check_text.h"
 #include "ui/models/finding_groups.h"
 #include "ui/models/text.h"
 #include "ui/shell/icons.h"
@@ -9,6 +11,7 @@
 #include "ui/widgets/card.h"
 #include "ui/widgets/message_bar.h"
 
+#include <QLabel>
 #include <QListWidget>
 #include <QScrollArea>
 #include <QVBoxLayout>
@@ -24,6 +27,7 @@ OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
     , m_theme(theme)
     , m_messages(new MessageBar(theme, this))
     , m_scroll(new QScrollArea(this))
+    , m_empty(new QLabel(tr("Open a checkpoint to see what it is."), this))
 {
     setObjectName(u"overviewPage"_s);
     m_scroll->setObjectName(u"overviewScroll"_s);
@@ -60,24 +64,36 @@ OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
     m_findings->addWidget(m_findingsList);
     m_scroll->setWidget(cards);
     setFocusProxy(m_scroll);
+    m_empty->setObjectName(u"overviewEmpty"_s);
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_empty->setWordWrap(true);
+    m_empty->setMargin(40);
 
     auto* rows = new QVBoxLayout(this);
     rows->setContentsMargins(0, 0, 0, 0);
     rows->setSpacing(0);
     rows->addWidget(m_messages);
     rows->addWidget(m_scroll, 1);
+    rows->addWidget(m_empty, 1);
     connect(m_tagList, &QListWidget::itemActivated, this,
         [this](const QListWidgetItem* item) { Q_EMIT tagRequested(item->data(Qt::UserRole).toString()); });
     connect(m_findingsList, &FindingsList::placeRequested, this, &OverviewPage::placeRequested);
+    setCheckpoint(nullptr);
 }
 
 void OverviewPage::setCheckpoint(const CheckpointPtr& checkpoint)
 {
+    m_checkpoint = checkpoint;
+    m_scroll->setVisible(checkpoint != nullptr);
+    m_empty->setVisible(checkpoint == nullptr);
     for (Card* card : {m_identity, m_sizes, m_states, m_parameters, m_steps, m_groups, m_evidence})
         card->clear();
     m_messages->hide();
-    if (!checkpoint)
+    if (!checkpoint) { // nothing that could still be clicked stays behind
+        m_tagList->clear();
+        m_findingsList->clear();
         return;
+    }
     fillIdentity(*m_identity, *checkpoint);
     fillSizes(*m_sizes, *checkpoint, m_theme);
     const bool hasModel = !checkpoint->params.empty();
@@ -90,9 +106,40 @@ void OverviewPage::setCheckpoint(const CheckpointPtr& checkpoint)
         fillGroups(*m_groups, *checkpoint);
     }
     fillEvidence(*m_evidence, *checkpoint);
-    m_findingsList->setFindings(checkpoint->findings);
     fillTags(*checkpoint);
-    summarise(*checkpoint);
+    showFindings();
+}
+
+void OverviewPage::followCheck(const CheckRun& run)
+{
+    m_run = &run;
+    connect(&run, &CheckRun::changed, this, &OverviewPage::showFindings);
+    showFindings();
+}
+
+std::vector<Finding> OverviewPage::findings() const
+{
+    // What the doctor found includes what opening it did.
+    const auto result = m_run != nullptr ? m_run->result() : nullptr;
+    if (!result || !result->checkpoint || result->checkpoint->tagFolder != m_checkpoint->tagFolder)
+        return m_checkpoint->findings;
+    std::vector<Finding> found;
+    for (const DoctorFinding& made : result->findings)
+        found.push_back(made.finding);
+    return found;
+}
+
+void OverviewPage::showFindings()
+{
+    if (!m_checkpoint)
+        return;
+    QString state;
+    if (m_run != nullptr && (m_run->isRunning() || !m_checkpoint->fullyRead))
+        state = tr("Checking…");
+    else if (m_run != nullptr && m_run->result())
+        state = checkedText(*m_run, *m_checkpoint);
+    m_findingsList->setFindings(findings(), state);
+    summarise();
 }
 
 void OverviewPage::fillTags(const Checkpoint& checkpoint)
@@ -119,17 +166,20 @@ void OverviewPage::fillTags(const Checkpoint& checkpoint)
     m_tagList->setFixedHeight(rows * (m_tagList->sizeHintForRow(0) + 1) + 6);
 }
 
-void OverviewPage::summarise(const Checkpoint& checkpoint)
+void OverviewPage::summarise()
 {
-    if (checkpoint.modelError) {
-        m_messages->showError(*checkpoint.modelError);
+    if (m_checkpoint->modelError) {
+        m_messages->showError(*m_checkpoint->modelError);
         return;
     }
-    std::vector<FindingGroup> groups = groupFindings(checkpoint.findings);
+    const std::vector<Finding> found = findings();
+    std::vector<FindingGroup> groups = groupFindings(found);
     std::erase_if(
         groups, [](const FindingGroup& group) { return group.first().severity != Severity::Error; });
-    if (groups.empty())
+    if (groups.empty()) {
+        m_messages->hide();
         return;
+    }
     QString first = groups.front().message;
     if (const size_t places = groups.front().findings.size(); places > 1)
         first += u" · "_s % tr("%1 places").arg(places);

@@ -6,12 +6,14 @@
 
 #include <QWidget>
 
+class QLabel;
 class QListWidget;
 class QScrollArea;
 
 namespace shardscope::ui {
 
 class Card;
+class CheckRun;
 class FindingsList;
 class MessageBar;
 
@@ -23,6 +25,8 @@ public:
     explicit OverviewPage(Theme& theme, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// Shows what that run of the doctor found, too, where it is of this checkpoint. Outlives this.
+    void followCheck(const CheckRun& run);
     [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
 
 Q_SIGNALS:
@@ -31,9 +35,13 @@ Q_SIGNALS:
 
 private:
     void fillTags(const Checkpoint& checkpoint);
-    void summarise(const Checkpoint& checkpoint);
+    void summarise();
+    void showFindings();
+    [[nodiscard]] std::vector<Finding> findings() const;
 
     Theme& m_theme;
+    CheckpointPtr m_checkpoint;
+    const CheckRun* m_run = nullptr;
     MessageBar* m_messages;
     QScrollArea* m_scroll;
     Card* m_identity;
@@ -47,6 +55,7 @@ private:
     Card* m_evidence;
     QListWidget* m_tagList;
     FindingsList* m_findingsList;
+    QLabel* m_empty;
 };
 
 } // namespace shardscope::ui

@@ -187,7 +187,10 @@ void TensorPage::addActions(QWidget* view)
     view->setContextMenuPolicy(Qt::ActionsContextMenu);
     const auto add = [&](const QString& text, auto call) {
         auto* action = new QAction(text, view);
-        connect(action, &QAction::triggered, this, call);
+        connect(action, &QAction::triggered, this, [this, call] {
+            if (m_source)
+                call();
+        });
         view->addAction(action);
         return action;
     };
@@ -196,13 +199,14 @@ void TensorPage::addActions(QWidget* view)
     copy->setShortcutContext(Qt::WidgetShortcut);
     add(tr("Copy Index"), [this] { copyText(m_source->indexText(m_cursor.element())); });
     add(tr("Copy Address"), [this] { copyText(elementAddress(*m_source, m_cursor.element())); });
-    add(tr("Copy Command Line"), [this] { copyText(showCommand(*m_source, m_cursor.element())); });
+    add(tr("Copy Command Line"), [this] { copyText(showCommand(*m_source, m_place, m_cursor.element())); });
     add(tr("Show on the Partition Map"), [this] { Q_EMIT m_selection.pageRequested(u"mapPage"_s); });
 }
 
-void TensorPage::setCheckpoint(const CheckpointPtr& checkpoint)
+void TensorPage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place)
 {
     m_checkpoint = checkpoint;
+    m_place = place;
     m_param = kNoParam;
     showParam();
 }

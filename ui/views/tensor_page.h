@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/jobs/check_run.h"
 #include "ui/jobs/latest_only.h"
 #include "ui/models/selection.h"
 #include "ui/shell/theme.h"
@@ -32,7 +33,8 @@ class TensorPage : public QWidget
 public:
     TensorPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
-    void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// `place`: where it was opened, for command lines.
+    void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
     [[nodiscard]] const TensorSourcePtr& source() const { return m_source; }
     [[nodiscard]] ElementCursor& cursor() { return m_cursor; }
     [[nodiscard]] TensorGrid* grid() const { return m_grid; }
@@ -64,6 +66,7 @@ private:
     Theme& m_theme;
     Selection& m_selection;
     CheckpointPtr m_checkpoint;
+    CheckPlace m_place;
     ParamId m_param = kNoParam;
     std::string m_state; ///< that is wanted; kept from one parameter to the next
     std::optional<uint64_t> m_element; ///< to go to

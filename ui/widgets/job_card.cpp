@@ -143,8 +143,8 @@ void JobCard::showState()
         showProgress();
         break;
     case JobState::Succeeded:
-        icon = u"ok"_s;
-        role = ThemeRole::Success;
+        icon = m_job->outcome().needsAttention ? u"warning"_s : u"ok"_s;
+        role = m_job->outcome().needsAttention ? ThemeRole::Warning : ThemeRole::Success;
         m_status->setText(m_job->outcome().summary);
         break;
     case JobState::Failed:

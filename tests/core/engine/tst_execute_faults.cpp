@@ -241,7 +241,9 @@ TEST_CASE("killed at random moments, several times over, the same command gives 
 {
     Bench bench({3, 5, 9, 12'000, 11});
     const Promise promise(bench);
-    std::mt19937_64 random(std::random_device{}());
+    const auto seed = std::random_device{}();
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
     prepareDestination(bench);
     const auto begin = std::chrono::steady_clock::now();
     REQUIRE(run(bench, bench.options(2)));

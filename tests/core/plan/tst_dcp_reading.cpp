@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distributed checkpoints as a source: our own, and such as FSDP saves, cut by rows over ranks.
-#include "tests/core/plan/plan_fixture.h"
+#include "tests/core/plan/dcp_folder.h"
 
 #include "core/checkpoint/dcp_keys.h"
 #include "core/compare/state_fingerprint.h"
 #include "core/engine/verify.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
-#include "core/plan/archive_composer.h"
 #include "core/plan/export.h"
-#include "core/plan/literal_archive.h"
-#include "core/torchfile/dcp_metadata.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"
 
@@ -23,102 +20,9 @@ using namespace shardscope::test;
 
 namespace {
 
-std::string archiveOf(const Shape& shape, const std::string& elements)
-{
-    ArchiveComposer composer;
-    const NodeId root = composer.smallTensor(DType::Float32, shape, elements);
-    auto archive = composer.finish(root, "archive", recordsOfToday());
-    REQUIRE(archive.has_value());
-    return *literalArchiveBytes(*archive);
-}
-
-/// A folder with tensors in pieces, as several ranks save them.
-class Folder
-{
-public:
-    /// `elements` bytes of a float32 tensor of this shape, in runs of so many rows on one rank after another.
-    void add(const std::string& key, const Shape& shape, const std::string& elements, uint64_t rows)
-    {
-        DcpEntry entry;
-        entry.key = key;
-        entry.isTensor = true;
-        entry.dtype = DType::Float32;
-        entry.shape = shape;
-        uint64_t at = 0;
-        const size_t rowBytes = shape.empty() ? elements.size() : elements.size() / shape[0];
-        for (size_t rank = 0; shape.empty() ? rank == 0 : at < shape[0]; ++rank) {
-            DcpChunk chunk{Shape(shape.size(), 0), shape, {}};
-            uint64_t count = 1;
-            if (!shape.empty()) {
-                count = std::min(rows, shape[0] - at);
-                chunk.offsets[0] = at;
-                chunk.sizes[0] = count;
-            }
-            chunk.place = put(rank, archiveOf(chunk.sizes, elements.substr(at * rowBytes, count * rowBytes)));
-            entry.chunks.push_back(std::move(chunk));
-            at += count;
-        }
-        m_entries.push_back(std::move(entry));
-    }
-    /// The same in boxes, each on another rank.
-    void addBoxes(const std::string& key, const Shape& shape, const std::string& elements,
-        const std::vector<Box>& boxes)
-    {
-        DcpEntry entry{key, {}, true, DType::Float32, shape, {}, {}};
-        for (size_t rank = 0; rank < boxes.size(); ++rank) {
-            std::string held;
-            forEachRunOfBox(shape, boxes[rank],
-                [&](const BoxRun& run) { held += elements.substr(run.element * 4, run.elements * 4); });
-            entry.chunks.push_back(
-                {boxes[rank].offsets, boxes[rank].sizes, put(rank, archiveOf(boxes[rank].sizes, held))});
-        }
-        m_entries.push_back(std::move(entry));
-    }
-    std::vector<DcpEntry>& entries() { return m_entries; }
-    io::Path write()
-    {
-        for (const auto& [name, bytes] : m_files)
-            spill(m_folder / name, bytes);
-        spill(m_folder / ".metadata", *dcpMetadataBytes(m_entries));
-        return m_folder.path();
-    }
-
-private:
-    DcpPlace put(size_t rank, const std::string& bytes)
-    {
-        std::string& file = m_files["__" + std::to_string(rank) + "_0.distcp"];
-        DcpPlace out{"__" + std::to_string(rank) + "_0.distcp", file.size(), bytes.size()};
-        file += bytes;
-        return out;
-    }
-
-    TemporaryFolder m_folder;
-    std::map<std::string, std::string> m_files;
-    std::vector<DcpEntry> m_entries;
-};
-
-std::string bytesFrom(int first, size_t count)
-{
-    std::string out;
-    for (size_t i = 0; i < count; ++i)
-        out += static_cast<char>(first + static_cast<int>(i) * 7);
-    return out;
-}
-
 std::string textOf(const std::vector<uint8_t>& bytes)
 {
     return {bytes.begin(), bytes.end()};
-}
-
-/// Converts a checkpoint into FOLDER/out, and opens that.
-CheckpointPtr converted(const CheckpointPtr& source, const io::Path& folder)
-{
-    JobContext job;
-    const auto plan
-        = planExport(io::realFileSystem(), source, {.format = ExportFormat::Dcp, .folderName = "out"}, job);
-    REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
-    plainWrite(**plan, folder);
-    return openForPlan(folder / "out");
 }
 
 bool hasFinding(const Checkpoint& checkpoint, std::string_view code)
@@ -187,7 +91,7 @@ TEST_CASE("tensors that are cut by rows over ranks are joined")
     const std::string weight = bytesFrom(1, 5 * 3 * 4);
     const std::string moment = bytesFrom(2, 5 * 3 * 4);
     const std::string frozen = bytesFrom(3, 7 * 4);
-    Folder folder;
+    DcpFolder folder;
     folder.add("model.a.weight", {5, 3}, weight, 2); // 2, 2 and 1 rows
     folder.add("optim.state.a.weight.exp_avg", {5, 3}, moment, 2);
     folder.add("optim.state.a.weight.step", {}, std::string("\0\0\x40\x40", 4), 1); // 3.0
@@ -265,7 +169,7 @@ TEST_CASE("tensors in boxes of any kind are read by their elements")
     const std::string weight = bytesFrom(1, 4 * 6 * 4);
     const std::string moment = bytesFrom(2, 4 * 6 * 4);
     const std::string buffer = bytesFrom(3, 2 * 3 * 2 * 4);
-    Folder folder;
+    DcpFolder folder;
     folder.addBoxes("model.a.weight", {4, 6}, weight, {{{0, 0}, {4, 2}}, {{0, 2}, {1, 4}}, {{1, 2}, {3, 4}}});
     folder.addBoxes("optim.state.a.weight.exp_avg", {4, 6}, moment, {{{0, 3}, {4, 3}}, {{0, 0}, {4, 3}}});
     folder.addBoxes("model.b", {2, 3, 2}, buffer,
@@ -282,7 +186,7 @@ TEST_CASE("tensors in boxes of any kind are read by their elements")
     REQUIRE(plan.has_value());
     CHECK(plainBytes(**plan, 0).ends_with(weight));
     // The same whole: digests do not depend on how it lies.
-    Folder whole;
+    DcpFolder whole;
     whole.add("model.a.weight", {4, 6}, weight, 4);
     whole.add("optim.state.a.weight.exp_avg", {4, 6}, moment, 4);
     whole.add("model.b", {2, 3, 2}, buffer, 2);
@@ -308,7 +212,7 @@ TEST_CASE("what is missing, torn or cut otherwise is told, and the rest is read"
 {
     const std::string weight = bytesFrom(1, 4 * 2 * 4);
     {
-        Folder folder;
+        DcpFolder folder;
         folder.add("model.a", {4, 2}, weight, 2);
         folder.add("model.b", {4, 2}, weight, 4);
         const io::Path path = folder.write();
@@ -319,7 +223,7 @@ TEST_CASE("what is missing, torn or cut otherwise is told, and the rest is read"
         CHECK(textOf(bytesOf(*found, "b", "weight")) == weight);
     }
     {
-        Folder folder;
+        DcpFolder folder;
         folder.add("model.a", {4, 2}, weight, 4);
         folder.add("model.b", {4, 2}, weight, 4);
         folder.entries()[0].chunks[0].place.bytes -= 40; // the archive's end
@@ -328,7 +232,7 @@ TEST_CASE("what is missing, torn or cut otherwise is told, and the rest is read"
         CHECK(hasFinding(*found, code::kFileUnreadable));
     }
     {
-        Folder folder;
+        DcpFolder folder;
         folder.add("model.a", {4, 2}, weight, 2);
         folder.add("model.b", {4, 2}, weight, 4);
         for (size_t i = 0; i < 2; ++i) // as columns, and stored as rows
@@ -339,7 +243,7 @@ TEST_CASE("what is missing, torn or cut otherwise is told, and the rest is read"
         CHECK(textOf(bytesOf(*found, "b", "weight")) == weight);
     }
     {
-        Folder folder;
+        DcpFolder folder;
         folder.add("model.a", {4, 2}, weight, 4);
         folder.add("model.b", {4, 2}, weight, 4);
         folder.entries()[1].chunks[0].place.offset -= 8; // into the first one's archive
@@ -351,7 +255,7 @@ TEST_CASE("what is missing, torn or cut otherwise is told, and the rest is read"
         CHECK_FALSE(verifyCheckpoint(io::realFileSystem(), found, nullptr, {}, job)->ok);
     }
     {
-        Folder folder;
+        DcpFolder folder;
         folder.add("optim.state.a.exp_avg", {4, 2}, weight, 2);
         JobContext job;
         const auto opened = openCheckpoint(io::realFileSystem(), folder.write(), {}, job);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// shardscope-gui as a process, without a display.
+#include "tests/support/process.h"
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+
+#include <QFile>
+#include <QImage>
+#include <QJsonDocument>
+#include <QJsonObject>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include <csignal>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+using test::ProcessResult;
+
+namespace {
+
+class Program
+{
+public:
+    [[nodiscard]] test::ProcessOptions options() const
+    {
+        const std::string home = m_home.path().toStdString();
+        return {.environment = {{"QT_QPA_PLATFORM", "offscreen"}, {"HOME", home},
+                    {"XDG_CONFIG_HOME", home + "/config"}, {"XDG_CACHE_HOME", home + "/cache"}}};
+    }
+    [[nodiscard]] ProcessResult run(std::vector<std::string> words) const
+    {
+        words.insert(words.begin(), windowPath());
+        return test::runProcess(words, options());
+    }
+    [[nodiscard]] QString file(const QString& name) const { return m_home.filePath(name); }
+
+private:
+    QTemporaryDir m_home;
+};
+
+std::string sample(const char* name)
+{
+    return samplePath(name).toStdString();
+}
+
+} // namespace
+
+class TestProcess : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void startsAndShows()
+    {
+        // The window writes to its log what it shows; ends when it is asked to.
+        const Program program;
+        auto options = program.options();
+        options.environment.emplace_back("QT_LOGGING_RULES", "shardscope.window=true");
+        test::Process window({windowPath(), sample("zero3-w4"), "--page", "map"}, options);
+        QVERIFY(window.waitForError("shows zero3-w4 global_step5"));
+        window.signal(SIGTERM);
+        const ProcessResult result = window.wait();
+        QCOMPARE(result.exitCode, 128 + SIGTERM);
+    }
+
+    void headlessRunsVerbs()
+    {
+        const Program program;
+        const ProcessResult result = program.run({"--headless", "inspect", sample("zero2-w2"), "--json"});
+        QCOMPARE(result.exitCode, 0);
+        const QJsonObject answer = QJsonDocument::fromJson(QByteArray::fromStdString(result.out)).object();
+        QCOMPARE(answer[u"schema"_s].toString(), u"shardscope/inspect/1"_s);
+        QCOMPARE(program.run({"--headless", "inspect", sample("no such thing")}).exitCode, 3);
+        QCOMPARE(program.run({"--headless", "nonsense"}).exitCode, 2);
+    }
+
+    void takesPictures()
+    {
+        const Program program;
+        for (const char* page : {"overview", "map", "parameters", "files", "findings"}) {
+            const QString file = program.file(QString::fromLatin1(page) + u".png"_s);
+            const ProcessResult result = program.run({"--screenshot", file.toStdString(), "--page", page,
+                "--size", "1440x900", sample("zero3-w4")});
+            QVERIFY2(result.exitCode == 0, result.err.c_str());
+            const QImage image(file);
+            QCOMPARE(image.size(), QSize(1440, 900));
+        }
+    }
+
+    void saysWhatIsWrong_data()
+    {
+        QTest::addColumn<QStringList>("words");
+        QTest::addColumn<int>("exitCode");
+        QTest::addColumn<QString>("says");
+        const QString picture = u"--screenshot"_s;
+        QTest::newRow("no checkpoint")
+            << QStringList{picture, u"a.png"_s, u"/no such folder"_s} << 3 << u"no such"_s;
+        QTest::newRow("no page") << QStringList{picture, u"a.png"_s, u"--page"_s, u"nonsense"_s,
+            samplePath("zero2-w2")}
+                                 << 3 << u"there is no page named"_s;
+        QTest::newRow("cannot write")
+            << QStringList{picture, u"/no such folder/a.png"_s, samplePath("zero2-w2")} << 3
+            << u"cannot write"_s;
+        QTest::newRow("no theme") << QStringList{u"--theme"_s, u"pink"_s} << 2 << u"--theme"_s;
+        QTest::newRow("no size") << QStringList{u"--size"_s, u"10x10"_s} << 2 << u"--size"_s;
+        QTest::newRow("no option") << QStringList{u"--nonsense"_s} << 2 << u"nonsense"_s;
+    }
+
+    void saysWhatIsWrong()
+    {
+        QFETCH(QStringList, words);
+        QFETCH(int, exitCode);
+        QFETCH(QString, says);
+        const Program program;
+        std::vector<std::string> arguments;
+        for (const QString& word : words)
+            arguments.push_back(word == "a.png"_L1 ? program.file(word).toStdString() : word.toStdString());
+        const ProcessResult result = program.run(arguments);
+        QCOMPARE(result.exitCode, exitCode);
+        QVERIFY2(QString::fromStdString(result.err).contains(says, Qt::CaseInsensitive), result.err.c_str());
+    }
+
+    void printsItsVersionAndHelp()
+    {
+        const Program program;
+        QVERIFY(program.run({"--version"}).out.starts_with("shardscope-gui "));
+        const ProcessResult help = program.run({"--help"});
+        QCOMPARE(help.exitCode, 0);
+        QVERIFY(help.out.find("--screenshot") != std::string::npos);
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestProcess, CoreOnly)
+#include "tst_process.moc"

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Closing the window while jobs run.
+#include "ui/shell/main_window.h"
+
+#include "ui/models/text.h"
+
+#include <QAction>
+#include <QCloseEvent>
+#include <QDockWidget>
+#include <QMessageBox>
+#include <QPushButton>
+
+#include <algorithm>
+
+namespace shardscope::ui {
+
+namespace {
+
+/// Whether somebody should read how the job ended.
+bool endedBadly(const Job& job)
+{
+    return job.state() == JobState::Failed
+        || (job.state() == JobState::Succeeded && job.outcome().needsAttention);
+}
+
+} // namespace
+
+void MainWindow::closeEvent(QCloseEvent* event)
+{
+    if (m_jobs.activeCount() > 0) {
+        event->ignore();
+        askAboutJobs();
+        return;
+    }
+    if (!m_actions.fullScreen->isChecked())
+        m_settings.setWindow(
+            saveGeometry(), m_openDocks.isEmpty() ? saveState(Settings::kFormat) : m_openDocks);
+    QMainWindow::closeEvent(event);
+}
+
+void MainWindow::askAboutJobs()
+{
+    if (findChild<QMessageBox*>(QStringLiteral("closeQuestion")) != nullptr)
+        return;
+    m_seenFailures.clear();
+    for (Job* job : m_jobs.jobs())
+        if (endedBadly(*job))
+            m_seenFailures.insert(job);
+    auto* box = new QMessageBox(QMessageBox::Question, tr("Jobs are running"),
+        tr("A job is still writing. What is finished so far is kept: the same job continues from there "
+           "later."),
+        QMessageBox::NoButton, this);
+    box->setObjectName(QStringLiteral("closeQuestion"));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    QPushButton* stop = box->addButton(tr("Cancel Jobs and Close"), QMessageBox::DestructiveRole);
+    QPushButton* wait = box->addButton(tr("Close When Done"), QMessageBox::AcceptRole);
+    box->addButton(tr("Stay Open"), QMessageBox::RejectRole);
+    connect(stop, &QPushButton::clicked, this, [this] {
+        m_closing = Closing::Now;
+        m_jobs.cancelAll();
+        closeWhenIdle();
+    });
+    connect(wait, &QPushButton::clicked, this, [this] {
+        m_closing = Closing::WhenDone;
+        closeWhenIdle();
+    });
+    box->open();
+}
+
+void MainWindow::closeWhenIdle()
+{
+    if (m_closing == Closing::No || m_jobs.activeCount() > 0)
+        return;
+    const Closing how = std::exchange(m_closing, Closing::No);
+    const auto failed = std::find_if(m_jobs.jobs().begin(), m_jobs.jobs().end(),
+        [this](const Job* job) { return endedBadly(*job) && !m_seenFailures.contains(job); });
+    if (how == Closing::Now || failed == m_jobs.jobs().end()) {
+        close();
+        return;
+    }
+    const Job& job = **failed;
+    Error error = job.state() == JobState::Failed
+        ? job.error()
+        : Error{ErrorCode::VerifyFailed, job.outcome().summary.toStdString(), {}, {}};
+    error.message = tr("The window stays open: a job failed. %1: %2")
+                        .arg(job.title(), toText(error.message))
+                        .toStdString();
+    showOpenError(error);
+    m_jobsDock->show();
+    m_jobsDock->raise();
+}
+
+} // namespace shardscope::ui
