@@ -152,6 +152,8 @@ private:
         if (zero3) {
             if (m_out.kind == CheckpointKind::Torch && refuseWithoutShards(m_reading))
                 return {};
+            if (m_out.kind == CheckpointKind::Bf16 && isStage0OfStages(m_reading))
+                refuseStage0OfStages(m_reading);
             return readModelRank(*zero3);
         }
         if (zero3.error().code != ErrorCode::NotACheckpoint)

@@ -211,11 +211,27 @@ ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks
     return out;
 }
 
+bool isStage0OfStages(const Reading& reading)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    return file != nullptr
+        && isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "optimizer"))
+        && !isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "module"));
+}
+
+void refuseStage0OfStages(Reading& reading)
+{
+    reading.refuse("it was saved without ZeRO (stage 0) by pipeline stages: no file records which layers and "
+                   "tied modules a stage has, and this build does not search for them");
+}
+
 bool refuseWithoutShards(Reading& reading)
 {
     Checkpoint& out = reading.out;
-    if (!wasSavedWithZero(reading)) {
-        reading.refuse("it was saved without ZeRO (stage 0) by tensor or pipeline parallel ranks");
+    const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
+    if (!wasSavedWithZero(reading) || isMapping(graph, lookup(graph, reading.modelRoot, "optimizer"))) {
+        if (!isMapping(graph, lookup(graph, reading.modelRoot, "module")))
+            refuseStage0OfStages(reading);
         return false;
     }
     out.kind = CheckpointKind::Unknown;

@@ -24,11 +24,28 @@ void JoinedRuns::addTo(std::vector<TensorRun>& out, FileId file) const
         return;
     for (const FlatUnit& unit : m_of->units) {
         for (uint32_t state = 0; state < unit.states.size(); ++state) {
+            if (!unit.states[state].perParam.empty()) {
+                addWholes(out, unit, state, file);
+                continue; // what perRank has of them is no run
+            }
             for (uint32_t rank = 0; rank < unit.states[state].perRank.size(); ++rank) {
                 if (unit.states[state].perRank[rank].file == file)
                     addShare(out, unit, state, rank);
             }
         }
+    }
+}
+
+void JoinedRuns::addWholes(
+    std::vector<TensorRun>& out, const FlatUnit& unit, uint32_t state, FileId file) const
+{
+    const uint32_t item = itemSize(unit.states[state].dtype);
+    for (uint32_t at = 0; at < unit.states[state].perParam.size(); ++at) {
+        const StoredRun& run = unit.states[state].perParam[at];
+        if (run.file != file || run.elements == 0)
+            continue;
+        for (const Piece& of : m_pieces[index(unit.params[at])])
+            addPiece(out, of, {run.byteOffset, run.elements * item, 0, item, 0}, state);
     }
 }
 

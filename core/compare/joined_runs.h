@@ -24,6 +24,8 @@ private:
         ParamId param = kNoParam; ///< the joined one
         SlicePiece piece;
     };
+    /// Of parameters that a slice stores whole, as without ZeRO.
+    void addWholes(std::vector<TensorRun>& out, const FlatUnit& unit, uint32_t state, FileId file) const;
     void addShare(std::vector<TensorRun>& out, const FlatUnit& unit, uint32_t state, uint32_t rank) const;
     void addPiece(std::vector<TensorRun>& out, const Piece& of, const TensorRun& slice, uint32_t state) const;
 

@@ -159,11 +159,14 @@ CheckpointPtr withoutOptions(const CheckpointPtr& checkpoint)
 
 /// Fingerprints of both with what both keep: kinds differ in the loss scaler, and elastic checkpoints have no
 /// options of param groups.
-std::pair<std::string, std::string> comparable(const CheckpointPtr& checkpoint, const CheckpointScan& scan,
-    const CheckpointPtr& against, const CheckpointScan& other)
+std::pair<std::string, std::string> comparable(
+    CheckpointPtr checkpoint, const CheckpointScan& scan, CheckpointPtr against, const CheckpointScan& other)
 {
-    if (tellsOptions(*checkpoint) != tellsOptions(*against))
-        return comparable(withoutOptions(checkpoint), scan, withoutOptions(against), other);
+    // Once only: a checkpoint without any group, as damage leaves it, lacks no options either way.
+    if (tellsOptions(*checkpoint) != tellsOptions(*against)) {
+        checkpoint = withoutOptions(checkpoint);
+        against = withoutOptions(against);
+    }
     const bool across = keepsScalerKeys(*checkpoint) != keepsScalerKeys(*against);
     const auto print = [&](const CheckpointPtr& of, const CheckpointScan& tensors) {
         const bool restricted = across && of->isReadable(of->rank0Optim);

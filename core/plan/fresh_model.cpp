@@ -155,6 +155,7 @@ Result<OutputFile> composeStage0Model(
     // engine.py, _common_checkpoint_state: without ZeRO there is none of them.
     for (const char* key : {"param_shapes", "frozen_param_shapes", "shared_params", "frozen_param_fragments"})
         file.set(key, file.composer().builder().none());
+    setDegrees(file, *context);
     markWholeTensors(file.composer(), context, context->source->rank0Model);
     return file.finish(name);
 }

@@ -157,9 +157,9 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
         return fail(ErrorCode::Unsupported,
             "this build does not make " + std::to_string(*options.pp) + " pipeline stages of it",
             source.tagFolder.string(), "leave --pp out, or give 1");
-    if (isStage0(target) && modelRanks > 1)
-        return fail(ErrorCode::Unsupported, "this build does not write tensor slices without ZeRO",
-            source.tagFolder.string(), "join them with --tp 1");
+    if (isStage0(target) && degrees.pp > 1)
+        return fail(ErrorCode::Unsupported, "this build does not write pipeline stages without ZeRO",
+            source.tagFolder.string(), "leave --stage out");
     if (target == CheckpointKind::Universal && experts)
         return fail(ErrorCode::Unsupported,
             "stock DeepSpeed has no universal form of its native experts: its engine looks every rank's up "

@@ -65,3 +65,48 @@ TEST_CASE("what is missing to cut slices is asked for")
     errorOf({"verify", source, "--against", source, "--patterns", folder / "none"}, 3, "not-found");
     CHECK(!fs::exists(folder / "out"));
 }
+
+TEST_CASE("slices without ZeRO are read, and rewritten for other ranks, stages and numbers of slices")
+{
+    const TemporaryFolder folder;
+    const fs::path source = samplePath("stage0-slices-w2");
+    const Json told = answerOf({"inspect", source});
+    CHECK(told.at("supported") == true);
+    CHECK(told.at("zero_stage") == 0);
+    CHECK(told.at("parallel").at("tp") == 2);
+    const Words holders{"layout", source, "--address", "layers.1.dense.weight:tp1#exp_avg[0:1]"};
+    CHECK(answerOf(holders).dump().find("mp_rank_01_model_states.pt") != std::string::npos);
+    int number = 0;
+    const auto written = [&](const Words& options) {
+        const fs::path target = folder / std::to_string(number++);
+        Words words{"reshard", source, target};
+        words.insert(words.end(), options.begin(), options.end());
+        CHECK(answerOf(words).at("result").at("verified") == true);
+        CHECK(answerOf({"verify", target, "--against", source}).at("ok") == true);
+        return target;
+    };
+    const fs::path wider = written({"-w", "6"});
+    CHECK(answerOf({"inspect", wider}).at("parallel").at("dp") == 3);
+    CHECK(answerOf({"fingerprint", wider}).at("fingerprint")
+        == answerOf({"fingerprint", source}).at("fingerprint"));
+    answerOf({"diff", wider, source});
+    written({"-w", "4", "--stage", "1"});
+    for (const char* stage : {"0", "1", "3"})
+        CHECK(
+            answerOf({"inspect", written({"-w", "2", "--tp", "1", "--stage", stage})}).at("parallel").at("tp")
+            == 1);
+    answerOf({"export", source, folder / "weights", "--format", "safetensors"});
+    answerOf({"convert", source, folder / "universal", "--to", "universal"});
+}
+
+TEST_CASE("slices that are joined without ZeRO open again as one")
+{
+    const TemporaryFolder folder;
+    const fs::path source = samplePath("slices-w4");
+    const Words words{"reshard", source, folder / "one", "-w", "2", "--tp", "1", "--stage", "0"};
+    CHECK(answerOf(words).at("result").at("verified") == true);
+    CHECK(answerOf({"inspect", folder / "one"}).at("parallel").at("tp") == 1);
+    const Words sliced{"reshard", source, folder / "sliced", "-w", "4", "--stage", "0"};
+    CHECK(answerOf(sliced).at("result").at("verified") == true);
+    CHECK(answerOf({"verify", folder / "sliced", "--against", source}).at("ok") == true);
+}

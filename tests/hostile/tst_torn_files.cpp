@@ -4,6 +4,7 @@
 
 #include "core/engine/verify.h"
 #include "core/torchfile/torch_file.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -73,6 +74,20 @@ TEST_CASE("an optimizer file is cut")
         const fs::path run = copySample("zero2-w2", folder);
         fs::resize_file(run / kOptim1, length);
         checkRow(run, kOneFileBad, "file-torn", folder);
+    }
+}
+
+TEST_CASE("a cut file leaves no param groups, and the other checkpoint has none with options")
+{
+    const TemporaryFolder folder;
+    const std::string name = "ds045-zero2-w3"; // elastic: no options of param groups
+    const fs::path run = copySample(name, folder);
+    fs::resize_file(run / "global_step7/zero_pp_rank_1_mp_rank_00_optim_states.pt", 1000);
+    for (const auto& [one, other] : {std::pair(run, samplePath(name)), std::pair(samplePath(name), run)}) {
+        const ProcessResult verified
+            = runProcess({programPath(), "verify", one, "--against", other, "--json"});
+        CHECK(verified.exitCode == 1);
+        CHECK(Json::parse(verified.out)["ok"] == false);
     }
 }
 

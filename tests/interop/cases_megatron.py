@@ -83,7 +83,8 @@ class JoinByPatterns:
         one = replace(self.setup, degree=1, stages=min(1, self.setup.stages), stage=self.stage, padding=0,
                       universal=self.universal)
         whole = _whole(source.state, parallel_models.VOCABULARY)
-        return cases_parallel.goes_on_as(context, one, self.after, target, source, whole)
+        ignored = cases_parallel.KEPT_WITH_ZERO if self.stage and not self.setup.stage else ()
+        return cases_parallel.goes_on_as(context, one, self.after, target, source, whole, ignored=ignored)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import checks
 import live_state
 import ranks
+import structure
 from sources import STEPS_AFTER, STEPS_BEFORE, Source, mean_losses
 
 _made = {}
@@ -49,11 +50,17 @@ def source_of(context, setup, world):
     return _made[key]
 
 
-def goes_on_as(context, setup, world, target, source, expected, changed=()):
+# What engines with ZeRO keep and those without do not, in fp32: the scaler and the clipping of the configuration.
+KEPT_WITH_ZERO = tuple(f"scalar {key}" for key in ("clip_grad", "dynamic_loss_scale", "loss_scaler", "overflow"))
+
+
+def goes_on_as(context, setup, world, target, source, expected, changed=(), ignored=()):
     """An engine of `setup` loads TARGET, holds `expected` bit for bit but for the labels that `changed` gives other
-    values, and its losses are the source's."""
+    values and those in `ignored`, and its losses are the source's."""
     states, losses = zip(*ranks.run_ranks(world, load_and_train, setup, str(target), log_path=context.sources.log))
-    tensors = checks.same_state_but(expected, live_state.join(states), dict(changed))
+    expected, found = ({label: value for label, value in state.items() if label not in ignored}
+                       for state in (expected, live_state.join(states)))
+    tensors = checks.same_state_but(expected, found, dict(changed))
     deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[setup.precision])
     return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
 
@@ -83,6 +90,53 @@ class ParallelReshard:
         checks.same_trust(source.folder, target)
         same_values(context, target, source)
         return goes_on_as(context, self.setup, self.after, target, source, source.state)
+
+
+@dataclass(frozen=True)
+class UnpartitionedSlices:
+    """Tensor slices without ZeRO: no data-parallel rank holds a part, and only the recorded number of them changes."""
+    setup: object
+    before: int
+    after: int
+
+    @property
+    def name(self):
+        return f"parallel {self.setup.name} {self.before}->{self.after} unpartitioned"
+
+    def run(self, context):
+        source = source_of(context, self.setup, self.before)
+        target = context.target(self.name)
+        context.tool.reshard(source.folder, target, self.after)
+        checks.same_trust(source.folder, target)
+        alike = structure.compare(source.folder, target, ("dp_world_size",))
+        same_values(context, target, source)
+        context.tool.call("diff", source.folder, target)  # exit 0: the same training state
+        prints = {context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, target)}
+        if len(prints) != 1:
+            raise checks.Failure(f"the fingerprints differ: {prints}")
+        told = goes_on_as(context, self.setup, self.after, target, source, source.state)
+        return f"{alike} values as they were, {told}"
+
+
+@dataclass(frozen=True)
+class SlicesToStage:
+    """Tensor slices of one stage, loaded in another, where one of the two is stage 0; in fp32."""
+    setup: object
+    before: int
+    after: int
+    stage: int
+
+    @property
+    def name(self):
+        return f"parallel {self.setup.name} {self.before}->zero{self.stage} in slices {self.after}"
+
+    def run(self, context):
+        source = source_of(context, self.setup, self.before)
+        target = context.target(self.name)
+        context.tool.reshard(source.folder, target, self.after, "--stage", self.stage)
+        same_values(context, target, source)
+        engine = replace(self.setup, stage=self.stage)
+        return goes_on_as(context, engine, self.after, target, source, source.state, ignored=KEPT_WITH_ZERO)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ PARALLEL = {
     "folded-zero3-w4": (4, ParallelSetup("autoep", 3, "bf16", experts=(4, 4), slices=2), [3]),
     "pipeline-w4": (4, ParallelSetup("pipeline", 1, "bf16"), [3]),
     "slices-w4": (4, ParallelSetup("slices", 1, "bf16"), [3]),
+    "stage0-slices-w2": (2, ParallelSetup("megatron", 0, "bf16"), [3]),
     "megatron-w2": (2, ParallelSetup("megatron", 1, "bf16", padding=2), [2, 3]),
 }
 

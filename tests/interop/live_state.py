@@ -43,9 +43,10 @@ def _share(optimizer, index, rank):
     return comm.get_rank(group=groups[index]) if groups else rank
 
 
-def _stage_0_groups(engine):
+def _stage_0_groups(engine, rename):
     """Yields (param group, tensor that the optimizer steps, fragments): every rank holds all of it."""
-    names, optimizer = engine.param_names, engine.optimizer
+    names = {parameter: rename(name, parameter) for parameter, name in engine.param_names.items()}
+    optimizer = engine.optimizer
     if hasattr(optimizer, "fp32_groups_flat"):
         for index, flat in enumerate(optimizer.fp32_groups_flat):
             fragments, offset = [], 0
@@ -66,7 +67,7 @@ def _flat_groups(engine, rank, rename):
     """Yields (param group, flat partition, fragments); a fragment is (name, numel, start in parameter, start in
     partition, elements)."""
     if engine.zero_optimization_stage() == 0 and not hasattr(engine.optimizer, "bf16_groups"):
-        yield from _stage_0_groups(engine)
+        yield from _stage_0_groups(engine, rename)
         return
     optimizer = engine.optimizer
     # Not every version's optimizer keeps them.
@@ -161,13 +162,15 @@ def _scalars(engine):
     }
 
 
-def local_state(engine, rank, rename=_same_name):
+def local_state(engine, rank, rename=_same_name, data_rank=None):
     """This rank's part: runs on every rank together, because ZeRO-3 gathers its weights. `rename(name, parameter)`
-    tells parameters apart that have one name and are not the same on all ranks."""
+    tells parameters apart that have one name and are not the same on all ranks. `data_rank`: among the ranks that
+    hold the same parameters, where these are not all ranks."""
+    data_rank = rank if data_rank is None else data_rank
     fragments, scalars = [], _scalars(engine)
     for group, partition, cuts in _flat_groups(engine, rank, rename):
-        if engine.zero_optimization_stage() == 0 and rank > 0:
-            break  # rank 0 has everything; join() would find it twice
+        if engine.zero_optimization_stage() == 0 and data_rank > 0:
+            break  # the first has everything; join() would find it twice
         states = {"fp32": partition}
         inner = getattr(engine.optimizer, "optimizer", engine.optimizer)
         muon = group < len(inner.param_groups) and inner.param_groups[group].get("use_muon", False)

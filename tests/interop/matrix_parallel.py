@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from cases_cut import CutLikeUniversal, CutSlices
 from cases_megatron import AskedByName, JoinByPatterns, JoinLikeConverter
-from cases_parallel import DealExperts, DealStages, JoinSlices, JoinStages, ParallelReshard, ParallelRoundTrip
+from cases_parallel import (DealExperts, DealStages, JoinSlices, JoinStages, ParallelReshard, ParallelRoundTrip,
+                            SlicesToStage, UnpartitionedSlices)
 from parallel_setups import ParallelSetup
 
 EXPERTS = ParallelSetup("experts", 2, "bf16")
@@ -25,6 +26,7 @@ def short_run():
         DealExperts(AUTOEP, 4, 4, 4),
         ParallelReshard(PIPELINE, 4, 2),
         ParallelReshard(SLICES, 4, 2),
+        UnpartitionedSlices(replace(MEGATRON, stage=0), 4, 2),
         JoinSlices(SLICES, 4, 3, 2),
         JoinStages(PIPELINE, 4, 1),
         DealStages(PIPELINE, 4, 3, 3),
@@ -133,6 +135,13 @@ def full_run():
               JoinByPatterns(replace(padded, recorded=False), 4, 2, 1, universal=True),
               JoinLikeConverter(full, 4), JoinLikeConverter(padded, 4), JoinLikeConverter(replace(full, stage=2), 2),
               AskedByName(unrecorded, 4), ParallelReshard(full, 4, 2)]
+    unpartitioned = [replace(full, stage=0, precision=precision) for precision in ("fp32", "bf16", "fp16")]
+    cases += [UnpartitionedSlices(setup, 4, 2) for setup in unpartitioned]
+    cases += [UnpartitionedSlices(unpartitioned[0], 2, 4)]
+    cases += [SlicesToStage(unpartitioned[0], 4, 2, stage) for stage in (1, 2, 3)]
+    cases += [SlicesToStage(replace(full, stage=stage), 4, 2, 0) for stage in (1, 2, 3)]
+    cases += [JoinByPatterns(unpartitioned[0], 4, 2, stage) for stage in (0, 1, 2, 3)]
+    cases += [JoinByPatterns(unpartitioned[0], 2, 2, 1, universal=True)]
     one = replace(full, degree=1, padding=2, recorded=False)  # in bf16 sums in slices round otherwise
     four = replace(full, degree=4, padding=4)
     cases += [CutSlices(full, 2, 4, 4, 1), CutSlices(one, 2, 4, 2, 2, padding=4),

@@ -138,7 +138,7 @@ def train(engine, setup, rank, world, first_step, steps):
 
 def local_state(engine, setup, rank, world):
     """As live_state.local_state, with shardscope's names where several ranks have different parameters of one name."""
-    _, part = _place(engine, setup, rank, world)
+    data_rank, part = _place(engine, setup, rank, world)
     names = engine.param_names
     local_experts = {}
     for name in names.values():
@@ -161,4 +161,4 @@ def local_state(engine, setup, rank, world):
             fused = autoep.rename(name, parameter)
             return f"{name}:tp{part}" if setup.slices > 1 and fused == name else fused
         return autoep.one_by_one(live_state.local_state(engine, rank, rename_fused))
-    return live_state.local_state(engine, rank, rename)
+    return live_state.local_state(engine, rank, rename, data_rank if setup.kind == "megatron" else None)
