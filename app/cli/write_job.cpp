@@ -25,12 +25,15 @@ namespace {
 Status checkDestination(
     io::FileSystem& files, const ExecuteOptions& options, const WritePlan& plan, JobContext& job)
 {
+    SHARDSCOPE_CHECK(checkPlanNames(plan));
     SHARDSCOPE_CHECK(checkTargetPlaces(files, plan, options.destination, options.sourceRunFolder));
     const io::Path target = options.destination / plan.targetName();
     SHARDSCOPE_TRY(const bool there, isOccupied(files, plan, target));
     if (there && !options.force)
         return fail(ErrorCode::TargetExists, "the target exists already", target.string(),
             "choose another folder or tag, or replace it with --force");
+    if (there)
+        SHARDSCOPE_CHECK(checkReplaceable(files, plan, target));
     return options.force ? Status() : checkBeside(files, plan, options.destination, {}, job);
 }
 

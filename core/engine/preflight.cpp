@@ -16,6 +16,8 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kCompareBytes = uint64_t{1} << 20;
+constexpr uint64_t kManifestBytes = uint64_t{1} << 34;
+constexpr size_t kListedFiles = 8;
 
 bool isPlainName(std::string_view name)
 {
@@ -98,6 +100,49 @@ Result<bool> sameBytes(io::FileSystem& files, const io::Path& left, const io::Pa
     return true;
 }
 
+/// The type of what is at `path`, links not followed.
+Result<io::FileType> entryType(io::FileSystem& files, const io::Path& path)
+{
+    SHARDSCOPE_TRY(const auto entries, files.list(path.has_parent_path() ? path.parent_path() : io::Path(".")));
+    for (const io::DirectoryEntry& entry : entries) {
+        if (entry.name == path.filename().string())
+            return entry.type;
+    }
+    return fail(ErrorCode::NotFound, "there is nothing", path.string());
+}
+
+/// Whether DeepSpeed or a run of ours gives a file of a tag folder this name.
+bool isCheckpointName(const std::string& path)
+{
+    static const std::set<std::string> kOthers{
+        kManifestName, "repair.json", "zero_to_fp32.py", "zero_to_torch.py", "latest", "latest_universal"};
+    if (path.starts_with("zero/")) // a universal checkpoint
+        return path.ends_with(".pt") && std::count(path.begin(), path.end(), '/') == 2;
+    return kOthers.contains(path) || (path.find('/') == std::string::npos && parseCheckpointFileName(path));
+}
+
+/// Files below `target`, relative to it, that neither `known` names nor a checkpoint has.
+Result<std::vector<std::string>> foreignFiles(
+    io::FileSystem& files, const io::Path& target, const std::set<std::string>& known)
+{
+    std::vector<std::string> out;
+    std::vector<std::string> folders{std::string()};
+    while (!folders.empty()) {
+        const std::string folder = std::move(folders.back());
+        folders.pop_back();
+        SHARDSCOPE_TRY(const auto entries, files.list(target / folder));
+        for (const io::DirectoryEntry& entry : entries) {
+            const std::string path = folder + entry.name;
+            if (entry.type == io::FileType::Directory)
+                folders.push_back(path + "/");
+            else if (entry.type == io::FileType::Other || (!known.contains(path) && !isCheckpointName(path)))
+                out.push_back(path);
+        }
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
 /// A target that cannot even be looked at cannot be written either: an answer about the target, not the
 /// source.
 Error cannotWrite(Error error)
@@ -117,6 +162,36 @@ Result<bool> exists(io::FileSystem& files, const io::Path& path)
     return info.has_value();
 }
 
+Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::Path& target)
+{
+    SHARDSCOPE_TRY(const auto type, entryType(files, target));
+    if (type != io::FileType::Directory)
+        return fail(ErrorCode::TargetExists,
+            type == io::FileType::Symlink ? "the target is a symbolic link, which --force does not replace"
+                                          : "the target is not a folder, and --force replaces only folders",
+            target.string(), "choose another folder or tag, or remove it");
+    std::set<std::string> known;
+    for (const PlannedFile& file : plan.files())
+        known.insert(file.path);
+    if (const auto text = files.readSmall(target / kManifestName, kManifestBytes)) {
+        if (const auto manifest = parseManifest(*text)) {
+            for (const auto& [name, file] : manifest->files)
+                known.insert(name);
+        }
+    }
+    SHARDSCOPE_TRY(const auto foreign, foreignFiles(files, target, known));
+    if (foreign.empty())
+        return {};
+    std::string list;
+    for (size_t i = 0; i < std::min(foreign.size(), kListedFiles); ++i)
+        list += (i == 0 ? "" : ", ") + toValidUtf8(foreign[i]);
+    if (foreign.size() > kListedFiles)
+        list += " and " + std::to_string(foreign.size() - kListedFiles) + " more";
+    return fail(ErrorCode::TargetExists,
+        "the target holds files that neither DeepSpeed nor Shardscope writes: " + list, target.string(),
+        "move them away, or choose another folder or tag");
+}
+
 Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::Path& target)
 {
     SHARDSCOPE_TRY(const bool there, exists(files, target));
@@ -129,6 +204,30 @@ Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::
     return !entries || !entries->empty(); // what cannot be listed holds something
 }
 
+namespace {
+
+/// Usage when the tag has the name of a file that is, or is read, next to it.
+Status checkTagName(const WritePlan& plan)
+{
+    const std::string tag = plan.targetName();
+    const auto isTag = [&](const OutputFile& file) { return file.path == tag; };
+    const std::vector<OutputFile> scripts = plan.besideFiles();
+    const std::vector<PlannedFile>& planned = plan.files();
+    static const std::set<std::string> kNames{
+        "latest", "latest_universal", "zero_to_fp32.py", "zero_to_torch.py"};
+    const bool taken = kNames.contains(tag) || tag == plan.pointerName()
+        || std::any_of(scripts.begin(), scripts.end(), isTag)
+        || std::any_of(planned.begin(), planned.end(),
+            [&](const PlannedFile& file) { return file.path == std::string(kBesideTag) + tag; });
+    if (taken)
+        return fail(ErrorCode::Usage,
+            "the tag cannot have the name '" + tag + "': a file of this name is next to it in the run folder",
+            {}, "choose another name with --tag-out");
+    return {};
+}
+
+} // namespace
+
 Status checkPlanNames(const WritePlan& plan)
 {
     const auto refuse = [](const std::string& what) {
@@ -136,6 +235,8 @@ Status checkPlanNames(const WritePlan& plan)
     };
     if (!isPlainName(plan.targetName()))
         return refuse(plan.targetName());
+    if (plan.ownsFolder())
+        SHARDSCOPE_CHECK(checkTagName(plan));
     if (!plan.pointerName().empty()
         && (!isPlainName(plan.pointerName()) || plan.pointerName() == plan.targetName()))
         return refuse(plan.pointerName());
@@ -222,19 +323,72 @@ Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io:
     return {};
 }
 
+namespace {
+
+/// The folder of the checkpoint that a source belongs to: its path without the name it has in there.
+io::Path checkpointFolderOf(const PlanSource& source)
+{
+    io::Path folder = source.path.parent_path();
+    const io::Path inside = io::Path(source.name).parent_path();
+    if (!source.path.string().ends_with("/" + io::Path(source.name).string()))
+        return folder;
+    for (auto part = inside.begin(); part != inside.end(); ++part)
+        folder = folder.parent_path();
+    return folder;
+}
+
+} // namespace
+
 Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& sourceRunFolder)
 {
+    if (sourceRunFolder.empty())
+        return {};
+    SHARDSCOPE_TRY(const io::Path known, files.canonical(sourceRunFolder)); // checkPlaces() looked at it
     std::set<io::Path> checked;
     for (const PlanSource& source : plan.sources()) {
-        const io::Path folder = source.path.parent_path();
-        const io::Path inside = folder.lexically_relative(sourceRunFolder);
-        const bool further = inside.empty() || *inside.begin() == "..";
-        if (!sourceRunFolder.empty() && further && checked.insert(folder).second)
-            SHARDSCOPE_CHECK(checkPlaces(files, destination, folder));
+        for (const io::Path& asked : {source.path.parent_path(), checkpointFolderOf(source)}) {
+            const auto folder = files.canonical(asked); // a link may lead out of the run folder
+            if (!folder)
+                continue; // a file in a skeleton, or one that is gone: reading it says so
+            const io::Path inside = folder->lexically_relative(known);
+            const bool further = inside.empty() || *inside.begin() == "..";
+            if (further && checked.insert(*folder).second)
+                SHARDSCOPE_CHECK(checkPlaces(files, destination, *folder));
+        }
     }
     return {};
 }
+
+namespace {
+
+/// Usage when `replaced`, a file or folder that the job would replace, is read by it, or holds a file that
+/// is. Files are compared by device and inode, so that links and bind mounts hide nothing.
+Status checkNotRead(io::FileSystem& files, const WritePlan& plan, const io::Path& replaced)
+{
+    const auto there = files.stat(replaced);
+    if (!there)
+        return {};
+    std::set<io::Path> checked;
+    for (const PlanSource& source : plan.sources()) {
+        const auto path = files.canonical(source.path);
+        const auto info = path ? files.stat(*path) : forward(path.error());
+        if (!info)
+            continue;
+        bool isRead = sameFile(*info, *there);
+        if (!isRead && checked.insert(path->parent_path()).second) {
+            SHARDSCOPE_TRY(isRead, isAtOrBelow(files, path->parent_path(), *there));
+        }
+        if (isRead)
+            return fail(ErrorCode::Usage,
+                "the target is read by this job: it is, or contains, the source file "
+                    + source.path.string(),
+                replaced.string(), "choose another folder or tag");
+    }
+    return {};
+}
+
+} // namespace
 
 Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& sourceRunFolder)
@@ -242,7 +396,26 @@ Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io:
     SHARDSCOPE_CHECK(checkPlaces(files, destination, {}));
     const io::Path kept = plan.ownsFolder() ? destination : destination / plan.targetName();
     SHARDSCOPE_CHECK(checkPlaces(files, kept, sourceRunFolder));
-    return checkFurtherPlaces(files, plan, kept, sourceRunFolder);
+    SHARDSCOPE_CHECK(checkFurtherPlaces(files, plan, kept, sourceRunFolder));
+    SHARDSCOPE_CHECK(checkNotRead(files, plan, destination / plan.targetName()));
+    for (const PlannedFile& file : plan.files()) {
+        if (liesBesideTag(file.path))
+            SHARDSCOPE_CHECK(checkNotRead(files, plan, destination / file.path.substr(kBesideTag.size())));
+    }
+    return {};
+}
+
+Result<bool> isInFolder(io::FileSystem& files, const io::Path& path, const io::Path& folder)
+{
+    SHARDSCOPE_TRY(const io::FileInfo wanted, files.stat(folder));
+    return isAtOrBelow(files, path, wanted);
+}
+
+Result<bool> isSameFile(io::FileSystem& files, const io::Path& a, const io::Path& b)
+{
+    const auto left = files.stat(a);
+    const auto right = files.stat(b);
+    return left && right && sameFile(*left, *right);
 }
 
 Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count)

@@ -11,7 +11,8 @@
 namespace shardscope {
 
 /// Paths of the plan stay inside the target, do not clash, and leave room for our own files; names of the
-/// target, the pointer and the files beside it are plain. Internal otherwise: plans are made by us.
+/// target, the pointer and the files beside it are plain. Internal otherwise: plans are made by us. Usage when
+/// the tag has the name of a file next to it.
 Status checkPlanNames(const WritePlan& plan);
 
 /// For planned files that lie beside the target ("../NAME"): TargetExists when `destination` holds another
@@ -24,15 +25,20 @@ Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path&
 /// An empty `sourceRunFolder` is not looked at.
 Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io::Path& sourceRunFolder);
 
-/// The same for every folder that holds a source of the plan and lies outside `sourceRunFolder`: further
-/// roots.
+/// The same for every folder that holds a source of the plan and is outside `sourceRunFolder` once links are
+/// followed: further roots, and tags that are links.
 Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& sourceRunFolder);
 
 /// Both of them for what must keep away from the source: `destination`, or the plan's target in it where
-/// that stands alone (WritePlan::ownsFolder).
+/// that stands alone (WritePlan::ownsFolder). Usage also when what the job would replace is read by it.
 Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& sourceRunFolder);
+
+/// Whether `path`, which exists, is `folder` or below it: by device and inode, so through links as well.
+Result<bool> isInFolder(io::FileSystem& files, const io::Path& path, const io::Path& folder);
+/// Whether both names lead to one file. False where either leads nowhere.
+Result<bool> isSameFile(io::FileSystem& files, const io::Path& a, const io::Path& b);
 
 /// NoSpace, with the bytes that are needed, there and missing, when `bytes` and `count` files do not fit
 /// below `folder`, which may be absent still.
@@ -52,6 +58,9 @@ Status makeDurableFolder(io::FileSystem& files, const io::Path& folder);
 /// Whether something of the target is there. False where there is nothing; WriteFailed where it cannot be
 /// told.
 Result<bool> exists(io::FileSystem& files, const io::Path& path);
+/// Success when --force may replace what is at `target`: a folder, no link to one, with no file that neither
+/// DeepSpeed nor Shardscope writes. Else TargetExists, with these files named.
+Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::Path& target);
 /// Whether something stands where the plan's target comes to. An empty folder is nothing to a target that
 /// stands alone (WritePlan::ownsFolder), and takes its place.
 Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::Path& target);

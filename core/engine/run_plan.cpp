@@ -87,6 +87,8 @@ Result<ExecuteReport> Execution::run()
     if (!finished) {
         if (m_targetThere && !m_options.force)
             SHARDSCOPE_CHECK(refuseExistingTarget());
+        if (m_targetThere)
+            SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
         if (!m_options.force)
             SHARDSCOPE_CHECK(checkBeside(m_files, m_plan, m_options.destination, {}, m_job));
         SHARDSCOPE_CHECK(build());
@@ -230,9 +232,13 @@ Status Execution::commit()
 {
     SHARDSCOPE_TRY(const bool there, exists(m_files, m_target));
     SHARDSCOPE_TRY(const bool occupied, isOccupied(m_files, m_plan, m_target));
-    if (occupied && m_options.force)
+    if (occupied && m_options.force) {
+        // The job may have taken hours: what is there now must still be replaceable.
+        SHARDSCOPE_CHECK(checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
+        SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
         SHARDSCOPE_CHECK(
             m_files.exchange(m_work->filesFolder(), m_target)); // the old one goes with the work folder
+    }
     else if (there && !occupied)
         SHARDSCOPE_CHECK(m_files.rename(m_work->filesFolder(), m_target)); // fails where it has filled since
     else
@@ -274,6 +280,8 @@ Status Execution::publish()
         SHARDSCOPE_CHECK(moveBeside(file.path, false));
     if (!m_plan.pointerName().empty()) {
         SHARDSCOPE_TRY(const bool there, exists(m_files, m_work->pointerFile()));
+        // An earlier run may have died between the rename of the target and its way to the disk.
+        SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
         if (there)
             SHARDSCOPE_CHECK(
                 m_files.rename(m_work->pointerFile(), m_options.destination / m_plan.pointerName()));

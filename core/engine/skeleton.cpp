@@ -4,12 +4,12 @@
 #include "core/base/build_info.h"
 #include "core/base/text.h"
 #include "core/checkpoint/file_names.h"
+#include "core/engine/preflight.h"
 #include "core/engine/skeleton_content.h"
 #include "core/engine/skeleton_zip.h"
+#include "core/io/published_file.h"
 #include "core/torchfile/skeleton_files.h"
 #include "core/torchfile/torch_file.h"
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
@@ -90,16 +90,9 @@ public:
         m_index.latest = m_checkpoint.latest;
         SHARDSCOPE_TRY(m_index.open, opened());
         const io::Path folder = m_request.out.parent_path();
-        const io::Path temporary
-            = folder / ("." + m_request.out.filename().string() + ".partial-" + std::to_string(::getpid()));
-        Status done = writeTo(temporary);
-        if (done)
-            done = m_request.force ? m_files.rename(temporary, m_request.out)
-                                   : m_files.renameNoReplace(temporary, m_request.out);
-        if (!done) {
-            (void)m_files.removeFile(temporary);
-            return forward(std::move(done).error());
-        }
+        SHARDSCOPE_TRY(const auto file, io::createForPublishing(m_files, m_request.out, m_request.force));
+        SHARDSCOPE_CHECK(
+            io::publishFile(m_files, *file, m_request.out, m_request.force, writeTo(*file)));
         SHARDSCOPE_CHECK(m_files.syncDirectory(folder.empty() ? io::Path(".") : folder));
         m_report.files = m_index.files.size();
         m_report.redactedKeys = m_index.redactedKeys;
@@ -165,14 +158,13 @@ private:
         return m_checkpoint.latest || m_files.stat(m_checkpoint.runFolder / "latest_universal") ? m_run : tag;
     }
 
-    Status writeTo(const io::Path& path)
+    Status writeTo(io::WriteFile& file)
     {
         uint64_t total = 0;
         for (const Source& source : m_sources)
             total += source.file != nullptr ? source.file->identity.bytes : 0;
         m_job.beginPhase("reading", total);
-        SHARDSCOPE_TRY(const auto file, m_files.create(path));
-        SkeletonZip zip(*file);
+        SkeletonZip zip(file);
         SHARDSCOPE_CHECK(zip.add(name(kSkeletonAbout), kAbout));
         for (size_t i = 0; i < m_sources.size(); ++i) {
             SHARDSCOPE_CHECK(m_job.poll());
@@ -190,9 +182,8 @@ private:
         SHARDSCOPE_CHECK(zip.add(name(kSkeletonIndex), skeletonIndexText(m_index)));
         SHARDSCOPE_CHECK(zip.finish());
         m_report.bytesAfter = zip.bytes();
-        SHARDSCOPE_CHECK(file->sync());
-        SHARDSCOPE_CHECK(file->close());
-        SHARDSCOPE_TRY(const auto written, SkeletonArchive::read(m_files, path));
+        SHARDSCOPE_CHECK(file.sync());
+        SHARDSCOPE_TRY(const auto written, SkeletonArchive::read(m_files, file.path()));
         return written->verify();
     }
 
@@ -289,14 +280,25 @@ Status checkTarget(io::FileSystem& files, const Checkpoint& checkpoint, const Sk
             "by that Shardscope knows it when it is opened");
     const io::Path folder = request.out.parent_path();
     SHARDSCOPE_TRY(const io::Path place, files.canonical(folder.empty() ? io::Path(".") : folder));
-    const auto inside = place.lexically_relative(checkpoint.runFolder);
-    if (!inside.empty() && *inside.begin() != "..")
-        return fail(ErrorCode::Usage, "the skeleton would lie in the run folder, which is not to change",
-            request.out.string(), "name a place outside of " + checkpoint.runFolder.string());
-    if (!request.force && files.stat(request.out))
-        return fail(ErrorCode::TargetExists, "the file exists already", request.out.string(),
-            "choose another name, or replace it with --force");
-    return {};
+    std::set<io::Path> readFolders{checkpoint.runFolder, checkpoint.tagFolder};
+    for (const CheckpointFile& file : checkpoint.files)
+        readFolders.insert(file.path.parent_path());
+    for (const io::Path& folderThatIsRead : readFolders) {
+        if (!files.stat(folderThatIsRead))
+            continue; // of a file that is missing
+        SHARDSCOPE_TRY(const bool inside, isInFolder(files, place, folderThatIsRead));
+        if (inside)
+            return fail(ErrorCode::Usage,
+                "the skeleton would be inside the run folder or a folder of the checkpoint that is read",
+                request.out.string(), "name a place outside of " + folderThatIsRead.string());
+    }
+    for (const CheckpointFile& file : checkpoint.files) {
+        SHARDSCOPE_TRY(const bool same, isSameFile(files, request.out, file.path));
+        if (same)
+            return fail(ErrorCode::Usage, "the skeleton would replace a file that is read",
+                request.out.string(), "choose another name");
+    }
+    return io::checkPublishable(files, request.out, request.force);
 }
 
 } // namespace

@@ -17,12 +17,54 @@ namespace shardscope {
 
 namespace {
 
+constexpr const char* kSchema = "shardscope/work/2";
 constexpr uint64_t kPlanLimit = uint64_t{1} << 30;
 constexpr uint64_t kJournalLimit = uint64_t{1} << 30;
 
 std::span<const uint8_t> bytesOf(std::string_view text)
 {
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+/// What the directory of a source file records: names, places, sizes and checksums.
+std::string recordsDigest(const PlanSource& source)
+{
+    io::Sha256 sha;
+    for (const ZipRecord& record : source.records)
+        sha.update(bytesOf(percentEncode(record.name) + ' ' + std::to_string(record.payloadOffset) + ' '
+            + std::to_string(record.bytes) + ' ' + std::to_string(record.crcPresent ? record.crc32 : 0)
+            + '\n'));
+    return sha.finishHex();
+}
+
+/// Why a folder's plan is not the one that is wanted, in words.
+std::string differenceOf(const std::string& foundText, const std::string& wantedText)
+{
+    using Json = nlohmann::ordered_json;
+    const Json found = Json::parse(foundText, nullptr, false);
+    const Json wanted = Json::parse(wantedText, nullptr, false);
+    if (!found.is_object())
+        return "its plan is damaged";
+    for (const char* key : {"schema", "version"}) {
+        if (!found.contains(key) || found[key] != wanted[key])
+            return "another version of this program began it";
+    }
+    const Json& sources = wanted["sources"];
+    if (!found.contains("sources") || found["sources"].size() != sources.size())
+        return "it reads other source files";
+    for (size_t i = 0; i < sources.size(); ++i) {
+        const Json& before = found["sources"][i];
+        const std::string file = "the source file " + sources[i]["name"].get<std::string>();
+        if (!before.is_object() || before.value("name", Json()) != sources[i]["name"])
+            return file + " is not among those that it reads";
+        if (before.value("bytes", Json()) != sources[i]["bytes"])
+            return file + " has another size now";
+        if (before.value("modified_ns", Json()) != sources[i]["modified_ns"])
+            return file + " was modified since";
+        if (before.value("records_sha256", Json()) != sources[i]["records_sha256"])
+            return file + " has other records or checksums now";
+    }
+    return "it has other options, or writes other files";
 }
 
 Result<std::string> readIfThere(io::FileSystem& files, const io::Path& path, uint64_t limit)
@@ -73,7 +115,7 @@ Status WorkFolder::prepare(const std::vector<JournalFile>& finished)
     const std::string wanted = planText();
     if (!m_planText.empty() && m_planText != wanted)
         return fail(ErrorCode::Refused,
-            "an interrupted job of another version of this program lies here; it cannot be continued",
+            "the interrupted job in this folder cannot be continued: " + differenceOf(m_planText, wanted),
             m_path.string(), "discard it with --restart");
     SHARDSCOPE_CHECK(removeUnknown(finished));
     for (const io::Path& folder : outputFolders())
@@ -204,7 +246,7 @@ std::string WorkFolder::planText() const
     for (const PlannedFile& file : m_plan.files())
         layout.update(bytesOf(percentEncode(file.path) + ' ' + std::to_string(file.bytes) + '\n'));
     nlohmann::ordered_json plan;
-    plan["schema"] = "shardscope/work/1";
+    plan["schema"] = kSchema;
     plan["version"] = std::string(buildInfo().version);
     plan["id"] = m_plan.id();
     plan["verb"] = m_plan.verb();
@@ -212,10 +254,10 @@ std::string WorkFolder::planText() const
     plan["layout_sha256"] = layout.finishHex();
     plan["plan"] = nlohmann::ordered_json::parse(m_plan.describeJson(), nullptr, false);
     auto& sources = plan["sources"] = nlohmann::ordered_json::array();
+    // No device, inode or time of change: a chmod, a hard link, another mount or node is still the same file.
     for (const PlanSource& source : m_plan.sources())
-        sources.push_back({{"name", toValidUtf8(source.name)}, {"device", source.identity.device},
-            {"inode", source.identity.inode}, {"bytes", source.identity.bytes},
-            {"modified_ns", source.identity.modifiedNs}, {"changed_ns", source.identity.changedNs}});
+        sources.push_back({{"name", toValidUtf8(source.name)}, {"bytes", source.identity.bytes},
+            {"modified_ns", source.identity.modifiedNs}, {"records_sha256", recordsDigest(source)}});
     return plan.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
 }
 

@@ -71,7 +71,8 @@ Result<RepairRecord> readRepairText(const std::string& text, const io::Path& pat
     const auto wrong = [&] {
         return fail(ErrorCode::Damaged, "the file does not tell what a repair changed", path.string());
     };
-    if (!json.is_object() || json.value("schema", std::string()) != kSchema || !json.contains("source"))
+    if (!json.is_object() || !json.contains("schema") || json["schema"] != kSchema
+        || !json.contains("source"))
         return wrong();
     RepairRecord out;
     try {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/npy_file.h"
 
+#include "core/io/published_file.h"
 #include "core/layout/fragments.h"
 #include "core/torchfile/npy_format.h"
 
@@ -85,20 +86,10 @@ Result<NpyReport> writeNpyFile(io::FileSystem& files, const Checkpoint& checkpoi
     const DType target = fileType(dtype);
     if (target == DType::Unknown)
         return fail(ErrorCode::Unsupported, "NumPy has no type for these elements", path.string());
-    if (!replace && files.stat(path))
-        return fail(ErrorCode::TargetExists, "the file exists", path.string(), "replace it with --force");
-    io::Path work = path;
-    work += ".partial";
-    SHARDSCOPE_CHECK(files.removeTree(work)); // left by an interrupted call
-    SHARDSCOPE_TRY(auto out, files.create(work));
+    SHARDSCOPE_TRY(const auto out, io::createForPublishing(files, path, replace));
     const auto bytes = writeAll(*out, {files, checkpoint, param, state, dtype}, target, job);
-    Status moved = {};
-    if (bytes)
-        moved = replace ? files.rename(work, path) : files.renameNoReplace(work, path);
-    if (!bytes || !moved) {
-        (void)files.removeFile(work);
-        return forward(bytes ? moved.error() : bytes.error());
-    }
+    SHARDSCOPE_CHECK(
+        io::publishFile(files, *out, path, replace, bytes ? Status() : forward(bytes.error())));
     const io::Path folder = path.parent_path();
     SHARDSCOPE_CHECK(files.syncDirectory(folder.empty() ? io::Path(".") : folder));
     return NpyReport{path.string(), target, *bytes};

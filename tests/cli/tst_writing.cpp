@@ -6,6 +6,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sys/stat.h>
+
 #include <csignal>
 
 using namespace shardscope;
@@ -280,4 +282,38 @@ TEST_CASE("an interrupted reshard says how to go on, and going on gives the same
     }
     CHECK(runShardscope(command).exitCode == 0);
     CHECK(contentOf(folder / "out") == contentOf(folder / "uninterrupted"));
+}
+
+TEST_CASE("a tag cannot have the name of a file that is next to it")
+{
+    const TemporaryFolder folder;
+    for (const std::string name : {"latest", "latest_universal", "zero_to_fp32.py"}) {
+        CAPTURE(name);
+        errorOf({"reshard", samplePath("zero2-w2"), folder / "out", "-w", "3", "--tag-out", name}, 2, "usage");
+        errorOf({"reshard", samplePath("zero2-w2"), folder / "out", "-w", "3", "--tag-out", name, "--no-latest",
+                    "--dry-run"},
+            2, "usage");
+    }
+    CHECK(!fs::exists(folder / "out"));
+}
+
+TEST_CASE("a report replaces only a file, and leaves what is next to it alone")
+{
+    const TemporaryFolder folder;
+    const std::string source = samplePath("zero2-w2");
+    fs::create_directories(folder / "report.html.partial");
+    spill(folder / "report.html.partial/note", "x");
+    runShardscope({"check", source, "--html", folder / "report.html"});
+    CHECK(fs::is_regular_file(folder / "report.html"));
+    CHECK(slurp(folder / "report.html.partial/note") == "x");
+    spill(folder / "other", "x");
+    fs::create_symlink(folder / "other", folder / "link.html");
+    REQUIRE(::mkfifo((folder / "fifo.html").c_str(), 0600) == 0);
+    for (const std::string name : {"link.html", "fifo.html", "report.html.partial"}) {
+        CAPTURE(name);
+        errorOf({"check", source, "--html", folder / name, "--force"}, 5, "target-exists");
+    }
+    CHECK(fs::is_symlink(folder / "link.html"));
+    CHECK(fs::is_fifo(folder / "fifo.html"));
+    CHECK(slurp(folder / "other") == "x");
 }

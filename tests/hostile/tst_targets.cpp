@@ -120,8 +120,42 @@ TEST_CASE("a target that is there")
     CHECK(slurp(folder / "folder/global_step6/note") == "x");
     checkRefused(
         run, folder / "folder", 5, "target-exists", "--force", folder, {"--tag-out", "global_step7"});
+    checkRefused(run, folder / "folder", 5, "target-exists", "neither DeepSpeed nor Shardscope writes: note",
+        folder, {"--force"});
+    fs::remove(folder / "folder/global_step6/note");
     runVerb({"reshard", run, folder / "folder", "-w", "3", "--force"}, 0);
-    CHECK(!fs::exists(folder / "folder/global_step6/note"));
     runVerb({"verify", folder / "folder", "--against", run}, 0);
     CHECK(traceOf(run).size() == traceOf(samplePath("zero2-w2")).size());
+}
+
+TEST_CASE("--force replaces no folder that the job reads, however it is reached")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::create_directories(folder / "store");
+    fs::rename(run / "global_step6", folder / "store/global_step6");
+    fs::create_directory_symlink("../store/global_step6", run / "global_step6");
+    for (const Words& options : {Words{}, Words{"--force"}, Words{"--force", "--tag-out", "other"}})
+        checkRefused(run, folder / "store", 2, "usage", "contains the source", folder, options);
+    checkRefused(run, folder / "store/global_step6/out", 2, "usage", "inside the source", folder, {"--force"});
+    // Each file of the tag may be a link by itself.
+    fs::remove(run / "global_step6");
+    for (const auto& entry : fs::directory_iterator(folder / "store/global_step6")) {
+        fs::create_directories(run / "global_step6");
+        fs::create_symlink(entry.path(), run / "global_step6" / entry.path().filename());
+    }
+    checkRefused(run, folder / "store", 2, "usage", "read by this job", folder, {"--force"});
+    runVerb({"convert", run, folder / "store", "--to", "universal", "--force"}, 0); // next to it is free
+}
+
+TEST_CASE("--force replaces no link and nothing that is no folder")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::create_directories(folder / "else/kept");
+    fs::create_directories(folder / "out");
+    fs::create_directory_symlink(folder / "else/kept", folder / "out/global_step6");
+    checkRefused(run, folder / "out", 5, "target-exists", "symbolic link", folder, {"--force"});
+    spill(folder / "file/global_step6", "x");
+    checkRefused(run, folder / "file", 5, "target-exists", "not a folder", folder, {"--force"});
 }

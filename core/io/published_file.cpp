@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/io/published_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace shardscope::io {
+
+namespace {
+
+constexpr int kTries = 100;
+
+Path folderOf(const Path& path)
+{
+    return path.has_parent_path() ? path.parent_path() : Path(".");
+}
+
+const char* nameOfType(FileType type)
+{
+    switch (type) {
+    case FileType::Symlink:
+        return "a symbolic link";
+    case FileType::Directory:
+        return "a folder";
+    case FileType::Regular:
+    case FileType::Other:
+        break;
+    }
+    return "a FIFO, socket or device";
+}
+
+} // namespace
+
+Status checkPublishable(FileSystem& files, const Path& path, bool replace)
+{
+    const auto entries = files.list(folderOf(path));
+    if (!entries)
+        return {}; // creating the file says why it cannot be there
+    const auto found = std::ranges::find(*entries, path.filename().string(), &DirectoryEntry::name);
+    if (found == entries->end())
+        return {};
+    if (found->type != FileType::Regular)
+        return fail(ErrorCode::TargetExists,
+            std::string("the output file cannot be written: its name is that of ") + nameOfType(found->type),
+            path.string(), "choose another name");
+    if (!replace)
+        return fail(ErrorCode::TargetExists, "the file exists", path.string(), "replace it with --force");
+    return {};
+}
+
+Result<std::unique_ptr<WriteFile>> createForPublishing(FileSystem& files, const Path& path, bool replace)
+{
+    SHARDSCOPE_CHECK(checkPublishable(files, path, replace));
+    for (int i = 0;; ++i) {
+        const Path work = folderOf(path)
+            / ("." + path.filename().string().substr(0, 200) + "." + std::to_string(::getpid()) + "-"
+                + std::to_string(i) + ".tmp");
+        auto file = files.create(work);
+        if (file || file.error().code != ErrorCode::TargetExists || i == kTries)
+            return file;
+    }
+}
+
+Status publishFile(FileSystem& files, WriteFile& file, const Path& path, bool replace, Status done)
+{
+    if (done)
+        done = file.sync();
+    if (done)
+        done = file.close();
+    if (done)
+        done = checkPublishable(files, path, replace); // it may have come meanwhile
+    if (done)
+        done = replace ? files.rename(file.path(), path) : files.renameNoReplace(file.path(), path);
+    if (!done)
+        (void)files.removeFile(file.path());
+    return done;
+}
+
+} // namespace shardscope::io
