@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program is killed (-9) at random moments of real reshards, conversions, exports and repairs; the same
-// command then gives the same bytes.
+// The program is killed (-9) at random moments of every verb that writes; the same command then gives the
+// same bytes.
 //   SHARDSCOPE_KILLS=1000       so many kills, over all sources
+//   SHARDSCOPE_KILL_SEED=N      the same choices again as in the run that printed this seed
 //   SHARDSCOPE_KILL_SOURCE=DIR  this checkpoint instead of the samples
 #include "tests/hostile/hostile_fixture.h"
 #include "tests/support/places.h"
@@ -15,6 +16,7 @@
 #include <random>
 #include <thread>
 
+using namespace shardscope;
 using namespace shardscope::test;
 namespace fs = std::filesystem;
 
@@ -23,6 +25,12 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int kKilled = 128 + SIGKILL;
 constexpr int kCannotWrite = 5;
+
+uint64_t killSeed()
+{
+    const char* text = std::getenv("SHARDSCOPE_KILL_SEED");
+    return text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
+}
 
 int killCount()
 {
@@ -34,6 +42,8 @@ int killCount()
 struct Work {
     Words words;
     bool alone = false; ///< the target is a folder by itself, without tag and pointer
+    bool isFile = false; ///< the target is one file
+    bool isPlanned = false; ///< the verb is saved as a plan first, and `run` is killed
 };
 
 Work reshardTo(int ranks)
@@ -46,6 +56,8 @@ const Work kSafetensors{
     {"export", "--format", "safetensors", "--shard-size", "2000", "--states", "exp_avg"}, true};
 const Work kTorch{{"export", "--format", "torch", "--dtype", "fp16", "--shard-size", "2000"}, true};
 const Work kRepair{{"repair", "--fix", "rank-missing"}};
+const Work kSkeleton{{"skeleton"}, true, true};
+const Work kPlanned{{"reshard", "--world-size", "3"}, false, false, true};
 const Work kNpy{{"export", "--format", "npy", "--states", "fp32,exp_avg"}, true};
 
 struct Source {
@@ -69,9 +81,9 @@ std::vector<Source> sources()
     if (const char* path = std::getenv("SHARDSCOPE_KILL_SOURCE"))
         return {{path, {reshardTo(3), reshardTo(7), kSafetensors, kDistributed}}};
     return {{samplePath("zero3-w4"), {reshardTo(2), reshardTo(6), kSafetensors, kDistributed}},
-        {samplePath("zero2-w2"), {reshardTo(3), reshardTo(1), kNpy}}, {withoutRank("zero2-w2"), {kRepair}},
-        {samplePath("zero1-w2"), {reshardTo(5)}}, {samplePath("bf16opt-w2"), {reshardTo(3), kUniversal}},
-        {samplePath("pipeline-w4"), {reshardTo(2)}},
+        {samplePath("zero2-w2"), {reshardTo(3), reshardTo(1), kNpy, kSkeleton, kPlanned}},
+        {withoutRank("zero2-w2"), {kRepair}}, {samplePath("zero1-w2"), {reshardTo(5)}},
+        {samplePath("bf16opt-w2"), {reshardTo(3), kUniversal}}, {samplePath("pipeline-w4"), {reshardTo(2)}},
         {samplePath("slices-w4"), {reshardTo(6), kUniversal, kTorch}},
         {samplePath("experts-w4"), {reshardTo(6)}}, {samplePath("stage0-fp16"), {reshardTo(3)}}};
 }
@@ -90,7 +102,7 @@ std::map<std::string, std::string> finished(const fs::path& folder)
     return out;
 }
 
-/// One reshard, conversion, export or repair, done once undisturbed.
+/// One verb that writes, done once undisturbed.
 class Victim
 {
 public:
@@ -99,11 +111,18 @@ public:
         , m_work(std::move(work))
         , m_before(traceOf(source))
     {
+        if (m_work.isFile)
+            fs::create_directories(m_folder / "undisturbed");
+        if (m_work.isPlanned) {
+            Words plan = words({"plan", m_work.words.front(), m_source, m_folder / "out"});
+            plan.insert(plan.end(), {"-o", m_folder / "plan.json"});
+            REQUIRE(runProcess(plan).exitCode == 0);
+        }
         const auto start = Clock::now();
         REQUIRE(runProcess(command(m_folder / "undisturbed", 2)).exitCode == 0);
         m_whole = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - start);
         m_wanted = finished(m_folder / "undisturbed");
-        REQUIRE(m_wanted.size() > 2);
+        REQUIRE((m_work.isFile ? m_wanted.size() == 1 : m_wanted.size() > 2));
     }
 
     /// Kills up to three times in a row, then lets the command finish; how many kills came in time.
@@ -111,6 +130,8 @@ public:
     {
         const fs::path target = m_folder / "out";
         fs::remove_all(target);
+        if (m_work.isFile)
+            fs::create_directories(target);
         int kills = 0;
         for (int times = 1 + static_cast<int>(random() % 3); times > 0; --times) {
             Process process(command(target, jobs(random)));
@@ -131,11 +152,23 @@ public:
     }
 
 private:
-    [[nodiscard]] Words command(const fs::path& target, int jobs) const
+    /// `begin` of a command line, with the verb's options.
+    [[nodiscard]] Words words(const Words& begin) const
     {
-        Words out{programPath(), m_work.words.front(), m_source, target, "--jobs", std::to_string(jobs)};
+        Words out{programPath()};
+        out.insert(out.end(), begin.begin(), begin.end());
         out.insert(out.end(), m_work.words.begin() + 1, m_work.words.end());
         return out;
+    }
+
+    [[nodiscard]] Words command(const fs::path& target, int jobs) const
+    {
+        const std::string workers = std::to_string(jobs);
+        if (m_work.isPlanned)
+            return {programPath(), "run", m_folder / "plan.json", target, "--jobs", workers};
+        if (m_work.isFile) // by one thread
+            return words({m_work.words.front(), m_source, target / "written.zip"});
+        return words({m_work.words.front(), m_source, target, "--jobs", workers});
     }
 
     static int jobs(std::mt19937_64& random) { return 1 + static_cast<int>(random() % 3); }
@@ -172,8 +205,8 @@ private:
 
 TEST_CASE("killed at random moments, the same command gives the same bytes")
 {
-    const auto seed = std::random_device{}();
-    INFO("seed ", seed);
+    const uint64_t seed = killSeed();
+    MESSAGE("SHARDSCOPE_KILL_SEED=" << seed);
     std::mt19937_64 random(seed);
     std::vector<std::unique_ptr<Victim>> victims;
     for (const Source& source : sources()) {

@@ -83,12 +83,10 @@ TEST_CASE("a cut file leaves no param groups, and the other checkpoint has none 
     const std::string name = "ds045-zero2-w3"; // elastic: no options of param groups
     const fs::path run = copySample(name, folder);
     fs::resize_file(run / "global_step7/zero_pp_rank_1_mp_rank_00_optim_states.pt", 1000);
-    for (const auto& [one, other] : {std::pair(run, samplePath(name)), std::pair(samplePath(name), run)}) {
-        const ProcessResult verified
-            = runProcess({programPath(), "verify", one, "--against", other, "--json"});
-        CHECK(verified.exitCode == 1);
-        CHECK(Json::parse(verified.out)["ok"] == false);
-    }
+    const ProcessResult verified
+        = runProcess({programPath(), "verify", run, "--against", samplePath(name), "--json"});
+    CHECK(verified.exitCode == 1);
+    CHECK(Json::parse(verified.out)["ok"] == false);
 }
 
 TEST_CASE("the only model file is cut")
