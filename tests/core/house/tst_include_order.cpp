@@ -115,7 +115,7 @@ Problems checkForm(const std::string& file, const std::string& text)
 template <class Visit>
 size_t forEachSource(const std::string& top, Visit visit)
 {
-    const fs::path root = sourceFolder();
+    const fs::path root = shardscope::sourceFolder();
     if (!fs::is_directory(root / top))
         return 0;
     size_t count = 0;
