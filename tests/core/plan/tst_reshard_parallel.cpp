@@ -123,7 +123,7 @@ TEST_CASE("what cannot be kept is refused with the numbers that can")
     CHECK(refusal("experts-w4", {.form = TargetForm::Universal}).code == ErrorCode::Unsupported);
     CHECK(refusal("pipeline-w4", {.worldSize = 4, .pp = 4}).code == ErrorCode::Refused);
     CHECK(refusal("pipeline-w4", {.worldSize = 4, .tp = 2}).code == ErrorCode::Unsupported);
-    CHECK(refusal("slices-w4", {.worldSize = 4, .stage = 0}).code == ErrorCode::Unsupported);
+    CHECK(refusal("pipeline-w4", {.worldSize = 4, .stage = 0}).code == ErrorCode::Unsupported);
     for (const char* sample : {"experts-w4", "pipeline-w4"})
         CHECK(refusal(sample, {.worldSize = 4, .stage = 3}).code == ErrorCode::Unsupported);
 }
