@@ -33,7 +33,9 @@ int report(Output& output, const Error& error)
         writeErrorJson(output.answer(), error);
     else
         writeErrorText([&](std::string_view text) { output.message(text); }, output.messageStyle(), error);
-    (void)output.finishAnswer();
+    // An error object that does not reach standard output must still be visible somewhere.
+    if (const Status written = output.finishAnswer(); output.json() && !written)
+        writeErrorText([&](std::string_view text) { output.message(text); }, output.messageStyle(), error);
     return exitCode(error.code);
 }
 

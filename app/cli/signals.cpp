@@ -14,13 +14,17 @@ namespace shardscope::cli {
 
 namespace {
 
+/// Signals that were ignored at the start, as `nohup` ignores SIGHUP, stay ignored: a blocked signal would
+/// reach the descriptor although it is ignored.
 sigset_t watchedSignals()
 {
     sigset_t set;
     sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGHUP);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction action {};
+        if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&set, number);
+    }
     return set;
 }
 
@@ -46,6 +50,8 @@ void watch(int signalFile, int endFile, std::stop_source stop, const std::functi
 
 SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> told)
 {
+    // A file beyond the size limit (ulimit -f) is then an error of write(), which can be reported.
+    (void)std::signal(SIGXFSZ, SIG_IGN);
     const sigset_t set = watchedSignals();
     m_signalFile = signalfd(-1, &set, SFD_CLOEXEC);
     m_endFile = eventfd(0, EFD_CLOEXEC);

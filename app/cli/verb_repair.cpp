@@ -38,20 +38,34 @@ Result<int> runMend(Session& session, const std::shared_ptr<const RepairPlan>& p
 {
     Output& output = session.output();
     std::optional<RepairCheck> check;
+    bool checkStopped = false;
     const std::string destination = session.arguments().positional("DST");
     WriteJob job{std::shared_ptr<const ReshardPlan>(plan), plan->source(), destination, destination};
-    job.more = [&](JsonWriter& json) { writeRepairFields(json, *plan, check); };
+    job.more = [&](JsonWriter& json) {
+        writeRepairFields(json, *plan, check);
+        if (check || checkStopped)
+            json.field("checked_again", !checkStopped);
+    };
     job.afterwards = [&](const ExecuteReport& report) -> Result<int> {
         CheckOptions again;
         again.depth = plan->depth();
-        SHARDSCOPE_TRY(
-            const CheckResult after, examine(session.files(), report.output, again, session.job()));
-        check = compareChecks(*plan, after);
+        const auto after = examine(session.files(), report.output, again, session.job());
+        if (!after && after.error().code != ErrorCode::Cancelled)
+            return forward(after.error());
+        // A stop can come before or after the first findings; either way the check is not complete.
+        checkStopped = !after || after->stopped;
+        if (checkStopped)
+            return exitCode(ErrorCode::Cancelled);
+        check = compareChecks(*plan, *after);
         return check->ok() ? kExitDone : kExitNo;
     };
     if (!output.json())
         writeChangesText(output.answer(), output.answerStyle(), *plan);
     SHARDSCOPE_TRY(const int code, runWriteJob(session, job, "repair"));
+    if (checkStopped && !output.json())
+        output.answer()(session.arguments().has("--no-verify")
+                ? "interrupted: the output is complete, but it was not checked again\n"
+                : "interrupted: the output is complete and verified, but it was not checked again\n");
     if (check && !output.json())
         writeRepairCheckText(output.answer(), output.answerStyle(), *check);
     return code;

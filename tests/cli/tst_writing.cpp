@@ -284,6 +284,29 @@ TEST_CASE("an interrupted reshard says how to go on, and going on gives the same
     CHECK(contentOf(folder / "out") == contentOf(folder / "uninterrupted"));
 }
 
+TEST_CASE("a signal that was ignored at the start stays ignored, as nohup has it")
+{
+    const TemporaryFolder folder;
+    // The shell ignores SIGHUP, and the program inherits that.
+    Process process({"/bin/sh", "-c", "trap '' HUP; exec \"$@\"", "sh", programPath(), "reshard",
+                        samplePath("zero3-w4"), folder / "out", "--world-size", "2", "-v"},
+        {.blockedOutput = true});
+    REQUIRE(process.waitForError("running plan"));
+    process.signal(SIGHUP);
+    CHECK(process.wait().exitCode == 0);
+    CHECK(fs::exists(folder / "out/latest"));
+}
+
+TEST_CASE("a limit on the size of files is an error that says so, not a silent end")
+{
+    const TemporaryFolder folder;
+    const ProcessResult result = runProcess({"/bin/sh", "-c", "ulimit -f 1; exec \"$@\"", "sh", programPath(),
+        "reshard", samplePath("zero3-w4"), folder / "out", "--world-size", "2"});
+    CHECK(result.exitCode == 5);
+    CHECK(result.err.find("File too large") != std::string::npos);
+    CHECK(!fs::exists(folder / "out/latest"));
+}
+
 TEST_CASE("a tag cannot have the name of a file that is next to it")
 {
     const TemporaryFolder folder;
