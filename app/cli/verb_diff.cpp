@@ -2,13 +2,16 @@
 #include "app/cli/common_options.h"
 #include "app/cli/exit.h"
 #include "app/cli/session.h"
+#include "app/cli/suggest.h"
 #include "app/cli/verbs.h"
 #include "app/cli/write_job.h"
 #include "core/checkpoint/slice_rules.h"
 #include "core/compare/judged_diff.h"
 #include "core/report/diff_report.h"
 
+#include <algorithm>
 #include <charconv>
+#include <iterator>
 
 namespace shardscope::cli {
 
@@ -28,6 +31,21 @@ Result<double> toleranceAsked(const Arguments& arguments, const char* option)
     return out;
 }
 
+/// A state that neither checkpoint has would compare nothing, and nothing is not equal.
+Status checkStates(const std::vector<std::string>& asked, const Checkpoint& left, const Checkpoint& right)
+{
+    std::vector<std::string> known = left.stateNames();
+    std::ranges::copy(right.stateNames(), std::back_inserter(known));
+    for (const std::string& state : asked) {
+        if (std::ranges::find(known, state) != known.end())
+            continue;
+        const std::string near = nearest(state, known);
+        return fail(ErrorCode::Usage, "neither checkpoint has a state `" + state + "`", {},
+            near.empty() ? "`shardscope inspect` lists the states" : "did you mean `" + near + "`?");
+    }
+    return {};
+}
+
 Result<int> runDiff(Session& session)
 {
     const Arguments& arguments = session.arguments();
@@ -39,6 +57,7 @@ Result<int> runDiff(Session& session)
     SHARDSCOPE_TRY(const OpenedCheckpoint left, session.openModel());
     SHARDSCOPE_TRY(const OpenedCheckpoint right,
         session.openOther(arguments.positional("OTHER"), arguments.text("--other-tag")));
+    SHARDSCOPE_CHECK(checkStates(options.states, *left.checkpoint, *right.checkpoint));
     SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
     SHARDSCOPE_TRY(const ComputeChoice compute,
         computeAsked(session, ComputeTask::Comparison, bytesOf(*left.checkpoint) + bytesOf(*right.checkpoint),

@@ -3,6 +3,7 @@
 #include "app/cli/compute_device.h"
 #include "app/cli/exit.h"
 #include "app/cli/session.h"
+#include "app/cli/suggest.h"
 #include "app/cli/verbs.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
@@ -59,8 +60,9 @@ Result<std::vector<TensorAsked>> tensorsAsked(const Arguments& arguments, const 
     const std::vector<std::string> known = checkpoint.stateNames();
     for (const std::string& state : states) {
         if (std::find(known.begin(), known.end(), state) == known.end())
-            return fail(ErrorCode::NotFound, "the checkpoint has no state `" + state + "`",
-                checkpoint.tagFolder.string(), "`shardscope inspect` lists its states");
+            return fail(ErrorCode::Usage, "the checkpoint has no state `" + state + "`", checkpoint.tagFolder.string(),
+                nearest(state, known).empty() ? "`shardscope inspect` lists its states"
+                                              : "did you mean `" + nearest(state, known) + "`?");
     }
     std::erase_if(tensors, [&](const TensorAsked& tensor) {
         return std::find(states.begin(), states.end(), tensor.state) == states.end();

@@ -169,7 +169,7 @@ bool isBeyond(const StateDifference& state)
 
 bool StateDiff::areEqual() const
 {
-    return scalarDifferences.empty()
+    return tensors > 0 && scalarDifferences.empty()
         && std::all_of(params.begin(), params.end(), [](const ParamDifference& one) {
                return one.param.isPaired() && one.param.sameShape && one.param.onlyLeft.empty()
                    && one.param.onlyRight.empty()

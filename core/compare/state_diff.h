@@ -63,7 +63,7 @@ struct StateDiff {
     std::vector<std::string> staleCopiesLeft;
     std::vector<std::string> staleCopiesRight;
 
-    /// Whether nothing lies beyond the tolerance. Copies beside masters do not count.
+    /// Whether tensors were compared and nothing is beyond the tolerance. Copies beside masters do not count.
     [[nodiscard]] bool areEqual() const;
 };
 

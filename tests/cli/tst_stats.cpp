@@ -107,7 +107,7 @@ TEST_CASE("what is asked for is what is told")
     errorOf({"stats", path, "no.such"}, 2, "usage");
     errorOf({"stats", path, "no.such#fp32"}, 3, "not-found");
     errorOf({"stats", path, name + "#no_such"}, 3, "not-found");
-    errorOf({"stats", path, "--state", "no_such"}, 3, "not-found");
+    errorOf({"stats", path, "--state", "no_such"}, 2, "usage");
     errorOf({"stats", path, name + "#fp32[0:3]"}, 2, "usage");
     errorOf({"stats", path, "--bars", "1001"}, 2, "usage");
 }
