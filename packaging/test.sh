@@ -53,7 +53,7 @@ if [ -n "$full" ]; then
     configure minimal build/minimal
     build build/minimal
     test_all build/minimal
-    configure dev build/dev
+    configure dev build/dev -DSHARDSCOPE_BUILD_BENCHMARKS=ON
     build build/dev
     test_all build/dev
     # Debian's LibTorch, an old one for the CPU alone.

@@ -29,9 +29,8 @@ std::string helpHint(const std::vector<const Command*>& path)
 tl::unexpected<Error> unknownWord(std::string_view what, const std::string& word,
     std::span<const std::string> known, const std::vector<const Command*>& path)
 {
-    const std::string meant = nearest(word, known);
     return fail(ErrorCode::Usage, "there is no " + std::string(what) + " `" + word + "`", {},
-        meant.empty() ? helpHint(path) : "did you mean `" + meant + "`?");
+        nearestHint(word, known, helpHint(path)));
 }
 
 /// How many words an option at the front takes: 0 when it is none of ours.
@@ -100,9 +99,7 @@ Status checkValue(const Option& option, const std::string& value, const Argument
         std::string list;
         for (const std::string& choice : choices)
             list += (list.empty() ? "" : ", ") + choice;
-        const std::string meant = nearest(value, choices);
-        return fail(ErrorCode::Usage, shown + " is none of " + list, {},
-            meant.empty() ? "" : "did you mean `" + meant + "`?");
+        return fail(ErrorCode::Usage, shown + " is none of " + list, {}, nearestHint(value, choices, ""));
     }
     return {};
 }

@@ -21,7 +21,8 @@ sigset_t watchedSignals()
     sigset_t set;
     sigemptyset(&set);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-        struct sigaction action {};
+        struct sigaction action {
+        };
         if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
             sigaddset(&set, number);
     }

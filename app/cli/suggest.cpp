@@ -51,4 +51,11 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
     return begins == candidates.end() ? std::string() : *begins;
 }
 
+std::string nearestHint(
+    std::string_view word, std::span<const std::string> candidates, std::string_view otherwise)
+{
+    const std::string meant = nearest(word, candidates);
+    return meant.empty() ? std::string(otherwise) : "did you mean `" + meant + "`?";
+}
+
 } // namespace shardscope::cli

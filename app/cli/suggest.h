@@ -10,4 +10,8 @@ namespace shardscope::cli {
 /// The candidate that `word` most likely meant, or empty when none is near enough.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
 
+/// A hint: "did you mean `X`?" with the nearest candidate, else `otherwise`.
+std::string nearestHint(
+    std::string_view word, std::span<const std::string> candidates, std::string_view otherwise);
+
 } // namespace shardscope::cli

@@ -37,11 +37,9 @@ Status checkStates(const std::vector<std::string>& asked, const Checkpoint& left
     std::vector<std::string> known = left.stateNames();
     std::ranges::copy(right.stateNames(), std::back_inserter(known));
     for (const std::string& state : asked) {
-        if (std::ranges::find(known, state) != known.end())
-            continue;
-        const std::string near = nearest(state, known);
-        return fail(ErrorCode::Usage, "neither checkpoint has a state `" + state + "`", {},
-            near.empty() ? "`shardscope inspect` lists the states" : "did you mean `" + near + "`?");
+        if (std::ranges::find(known, state) == known.end())
+            return fail(ErrorCode::Usage, "neither checkpoint has a state `" + state + "`", {},
+                nearestHint(state, known, "`shardscope inspect` lists the states"));
     }
     return {};
 }

@@ -20,10 +20,8 @@ Result<ParamId> findParam(const Checkpoint& checkpoint, const std::string& name)
     std::vector<std::string> names;
     std::transform(checkpoint.params.begin(), checkpoint.params.end(), std::back_inserter(names),
         [](const Parameter& parameter) { return parameter.name; });
-    const std::string meant = nearest(name, names);
     return fail(ErrorCode::NotFound, "the checkpoint has no parameter `" + name + "`",
-        checkpoint.tagFolder.string(),
-        meant.empty() ? "`shardscope params` lists them" : "did you mean `" + meant + "`?");
+        checkpoint.tagFolder.string(), nearestHint(name, names, "`shardscope params` lists them"));
 }
 
 Result<int> answerAddress(Session& session, const OpenedCheckpoint& opened, const std::string& text)

@@ -49,6 +49,7 @@ Result<int> runMend(Session& session, const std::shared_ptr<const RepairPlan>& p
     job.afterwards = [&](const ExecuteReport& report) -> Result<int> {
         CheckOptions again;
         again.depth = plan->depth();
+        session.job().log("checking the output again");
         const auto after = examine(session.files(), report.output, again, session.job());
         if (!after && after.error().code != ErrorCode::Cancelled)
             return forward(after.error());

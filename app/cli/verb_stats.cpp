@@ -60,9 +60,9 @@ Result<std::vector<TensorAsked>> tensorsAsked(const Arguments& arguments, const 
     const std::vector<std::string> known = checkpoint.stateNames();
     for (const std::string& state : states) {
         if (std::find(known.begin(), known.end(), state) == known.end())
-            return fail(ErrorCode::Usage, "the checkpoint has no state `" + state + "`", checkpoint.tagFolder.string(),
-                nearest(state, known).empty() ? "`shardscope inspect` lists its states"
-                                              : "did you mean `" + nearest(state, known) + "`?");
+            return fail(ErrorCode::Usage, "the checkpoint has no state `" + state + "`",
+                checkpoint.tagFolder.string(),
+                nearestHint(state, known, "`shardscope inspect` lists its states"));
     }
     std::erase_if(tensors, [&](const TensorAsked& tensor) {
         return std::find(states.begin(), states.end(), tensor.state) == states.end();

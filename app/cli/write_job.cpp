@@ -126,10 +126,8 @@ Result<std::vector<std::string>> allowedCodes(const Arguments& arguments)
     for (const std::string& allowed : out) {
         if (std::find(codes.begin(), codes.end(), allowed) != codes.end())
             continue;
-        const std::string meant = nearest(allowed, codes);
         return fail(ErrorCode::Usage, "--allow " + allowed + ": there is no such finding", {},
-            meant.empty() ? "findings carry their codes in `shardscope inspect`"
-                          : "did you mean `" + meant + "`?");
+            nearestHint(allowed, codes, "findings carry their codes in `shardscope inspect`"));
     }
     return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/loader_checks.h"
 
+#include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/doctor/saved_facts.h"
 #include "core/torchfile/pickle_values.h"
@@ -100,7 +101,8 @@ private:
         const NodeId tensor = m_model.at({"checkpoint_parallel_dimensions", "tp_degree"});
         const NodeId pipe = m_model.at({"checkpoint_parallel_dimensions", "pp_degree"});
         if (tensor != kNoNode && pipe != kNoNode
-            && asInteger(*m_model.graph, tensor).value_or(1) * asInteger(*m_model.graph, pipe).value_or(1)
+            && checkedMultiply(
+                   asInteger(*m_model.graph, tensor).value_or(1), asInteger(*m_model.graph, pipe).value_or(1))
                 != *recorded)
             return; // bad-world-size-field
         if (count > 0 && count != *recorded)

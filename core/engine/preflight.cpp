@@ -5,6 +5,7 @@
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/wrapper_files.h"
 #include "core/engine/manifest_reader.h"
+#include "core/io/published_file.h"
 
 #include <algorithm>
 #include <map>
@@ -100,24 +101,13 @@ Result<bool> sameBytes(io::FileSystem& files, const io::Path& left, const io::Pa
     return true;
 }
 
-/// The type of what is at `path`, links not followed.
-Result<io::FileType> entryType(io::FileSystem& files, const io::Path& path)
-{
-    SHARDSCOPE_TRY(const auto entries, files.list(path.has_parent_path() ? path.parent_path() : io::Path(".")));
-    for (const io::DirectoryEntry& entry : entries) {
-        if (entry.name == path.filename().string())
-            return entry.type;
-    }
-    return fail(ErrorCode::NotFound, "there is nothing", path.string());
-}
-
 /// Whether DeepSpeed or a run of ours gives a file of a tag folder this name.
 bool isCheckpointName(const std::string& path)
 {
     static const std::set<std::string> kOthers{
         kManifestName, "repair.json", "zero_to_fp32.py", "zero_to_torch.py", "latest", "latest_universal"};
-    if (path.starts_with("zero/")) // a universal checkpoint
-        return path.ends_with(".pt") && std::count(path.begin(), path.end(), '/') == 2;
+    if (path.starts_with("zero/")) // a universal checkpoint; parameters with slashes have nested folders
+        return path.ends_with(".pt") && std::count(path.begin(), path.end(), '/') >= 2;
     return kOthers.contains(path) || (path.find('/') == std::string::npos && parseCheckpointFileName(path));
 }
 
@@ -164,11 +154,13 @@ Result<bool> exists(io::FileSystem& files, const io::Path& path)
 
 Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::Path& target)
 {
-    SHARDSCOPE_TRY(const auto type, entryType(files, target));
-    if (type != io::FileType::Directory)
+    SHARDSCOPE_TRY(const auto type, io::entryType(files, target));
+    if (!type)
+        return {};
+    if (*type != io::FileType::Directory)
         return fail(ErrorCode::TargetExists,
-            type == io::FileType::Symlink ? "the target is a symbolic link, which --force does not replace"
-                                          : "the target is not a folder, and --force replaces only folders",
+            *type == io::FileType::Symlink ? "the target is a symbolic link, which --force does not replace"
+                                           : "the target is not a folder, and --force replaces only folders",
             target.string(), "choose another folder or tag, or remove it");
     std::set<std::string> known;
     for (const PlannedFile& file : plan.files())
@@ -381,8 +373,7 @@ Status checkNotRead(io::FileSystem& files, const WritePlan& plan, const io::Path
         }
         if (isRead)
             return fail(ErrorCode::Usage,
-                "the target is read by this job: it is, or contains, the source file "
-                    + source.path.string(),
+                "the target is read by this job: it is, or contains, the source file " + source.path.string(),
                 replaced.string(), "choose another folder or tag");
     }
     return {};

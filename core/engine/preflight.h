@@ -11,8 +11,8 @@
 namespace shardscope {
 
 /// Paths of the plan stay inside the target, do not clash, and leave room for our own files; names of the
-/// target, the pointer and the files beside it are plain. Internal otherwise: plans are made by us. Usage when
-/// the tag has the name of a file next to it.
+/// target, the pointer and the files beside it are plain. Internal otherwise: plans are made by us. Usage
+/// when the tag has the name of a file next to it.
 Status checkPlanNames(const WritePlan& plan);
 
 /// For planned files that lie beside the target ("../NAME"): TargetExists when `destination` holds another

@@ -234,12 +234,12 @@ Status Execution::commit()
     SHARDSCOPE_TRY(const bool occupied, isOccupied(m_files, m_plan, m_target));
     if (occupied && m_options.force) {
         // The job may have taken hours: what is there now must still be replaceable.
-        SHARDSCOPE_CHECK(checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
+        SHARDSCOPE_CHECK(
+            checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
         SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
         SHARDSCOPE_CHECK(
             m_files.exchange(m_work->filesFolder(), m_target)); // the old one goes with the work folder
-    }
-    else if (there && !occupied)
+    } else if (there && !occupied)
         SHARDSCOPE_CHECK(m_files.rename(m_work->filesFolder(), m_target)); // fails where it has filled since
     else
         SHARDSCOPE_CHECK(m_files.renameNoReplace(m_work->filesFolder(), m_target));

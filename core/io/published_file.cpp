@@ -32,17 +32,21 @@ const char* nameOfType(FileType type)
 
 } // namespace
 
+Result<std::optional<FileType>> entryType(FileSystem& files, const Path& path)
+{
+    SHARDSCOPE_TRY(const auto entries, files.list(folderOf(path)));
+    const auto found = std::ranges::find(entries, path.filename().string(), &DirectoryEntry::name);
+    return found == entries.end() ? std::nullopt : std::optional(found->type);
+}
+
 Status checkPublishable(FileSystem& files, const Path& path, bool replace)
 {
-    const auto entries = files.list(folderOf(path));
-    if (!entries)
-        return {}; // creating the file says why it cannot be there
-    const auto found = std::ranges::find(*entries, path.filename().string(), &DirectoryEntry::name);
-    if (found == entries->end())
-        return {};
-    if (found->type != FileType::Regular)
+    const auto type = entryType(files, path);
+    if (!type || !*type)
+        return {}; // where the folder cannot be listed, creating the file says why it cannot be there
+    if (**type != FileType::Regular)
         return fail(ErrorCode::TargetExists,
-            std::string("the output file cannot be written: its name is that of ") + nameOfType(found->type),
+            std::string("the output file cannot be written: its name is that of ") + nameOfType(**type),
             path.string(), "choose another name");
     if (!replace)
         return fail(ErrorCode::TargetExists, "the file exists", path.string(), "replace it with --force");
@@ -54,8 +58,8 @@ Result<std::unique_ptr<WriteFile>> createForPublishing(FileSystem& files, const 
     SHARDSCOPE_CHECK(checkPublishable(files, path, replace));
     for (int i = 0;; ++i) {
         const Path work = folderOf(path)
-            / ("." + path.filename().string().substr(0, 200) + "." + std::to_string(::getpid()) + "-"
-                + std::to_string(i) + ".tmp");
+            / ("." + path.filename().string().substr(0, 200) + ".partial-" + std::to_string(::getpid()) + "-"
+                + std::to_string(i));
         auto file = files.create(work);
         if (file || file.error().code != ErrorCode::TargetExists || i == kTries)
             return file;

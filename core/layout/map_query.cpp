@@ -283,8 +283,10 @@ void MapQuery::forEachBlock(
 uint64_t MapQuery::presentIn(uint32_t rank, uint64_t begin, uint64_t end) const
 {
     uint64_t present = std::clamp(storedOn(rank), begin, end) - begin;
-    for (const Range& range : m_missing)
-        present -= std::min(end, std::max(begin, range.end)) - std::min(end, std::max(begin, range.begin));
+    auto range = std::upper_bound(m_missing.begin(), m_missing.end(), begin,
+        [](uint64_t at, const Range& one) { return at < one.end; });
+    for (; range != m_missing.end() && range->begin < end; ++range)
+        present -= std::min(end, range->end) - std::max(begin, range->begin);
     const UnitState& state = flat().states[m_state];
     for (uint32_t i = 0; i < state.perParam.size() && present > 0; ++i) {
         if (!state.perParam[i].isPresent())

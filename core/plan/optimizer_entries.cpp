@@ -218,9 +218,9 @@ NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& contex
     // The key came with the release that compares it. Files of older ones load without it.
     const bool hasKey
         = lookup(composer.graph(), context.source->optimWrapper, "param_alignment_paddings") != kNoNode;
-    if (!hasKey
-        && std::none_of(units.begin(), units.end(),
-            [](const auto& unit) { return unit->partition.parameterAlignment() > 1; }))
+    if (!hasKey && std::none_of(units.begin(), units.end(), [](const auto& unit) {
+            return unit->partition.parameterAlignment() > 1;
+        }))
         return kNoNode;
     PickleBuilder& builder = composer.builder();
     std::map<uint64_t, NodeId> numbers; // few different ones

@@ -86,8 +86,7 @@ Result<NpyReport> writeNpyFile(io::FileSystem& files, const Checkpoint& checkpoi
         return fail(ErrorCode::Unsupported, "NumPy has no type for these elements", path.string());
     SHARDSCOPE_TRY(const auto out, io::createForPublishing(files, path, replace));
     const auto bytes = writeAll(*out, {files, checkpoint, param, state, dtype}, target, job);
-    SHARDSCOPE_CHECK(
-        io::publishFile(files, *out, path, replace, bytes ? Status() : forward(bytes.error())));
+    SHARDSCOPE_CHECK(io::publishFile(files, *out, path, replace, bytes ? Status() : forward(bytes.error())));
     const io::Path folder = path.parent_path();
     SHARDSCOPE_CHECK(files.syncDirectory(folder.empty() ? io::Path(".") : folder));
     return NpyReport{path.string(), target, *bytes};

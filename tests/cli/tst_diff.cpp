@@ -25,7 +25,8 @@ TEST_CASE("a state that neither side has compares nothing, which is not equal")
     const Json error = errorOf(
         {"diff", samplePath("zero2-w2"), samplePath("zero2-w2"), "--state", "exp_avgsq"}, 2, "usage");
     CHECK(error.at("hint") == "did you mean `exp_avg_sq`?");
-    CHECK(answerOf({"diff", samplePath("zero2-w2"), samplePath("zero2-w2"), "--state", "exp_avg_sq"}).at("equal")
+    CHECK(answerOf({"diff", samplePath("zero2-w2"), samplePath("zero2-w2"), "--state", "exp_avg_sq"})
+              .at("equal")
         == true);
     errorOf({"stats", samplePath("zero2-w2"), "--state", "exp_avgsq"}, 2, "usage");
 }

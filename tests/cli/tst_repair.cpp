@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // `repair` as a process: what changes is shown, the copy is marked, and the source is never touched.
 #include "tests/cli/cli_fixture.h"
+#include "tests/support/json_schema.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <csignal>
 
 using namespace shardscope::test;
 using Json = nlohmann::json;
@@ -62,6 +65,35 @@ TEST_CASE("a mended copy is marked, checked again, and verifies only as such")
     answerOf({"verify", out, "--allow-marked"});
     spill(newestOf(out) / "repair.json", "{}");
     answerOf({"verify", out, "--allow-marked"}, 1);
+}
+
+TEST_CASE("a check after the repair that was stopped is not reported as done")
+{
+    const TemporaryFolder folder;
+    fs::copy(samplePath("zero2-w2"), folder / "run", fs::copy_options::recursive);
+    for (const fs::directory_entry& file : fs::directory_iterator(folder / "run/global_step6")) {
+        if (file.path().filename().string().find("zero_pp_rank_1_") != std::string::npos)
+            fs::remove(file.path());
+    }
+    // The check of a small copy may be over before the signal arrives; then it is done, and said to be.
+    int stopped = 0;
+    for (int i = 0; i < 40 && stopped == 0; ++i) {
+        const fs::path out = folder / ("out" + std::to_string(i));
+        Process process({shardscope::programPath(), "repair", folder / "run", out, "--fix", "rank-missing",
+            "--json", "-v"});
+        REQUIRE(process.waitForError("checking the output again"));
+        process.signal(SIGINT);
+        const ProcessResult result = process.wait();
+        const Json answer = Json::parse(result.out);
+        CHECK(schemaErrors(readSchema("repair"), answer, true).empty());
+        CAPTURE(result.exitCode);
+        CHECK(answer.at("result").at("verified") == true);
+        CHECK(answer.at("checked_again") == (result.exitCode != 130));
+        CHECK(answer.contains("check") == (result.exitCode != 130));
+        CHECK(runShardscope({"verify", out, "--allow-marked"}).exitCode == 0);
+        stopped += result.exitCode == 130 ? 1 : 0;
+    }
+    CHECK(stopped == 1);
 }
 
 TEST_CASE("the way back gives the source's bytes")

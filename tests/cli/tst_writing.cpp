@@ -284,6 +284,24 @@ TEST_CASE("an interrupted reshard says how to go on, and going on gives the same
     CHECK(contentOf(folder / "out") == contentOf(folder / "uninterrupted"));
 }
 
+TEST_CASE("an interrupted job continues after a chmod and a hard link of a source file")
+{
+    const TemporaryFolder folder;
+    fs::copy(samplePath("zero3-w4"), folder / "run", fs::copy_options::recursive);
+    const Words command{"reshard", folder / "run", folder / "out", "--world-size", "2"};
+    // Its plan fits into the limit, its output does not.
+    Words limited{"/bin/sh", "-c", "ulimit -f 12; exec \"$@\"", "sh", programPath()};
+    limited.insert(limited.end(), command.begin(), command.end());
+    REQUIRE(runProcess(limited).exitCode == 5);
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder / "out"))
+        REQUIRE(fs::exists(entry.path() / "plan"));
+
+    const fs::path file = folder / "run/global_step5/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt";
+    fs::permissions(file, fs::perms::owner_read);
+    fs::create_hard_link(file, folder / "another name");
+    CHECK(runShardscope(command).exitCode == 0);
+}
+
 TEST_CASE("a signal that was ignored at the start stays ignored, as nohup has it")
 {
     const TemporaryFolder folder;
@@ -312,9 +330,10 @@ TEST_CASE("a tag cannot have the name of a file that is next to it")
     const TemporaryFolder folder;
     for (const std::string name : {"latest", "latest_universal", "zero_to_fp32.py"}) {
         CAPTURE(name);
-        errorOf({"reshard", samplePath("zero2-w2"), folder / "out", "-w", "3", "--tag-out", name}, 2, "usage");
-        errorOf({"reshard", samplePath("zero2-w2"), folder / "out", "-w", "3", "--tag-out", name, "--no-latest",
-                    "--dry-run"},
+        errorOf(
+            {"reshard", samplePath("zero2-w2"), folder / "out", "-w", "3", "--tag-out", name}, 2, "usage");
+        errorOf({"reshard", samplePath("zero2-w2"), folder / "out", "-w", "3", "--tag-out", name,
+                    "--no-latest", "--dry-run"},
             2, "usage");
     }
     CHECK(!fs::exists(folder / "out"));

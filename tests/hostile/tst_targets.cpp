@@ -137,7 +137,8 @@ TEST_CASE("--force replaces no folder that the job reads, however it is reached"
     fs::create_directory_symlink("../store/global_step6", run / "global_step6");
     for (const Words& options : {Words{}, Words{"--force"}, Words{"--force", "--tag-out", "other"}})
         checkRefused(run, folder / "store", 2, "usage", "contains the source", folder, options);
-    checkRefused(run, folder / "store/global_step6/out", 2, "usage", "inside the source", folder, {"--force"});
+    checkRefused(
+        run, folder / "store/global_step6/out", 2, "usage", "inside the source", folder, {"--force"});
     // Each file of the tag may be a link by itself.
     fs::remove(run / "global_step6");
     for (const auto& entry : fs::directory_iterator(folder / "store/global_step6")) {

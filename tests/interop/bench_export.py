@@ -69,7 +69,7 @@ def main():
         print(compare(Path(sys.argv[2]), Path(sys.argv[3])))
         return
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("build", type=Path)
+    parser.add_argument("build", type=Path, help="a build folder configured with -DSHARDSCOPE_BUILD_BENCHMARKS=ON")
     parser.add_argument("work", type=Path)
     parser.add_argument("--bytes", default="2G")
     parser.add_argument("--worlds", default="4")

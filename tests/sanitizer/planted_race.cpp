@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data race on purpose. Its test passes only when ThreadSanitizer reports it, so that a build whose sanitizer
-// does not look, or is told to look away, is a failure.
+// A data race on purpose. Its test passes only when ThreadSanitizer reports it, so that a build whose
+// sanitizer does not look, or is told to look away, is a failure.
 #include <cstdio>
 #include <thread>
 
-namespace
-{
+namespace {
 
 int g_shared = 0; // guarded by nothing
 

@@ -11,8 +11,7 @@ namespace shardscope::fixture {
 
 std::string readPickle(std::string_view name)
 {
-    const std::string path
-        = sourceFolder() + "/tests/data/pickles/" + std::string(name) + ".pkl";
+    const std::string path = sourceFolder() + "/tests/data/pickles/" + std::string(name) + ".pkl";
     std::ifstream file(path, std::ios::binary);
     REQUIRE_MESSAGE(file.good(), path);
     return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};

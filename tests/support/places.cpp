@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/places.h"
 
-namespace shardscope
-{
+namespace shardscope {
 
 std::string sourceFolder()
 {

@@ -3,10 +3,9 @@
 
 #include <string>
 
-/// Where tests find the source tree and the built program. One file knows both, so that a compiler cache serves
-/// checkouts in different folders.
-namespace shardscope
-{
+/// Where tests find the source tree and the built program. One file knows both, so that a compiler cache
+/// serves checkouts in different folders.
+namespace shardscope {
 
 /// The root of the source tree, absolute.
 std::string sourceFolder();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/places.h"
 #include "tests/support/wounds.h"
+#include "tests/support/places.h"
 
 #include "core/plan/literal_archive.h"
 

@@ -87,6 +87,8 @@ private Q_SLOTS:
         options.fixes = {"rank-missing"};
         QCOMPARE(
             repairCommand(place, options), u"shardscope repair /run DST --fix rank-missing --root /node2"_s);
+        place.open.salvage = true; // the verb has no --donor
+        QVERIFY(!repairCommand(place, options).contains(u"--donor"_s));
     }
 
     void weightsInAFileAreExportedByTheCommand()

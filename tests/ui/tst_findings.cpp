@@ -85,7 +85,8 @@ private Q_SLOTS:
         QVERIFY(tabs->tabText(tab).contains(u'('));
         QVERIFY(tabs->tabToolTip(tab).contains(u"error"_s));
         QVERIFY(ui.find<QLabel>("checkFacts")->text().contains(u"metadata"_s));
-        QVERIFY(ui.find<QLabel>("checkFacts")->text().contains(u"bytes"_s)); // a small checkpoint is read in full
+        QVERIFY(
+            ui.find<QLabel>("checkFacts")->text().contains(u"bytes"_s)); // a small checkpoint is read in full
         // Errors first.
         Severity last = Severity::Error;
         for (int row = 0; row < page->model()->rowCount(); ++row) {

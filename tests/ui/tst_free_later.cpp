@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who frees what the window lets go of.
-#include "ui/jobs/free_later.h"
 #include "tests/ui/ui_tests.h"
+#include "ui/jobs/free_later.h"
 
 #include <QTest>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "tests/ui/ui_tests.h"
 #include "ui/layoutmap/map_ruler.h"
 #include "ui/layoutmap/map_viewport.h"
-#include "tests/ui/ui_tests.h"
 
 #include <QTest>
 

@@ -169,8 +169,7 @@ private Q_SLOTS:
     {
         QFETCH(QString, sample);
         JobContext job;
-        const std::string path
-            = (sourceFolder() + "/tests/data/samples/") + sample.toStdString();
+        const std::string path = (sourceFolder() + "/tests/data/samples/") + sample.toStdString();
         const auto opened = openCheckpoint(io::realFileSystem(), path, {}, job);
         QVERIFY(opened.has_value());
         const Checkpoint& checkpoint = *opened->checkpoint;
@@ -222,8 +221,8 @@ private Q_SLOTS:
     void wholeGroupsAreTheirSubGroupsBackToBack()
     {
         JobContext job;
-        const auto opened = openCheckpoint(
-            io::realFileSystem(), sourceFolder() + "/tests/data/samples/zero3-w4", {}, job);
+        const auto opened
+            = openCheckpoint(io::realFileSystem(), sourceFolder() + "/tests/data/samples/zero3-w4", {}, job);
         QVERIFY(opened.has_value());
         const CheckpointPtr& parts = opened->checkpoint;
         QVERIFY(hasSplitGroups(*parts));

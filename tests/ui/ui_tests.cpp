@@ -10,14 +10,11 @@
 #include <map>
 #include <string>
 
-namespace shardscope
-{
+namespace shardscope {
 
-namespace
-{
+namespace {
 
-struct Entry
-{
+struct Entry {
     UiApplication application = UiApplication::WithDisplay;
     UiTestEntry::Make make = nullptr;
 };
@@ -65,7 +62,8 @@ int runUiTest(int argc, char** argv)
     argv[1] = argv[0];
     --argc;
     ++argv;
-    const std::unique_ptr<QCoreApplication> application = makeApplication(found->second.application, argc, argv);
+    const std::unique_ptr<QCoreApplication> application
+        = makeApplication(found->second.application, argc, argv);
     if (application) {
         application->setAttribute(Qt::AA_Use96Dpi, true);
     }

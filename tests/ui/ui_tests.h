@@ -6,15 +6,13 @@
 
 #include <memory>
 
-/// All tests of the window are one program: `test_ui NAME [argument of Qt Test...]` runs one of them in a process of
-/// its own, with the kind of application that it needs.
-namespace shardscope
-{
+/// All tests of the window are one program: `test_ui NAME [argument of Qt Test...]` runs one of them in a
+/// process of its own, with the kind of application that it needs.
+namespace shardscope {
 
-enum class UiApplication
-{
-    None,       ///< no application object
-    CoreOnly,   ///< QCoreApplication: an event loop and no display
+enum class UiApplication {
+    None, ///< no application object
+    CoreOnly, ///< QCoreApplication: an event loop and no display
     WithDisplay ///< QApplication
 };
 
@@ -29,6 +27,6 @@ public:
 } // namespace shardscope
 
 /// One line at the end of a tst_*.cpp, before the include of its .moc.
-#define SHARDSCOPE_UI_TEST(Class, kind)                                                                                \
-    static const shardscope::UiTestEntry k##Class##Entry(                                                              \
-        #Class, shardscope::UiApplication::kind, []() -> std::unique_ptr<QObject> { return std::make_unique<Class>(); });
+#define SHARDSCOPE_UI_TEST(Class, kind)                                                                      \
+    static const shardscope::UiTestEntry k##Class##Entry(#Class, shardscope::UiApplication::kind,            \
+        []() -> std::unique_ptr<QObject> { return std::make_unique<Class>(); });

@@ -109,8 +109,12 @@ Job* makeRepairJob(
         [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<Afterlook> {
             CheckOptions again;
             again.depth = plan->depth();
-            SHARDSCOPE_TRY(const CheckResult after, examine(files, report.output, again, context));
-            const RepairCheck check = compareChecks(*plan, after);
+            const auto after = examine(files, report.output, again, context);
+            if (!after && after.error().code != ErrorCode::Cancelled)
+                return forward(after.error());
+            if (!after || after->stopped)
+                return Afterlook{Words::tr("The copy is complete; it was not checked again"), true};
+            const RepairCheck check = compareChecks(*plan, *after);
             QStringList codes;
             for (const std::string& code : check.remaining)
                 codes.append(toText(code));

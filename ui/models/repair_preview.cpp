@@ -37,7 +37,9 @@ QString repairCommand(const CheckPlace& place, const RepairOptions& options)
     QStringList codes;
     for (const std::string& code : options.fixes)
         codes.append(QString::fromStdString(code));
-    const SourceWords source = sourceWords(place);
+    CheckPlace named = place;
+    named.open.salvage = false; // `repair` has no --donor
+    const SourceWords source = sourceWords(named);
     QStringList words{
         u"shardscope"_s, u"repair"_s, source.path, u"DST"_s, u"--fix"_s, quotedWord(codes.join(u','))};
     for (const std::string& value : options.values)

@@ -46,7 +46,8 @@ TEST_CASE("NaN in a moment and a negative mean of squares, by their addresses")
             places.insert(found.finding.where);
     }
     CHECK(places
-        == Codes{"layers.0.attention.wk.weight#exp_avg[44:45]", "layers.0.attention.wq.weight#exp_avg_sq[7:8]"});
+        == Codes{
+            "layers.0.attention.wk.weight#exp_avg[44:45]", "layers.0.attention.wq.weight#exp_avg_sq[7:8]"});
 }
 
 TEST_CASE("masters of which some are not what the copy was rounded from")
@@ -85,8 +86,8 @@ TEST_CASE("a universal folder whose masters are not those of the tag beside it")
 {
     for (const char* sample : {"zero3-universal-w3", "zero2-universal-w2"}) {
         CAPTURE(sample);
-        const std::string tag = slurp(std::filesystem::path(sourceFolder()) / "tests/data/samples"
-            / sample / "latest_universal");
+        const std::string tag = slurp(
+            std::filesystem::path(sourceFolder()) / "tests/data/samples" / sample / "latest_universal");
         const Patchable copy(sample, tag);
         copy.operate("zero/norm.bias/fp32.pt", [](Surgery& surgery) {
             const bool bare = !isMapping(surgery.graph(), surgery.graph().root()); // of ZeRO-3

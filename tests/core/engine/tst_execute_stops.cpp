@@ -4,6 +4,7 @@
 #include "core/io/faulting_file_system.h"
 
 #include <cerrno>
+#include <chrono>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -75,6 +76,50 @@ TEST_CASE("restart discards what an interrupted run left")
     const auto report = run(bench, options);
     REQUIRE(report);
     CHECK(report->bytesReused == 0);
+    checkComplete(bench);
+}
+
+TEST_CASE(
+    "unfinished work continues whatever a source's inode and times of change are, and names what differs")
+{
+    const auto refusal = [](const auto& change) {
+        Bench bench;
+        REQUIRE_FALSE(runUntil(bench, bench.options(), "verifying"));
+        change(bench.plan.editSources()[0]);
+        const auto report = run(bench, bench.options());
+        REQUIRE_FALSE(report);
+        CHECK(report.error().code == ErrorCode::Refused);
+        CHECK(report.error().message.find(bench.plan.sources()[0].name) != std::string::npos);
+        CHECK(report.error().message.find("version") == std::string::npos);
+        checkNothingCommitted(bench);
+        return report.error().message;
+    };
+    const auto lookAgain
+        = [](PlanSource& source) { source.identity = io::realFileSystem().stat(source.path)->identity; };
+    CHECK(refusal([&](PlanSource& source) {
+        std::filesystem::resize_file(source.path, source.identity.bytes + 1);
+        lookAgain(source);
+    }).find("size")
+        != std::string::npos);
+    CHECK(refusal([&](PlanSource& source) {
+        std::filesystem::last_write_time(
+            source.path, std::filesystem::last_write_time(source.path) + std::chrono::seconds(1));
+        lookAgain(source);
+    }).find("modified")
+        != std::string::npos);
+    CHECK(refusal([](PlanSource& source) {
+        source.records.push_back({.name = "data/0", .bytes = 4, .crc32 = 7});
+    }).find("records")
+        != std::string::npos);
+
+    Bench bench;
+    REQUIRE_FALSE(runUntil(bench, bench.options(), "verifying"));
+    PlanSource& source = bench.plan.editSources()[0];
+    const int64_t changed = source.identity.changedNs;
+    std::filesystem::create_hard_link(source.path, bench.folder / "another name");
+    lookAgain(source);
+    CHECK(source.identity.changedNs != changed);
+    REQUIRE(run(bench, bench.options()));
     checkComplete(bench);
 }
 

@@ -28,7 +28,8 @@ CheckpointPtr open(const io::Path& path)
 
 TEST_CASE("a run reshard holds the bytes of the naive writer, verifies and names itself in latest")
 {
-    for (const char* name : {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2"}) {
+    for (const char* name :
+        {"zero1-w2", "zero2-w2", "bf16opt-w2", "zero3-w4", "roundrobin-w3", "aligned-w2"}) {
         const CheckpointPtr source = open(kSamples / name);
         for (const uint32_t ranks : {1u, 3u, 5u}) {
             CAPTURE(name);

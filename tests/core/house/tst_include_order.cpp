@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arrows of the house: app → ui → core, and inside core each folder only to folders below it; compute, whose
-// modules are loaded by hand, knows core/tensor and what is below, and nobody knows compute.
+// The arrows of the house: app → ui → core, and inside core each folder only to folders below it; compute,
+// whose modules are loaded by hand, knows core/tensor and what is below, and nobody knows compute.
 #include "tests/support/places.h"
 #include <doctest/doctest.h>
 
@@ -75,7 +75,8 @@ Problems checkIncludes(const std::string& file, const std::string& text)
 {
     static const std::regex kInclude("^\\s*#\\s*include\\s*([<\"])([^>\"]+)[>\"]");
     const bool isHeader = file.ends_with(".h");
-    const bool isWithoutQt = file.starts_with("core/") || file.starts_with("compute/") || file.starts_with("app/cli/");
+    const bool isWithoutQt
+        = file.starts_with("core/") || file.starts_with("compute/") || file.starts_with("app/cli/");
     Problems problems;
     std::istringstream lines(text);
     std::string line;
