@@ -102,6 +102,8 @@ uint64_t failEveryCall(const Bench& bench, Fault fault)
     }
 }
 
+#ifndef __SANITIZE_THREAD__ // it does not follow forks of programs with threads
+
 /// Runs the plan in a process of its own; the function is called in it before.
 template <class Body>
 pid_t inChild(Body body)
@@ -127,6 +129,8 @@ int killCount()
     const char* text = std::getenv("SHARDSCOPE_KILLS");
     return text ? std::atoi(text) : 40;
 }
+
+#endif
 
 } // namespace
 
@@ -209,7 +213,7 @@ TEST_CASE("force: the old target stays whole until the new one is in its place")
     }
 }
 
-#ifndef __SANITIZE_THREAD__ // it does not follow forks of programs with threads
+#ifndef __SANITIZE_THREAD__
 
 TEST_CASE("killed at every call, the same command gives the same bytes")
 {
