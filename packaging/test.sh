@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Builds and tests everything on a bare Debian 12.
-#   packaging/test.sh                  all tests, and core, hostile input and command line under sanitizers
+#   packaging/test.sh                  all tests, all of them under AddressSanitizer too, threads under ThreadSanitizer
 #   packaging/test.sh --interop        also a part of the matrix against stock DeepSpeed
 #   packaging/test.sh --interop full   also all of that matrix
 #   packaging/test.sh --full           also every other build variant
@@ -45,7 +45,7 @@ configure_release
 build build/release
 test_all build/release
 
-configure dev-asan build/dev-asan -DSHARDSCOPE_BUILD_GUI=OFF
+configure dev-asan build/dev-asan -DSHARDSCOPE_BUILD_GUI=ON
 build build/dev-asan
 test_all build/dev-asan
 
