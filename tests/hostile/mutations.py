@@ -261,7 +261,12 @@ def damage_files(folder, random):
         path.mkdir()
     elif what == "pointer":
         text = random.choice(("", "..", "nowhere", ".", "/", "a\0b", "x" * 5000, "global_step5\n\n"))
-        (folder / "latest").write_text(text)
+        pointer = folder / "latest"
+        if pointer.is_dir() and not pointer.is_symlink():
+            pointer.rmdir() # an earlier damage of this case
+        else:
+            pointer.unlink(missing_ok=True) # neither a FIFO nor the target of a link is written to
+        pointer.write_text(text)
     return f"{what} {path.name} ({other.name}, {renamed.name[:40]})"
 
 
