@@ -30,8 +30,8 @@ Result<CheckOptions> optionsFrom(const Session& session)
     out.depth = parseCheckDepth(arguments.text("--depth")).value_or(out.depth); // a choice
     out.open = session.openOptions();
     SHARDSCOPE_TRY(out.target, parseCheckTarget(arguments.text("--for")));
-    out.only = wordsAsked(arguments, "--only");
-    out.skip = wordsAsked(arguments, "--skip");
+    SHARDSCOPE_TRY(out.only, findingsAsked(arguments, "--only"));
+    SHARDSCOPE_TRY(out.skip, findingsAsked(arguments, "--skip"));
     SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
     return out;
 }

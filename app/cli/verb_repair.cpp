@@ -15,7 +15,7 @@ Result<RepairOptions> optionsFrom(const Session& session)
 {
     const Arguments& arguments = session.arguments();
     RepairOptions out;
-    out.fixes = wordsAsked(arguments, "--fix");
+    SHARDSCOPE_TRY(out.fixes, findingsAsked(arguments, "--fix", "all"));
     out.values = arguments.all("--set");
     out.donor = arguments.text("--from");
     const std::string masters = arguments.text("--masters");
