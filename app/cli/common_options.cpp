@@ -154,9 +154,8 @@ std::vector<Option> exportOptions()
             .kind = ValueKind::Choice,
             .valueName = "FORMAT",
             .help = "The form of the files: safetensors, torch for pytorch_model.bin, npy for a NumPy "
-                    "file per tensor, or adapter for a LoRA adapter of PEFT alone. Required.",
-            .choices = exportFormatNames(),
-            .required = true},
+                    "file per tensor, or adapter for a LoRA adapter of PEFT alone. Default: safetensors.",
+            .choices = exportFormatNames()},
         {.name = "--dtype",
             .kind = ValueKind::Choice,
             .valueName = "DTYPE",

@@ -117,9 +117,8 @@ Command planCommand()
         = {{"shardscope plan convert runs/llama runs/llama-u --to universal -o llama-u.json", "Decide now:"}};
     convert.run = runPlanConvert;
     Command exports = planOf(exportCommand(), exportOptions());
-    exports.examples = {
-        {"shardscope plan export runs/llama llama-bf16 --format safetensors --dtype bf16 -o llama-bf16.json",
-            "Decide now:"}};
+    exports.examples
+        = {{"shardscope plan export runs/llama llama-bf16 --dtype bf16 -o llama-bf16.json", "Decide now:"}};
     exports.run = runPlanExport;
 
     return {
