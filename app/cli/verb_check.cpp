@@ -30,8 +30,8 @@ Result<CheckOptions> optionsFrom(const Session& session)
     out.depth = parseCheckDepth(arguments.text("--depth")).value_or(out.depth); // a choice
     out.open = session.openOptions();
     SHARDSCOPE_TRY(out.target, parseCheckTarget(arguments.text("--for")));
-    out.only = wordsAsked(arguments, "--only");
-    out.skip = wordsAsked(arguments, "--skip");
+    SHARDSCOPE_TRY(out.only, findingsAsked(arguments, "--only"));
+    SHARDSCOPE_TRY(out.skip, findingsAsked(arguments, "--skip"));
     SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
     return out;
 }
@@ -55,6 +55,7 @@ Result<int> runCheck(Session& session)
     if (paths.empty())
         return fail(ErrorCode::Usage, "no checkpoint is named", {}, "shardscope check PATH…");
     SHARDSCOPE_TRY(const CheckOptions options, optionsFrom(session));
+    SHARDSCOPE_CHECK(checkStandardOutput(arguments, {"--sarif", "--html"}));
     std::vector<CheckResult> results;
     for (const std::string& path : paths) {
         SHARDSCOPE_TRY(CheckResult result, examine(session.files(), path, options, session.job()));
@@ -63,9 +64,9 @@ Result<int> runCheck(Session& session)
     SHARDSCOPE_CHECK(session.job().poll());
     const bool force = arguments.has("--force");
     if (const std::string path = arguments.text("--sarif"); !path.empty())
-        SHARDSCOPE_CHECK(writeTextFile(session.files(), path, sarifReport(results), force));
+        SHARDSCOPE_CHECK(writeTextFile(session, path, sarifReport(results), force));
     if (const std::string path = arguments.text("--html"); !path.empty())
-        SHARDSCOPE_CHECK(writeTextFile(session.files(), path, htmlReport(results, options.depth), force));
+        SHARDSCOPE_CHECK(writeTextFile(session, path, htmlReport(results, options.depth), force));
     Output& output = session.output();
     if (output.json())
         writeCheckJson(output.answer(), results, options.depth);
@@ -110,11 +111,12 @@ std::vector<Option> checkOptions()
         {.name = "--sarif",
             .kind = ValueKind::File,
             .valueName = "FILE",
-            .help = "Write the findings as SARIF 2.1.0 to this file, too."},
+            .help = "Write the findings as SARIF 2.1.0 to this file, too. `-` is standard output: the answer "
+                    "in words goes to standard error then, and --json is not possible."},
         {.name = "--html",
             .kind = ValueKind::File,
             .valueName = "FILE",
-            .help = "Write them as a page for browsers, too."},
+            .help = "Write them as a page for browsers, too. `-` as for --sarif."},
         {.name = "--force", .help = "Replace these files where they are there."},
         {.name = "--list", .help = "Show what can be found, and look at nothing."}, jobsOption()};
 }
