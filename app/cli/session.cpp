@@ -86,10 +86,12 @@ Status requireValuesIn(io::FileSystem& files, const std::string& path, std::stri
 
 Status requireTag(const Checkpoint& checkpoint)
 {
-    if (!checkpoint.modelError || checkpoint.modelError->code != ErrorCode::NotFound)
+    const auto& why = checkpoint.modelError;
+    const bool isUnreadable = why && why->code == ErrorCode::Unreadable && checkpoint.tagFolder.empty();
+    if (!why || (why->code != ErrorCode::NotFound && !isUnreadable))
         return {};
-    Error error = *checkpoint.modelError;
-    if (!checkpoint.tags.empty()) {
+    Error error = *why;
+    if (!isUnreadable && !checkpoint.tags.empty()) {
         error.hint = "name a tag with --tag:";
         for (const std::string& tag : checkpoint.tags)
             error.hint += " " + tag;

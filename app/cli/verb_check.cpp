@@ -101,7 +101,7 @@ int exitOf(const std::vector<CheckResult>& results, std::optional<Severity> limi
     const auto rank = [](int code) { return code == exitCode(ErrorCode::Unreadable) ? INT_MAX : code; };
     for (const CheckResult& result : results) {
         const auto severity = result.worst();
-        const int code = result.error ? exitCode(result.error->code)
+        const int code = result.error                  ? exitCode(result.error->code)
             : limit && severity && *severity >= *limit ? kExitNo
                                                        : kExitDone;
         if (rank(code) > rank(worst))

@@ -88,8 +88,8 @@ TEST_CASE("a path that cannot be read is an answer of its own, and the other pat
     const std::string gone = folder / "nowhere\x1b[31m";
     const std::string sarifFile = folder / "a.sarif";
     const std::string htmlFile = folder / "a.html";
-    const Json answer = answerOf(
-        {"check", samplePath("zero1-w2"), gone, run, "--sarif", sarifFile, "--html", htmlFile}, 3);
+    const Json answer
+        = answerOf({"check", samplePath("zero1-w2"), gone, run, "--sarif", sarifFile, "--html", htmlFile}, 3);
     REQUIRE(answer.at("results").size() == 3);
     CHECK(answer.at("results").at(0).at("findings").is_array());
     CHECK(!answer.at("results").at(0).contains("error"));
