@@ -212,7 +212,7 @@ def damage_content(path, random):
     try:
         how(data, random)
     except (zipfile.BadZipFile, ValueError, IndexError, KeyError, struct.error, zlib.error, NotImplementedError,
-            EOFError, OSError):
+            EOFError, OSError, RuntimeError): # RuntimeError: an archive that says that it is encrypted
         how = flip  # an earlier mutation of this file left nothing to parse
         flip(data, random)
     path.write_bytes(data)
