@@ -103,6 +103,18 @@ Option patternsOption()
                 "keys of DeepSpeed's universal_checkpoint_info, which list regular expressions."};
 }
 
+Option tieOption()
+{
+    return {.name = "--tie",
+        .kind = ValueKind::Text,
+        .valueName = "NAME=OWNER",
+        .help
+        = "A tie that the checkpoint does not record, as when one module object is registered under two "
+          "names: the parameter NAME, which the model lists and no file holds, is OWNER. May be given "
+          "several times.",
+        .repeats = true};
+}
+
 Option allowOption()
 {
     return {.name = "--allow",
@@ -130,6 +142,7 @@ std::vector<Option> targetOptions()
                     "1:weight_decay=0.0. What is missing is asked for by name. May be given several times.",
             .repeats = true},
         patternsOption(),
+        tieOption(),
         {.name = "--no-latest", .help = "Do not write the pointer file (`latest`, `latest_universal`)."},
         allowOption(),
     };
@@ -203,6 +216,7 @@ std::vector<Option> exportOptions()
               "times.",
             .repeats = true},
         patternsOption(),
+        tieOption(),
         allowOption(),
     };
 }

@@ -62,6 +62,7 @@ Result<ExportOptions> optionsFrom(const Session& session)
     out.stripPrefix = arguments.text("--strip-prefix");
     SHARDSCOPE_TRY(out.renames, renamesAsked(arguments));
     out.states = statesAsked(arguments);
+    out.ties = arguments.all("--tie");
     SHARDSCOPE_TRY(out.patterns, patternsText(session));
     SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
     return out;

@@ -42,6 +42,7 @@ Result<ReshardOptions> optionsFrom(const Session& session)
     const Arguments& arguments = session.arguments();
     ReshardOptions out;
     SHARDSCOPE_TRY(out.patterns, patternsText(session));
+    out.ties = arguments.all("--tie");
     out.tagOut = arguments.text("--tag-out");
     out.writePointer = !arguments.has("--no-latest");
     out.optimizerOptions = arguments.all("--optimizer-option");
@@ -184,6 +185,7 @@ Result<ExportOptions> distributedOptions(const Session& session)
     ExportOptions out;
     out.format = ExportFormat::Dcp;
     SHARDSCOPE_TRY(out.patterns, patternsText(session));
+    out.ties = arguments.all("--tie");
     SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
     return out;
 }

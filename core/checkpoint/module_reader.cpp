@@ -105,7 +105,9 @@ private:
         const bool isBuffer
             = m_namesBuffers ? m_buffers.contains(name) : looksLikeBuffer(name, *tensor, weightsAreWhole);
         const bool real = weightsAreWhole && !(m_reading.placeholders && tensor->sizes == Shape{0});
-        if (const auto alias = m_shared.find(name); alias != m_shared.end() && !isBuffer) {
+        // Tensors without elements share an address (0), and are recorded as tied for it.
+        const bool isEmpty = real && tensor->elements() == 0;
+        if (const auto alias = m_shared.find(name); alias != m_shared.end() && !isBuffer && !isEmpty) {
             addAlias(name, alias->second, real ? &tensor->sizes : nullptr);
             return;
         }
@@ -131,8 +133,11 @@ private:
             known = addParameter(
                 m_reading, name, std::move(shape), isBuffer ? ParamRole::Buffer : ParamRole::Frozen);
         }
+        const Parameter& param = m_reading.out.params[index(*known)];
         if (real || isBuffer)
             addWhole(*known, *tensor);
+        else if (param.elements == 0 && param.role == ParamRole::Frozen)
+            addWithoutElements(*known, tensor->dtype);
     }
 
     /// `shape` is null where the module holds placeholders (ZeRO-3): the owner's counts.
@@ -163,6 +168,15 @@ private:
         // Empty tensors share an address without being tied; of several at one place the first is the owner.
         if (m_reading.out.params[index(param)].elements > 0 && !sameExtent(tensor))
             m_byExtent.emplace(hashOf(tensor), Extent{tensor.storage.key, tensor.storageOffset, param});
+    }
+
+    /// ZeRO-3: a parameter without elements has a placeholder like all others, and is whole for all that.
+    void addWithoutElements(ParamId param, DType dtype)
+    {
+        WholeTensor whole;
+        whole.param = param;
+        whole.dtype = dtype;
+        m_reading.out.whole.push_back(std::move(whole));
     }
 
     /// Where a parameter's tensor lies; its shape is the parameter's. The key is the graph's.

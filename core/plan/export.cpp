@@ -18,6 +18,7 @@
 #include "core/plan/marks.h"
 #include "core/plan/model_files.h"
 #include "core/plan/model_types.h"
+#include "core/plan/named_ties.h"
 #include "core/plan/output_bytes.h"
 #include "core/plan/segment_cursors.h"
 #include "core/plan/slice_join.h"
@@ -130,6 +131,8 @@ private:
         out["states"] = m_options.states;
         if (!m_options.adapterOptions.empty())
             out["adapter_options"] = m_options.adapterOptions;
+        if (!m_options.ties.empty())
+            out["ties"] = m_options.ties;
         return out;
     }
 
@@ -218,7 +221,8 @@ Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::
         + nameList(names);
     if (std::find(options.allow.begin(), options.allow.end(), code::kStateMissing) == options.allow.end())
         return fail(ErrorCode::Refused, what, source.tagFolder.string(),
-            "--allow " + std::string(code::kStateMissing) + " exports the model without them");
+            "name the owner of a tie with --tie NAME=OWNER; --allow " + std::string(code::kStateMissing)
+                + " exports the model without them");
     warnings.push_back({code::kStateMissing, Severity::Warning, what + "; they are left out", {}, {}});
     return {};
 }
@@ -291,6 +295,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job)
 {
     SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
+    SHARDSCOPE_TRY(source, withTies(std::move(source), options.ties));
     if (options.folderName.empty())
         return fail(ErrorCode::Usage, "no target folder was given");
     if (options.shardBytes == 0)

@@ -49,6 +49,7 @@ struct ExportOptions {
         = {}; ///< written beside the weights as they are, each in files of its own
     /// KEY=VALUE of an adapter's configuration where none lies beside the checkpoint (plan/adapter_config.h).
     std::vector<std::string> adapterOptions = {};
+    std::vector<std::string> ties = {}; ///< "NAME=OWNER" (plan/named_ties.h)
     std::optional<std::string> patterns = {}; ///< ReshardOptions::patterns
     std::vector<std::string> allow = {}; ///< finding codes accepted although they block
     /// DST's own name, the target's. No part of the plan's id: a plan may run into another folder.

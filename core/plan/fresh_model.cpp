@@ -126,6 +126,17 @@ bool tellsFrozen(ModelFile& file, const ReshardContext& context)
         || isMapping(graph, lookup(graph, graph.root(), "frozen_param_fragments"));
 }
 
+/// Whether ties are known that a ZeRO-3 source does not record (ReshardOptions::ties).
+bool lacksTies(ModelFile& file, const Checkpoint& source)
+{
+    const PickleGraph& graph = file.composer().graph();
+    const NodeId shared = lookup(graph, graph.root(), "shared_params");
+    const auto ties = std::count_if(source.params.begin(), source.params.end(),
+        [](const Parameter& param) { return param.sharedWith != kNoParam; });
+    return source.kind == CheckpointKind::Zero3 && shared != kNoNode
+        && mappingItems(graph, shared).size() / 2 < static_cast<size_t>(ties);
+}
+
 /// Keys that came with 0.4.0, 0.4.2 and 0.9.2, and that today's loaders and converter ask for.
 void setWhatOldFilesLack(ModelFile& file, const ReshardContext& context)
 {
@@ -177,7 +188,7 @@ Result<OutputFile> composeFreshModel(
     file.set("frozen_param_fragments", frozen ? file.parts().frozenFragments(rank) : builder.none());
     if (rank > 0) // stock fills it on the first rank only (engine.py, _get_shared_params)
         file.set("shared_params", builder.dict());
-    else if (left)
+    else if (left || lacksTies(file, *context->source))
         file.set("shared_params", file.parts().sharedParams());
     setOptimizerFree(file, *context);
     setDegrees(file, *context);

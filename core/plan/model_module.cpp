@@ -165,7 +165,8 @@ Result<NodeId> ModelParts::module(ModuleContent content)
                       "parameter, "
                       "which ZeRO-3 before 0.9.1 leaves out",
                 m_source.tagFolder.string(),
-                "stay with stage 3, where the name alone is enough; below it the tensor would be missing");
+                "name the owner of a tie with --tie NAME=OWNER, or stay with stage 3, where the name alone is "
+                "enough");
         } else {
             value = m_composer.import(items[i + 1]);
         }

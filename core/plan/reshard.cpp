@@ -10,6 +10,7 @@
 #include "core/plan/distributed_source.h"
 #include "core/plan/elastic_options.h"
 #include "core/plan/marks.h"
+#include "core/plan/named_ties.h"
 #include "core/plan/old_forms.h"
 #include "core/plan/output_bytes.h"
 #include "core/plan/reshard_advice.h"
@@ -232,6 +233,8 @@ private:
             out += "|l" + std::to_string(layer);
         for (const std::string& tied : m_options.tiedLayers)
             out += "|t" + std::to_string(tied.size()) + ":" + tied;
+        for (const std::string& tie : m_options.ties)
+            out += "|s" + std::to_string(tie.size()) + ":" + tie;
         return out;
     }
 
@@ -284,6 +287,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
         return fail(ErrorCode::Unsupported,
             "weights alone hold no masters and no optimizer state, which a run goes on from",
             source->tagFolder.string(), "give the checkpoint of the run that they were exported from");
+    SHARDSCOPE_TRY(source, withTies(std::move(source), options.ties));
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
     const bool cuts = cutsSlices(*source, options);
@@ -324,7 +328,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     const bool dealsExperts = options.ep && *options.ep != source->parallel.ep;
     const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1 || dealsExperts;
     const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined || cuts
-        || deals || source->zenflow != columns
+        || deals || !options.ties.empty() || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {

@@ -29,6 +29,7 @@ struct ReshardOptions {
     /// The first layer of every stage of the target, and the number of layers (checkpoint/cut_stages.h).
     std::vector<uint32_t> stageLayers = {};
     std::vector<std::string> tiedLayers = {}; ///< "KEY=LAYER,LAYER…": which layers use a tied module
+    std::vector<std::string> ties = {}; ///< "NAME=OWNER" (plan/named_ties.h)
     /// How tensor slices join and are cut, as JSON text (slice_rules.h); default as the checkpoint records.
     std::optional<std::string> patterns = {};
     /// Rows of a vocabulary's tensors in all slices of the target together, padding included.

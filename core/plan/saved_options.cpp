@@ -57,6 +57,8 @@ std::string optionsText(const ReshardOptions& options)
         out["stage_layers"] = options.stageLayers;
     if (!options.tiedLayers.empty())
         out["tied_layers"] = textList(options.tiedLayers);
+    if (!options.ties.empty())
+        out["ties"] = textList(options.ties);
     if (options.ep)
         out["ep"] = *options.ep;
     if (options.patterns)
@@ -97,6 +99,8 @@ ReshardOptions readReshardOptions(const std::string& text)
         out.stageLayers = object.at("stage_layers").get<std::vector<uint32_t>>();
     if (object.contains("tied_layers"))
         out.tiedLayers = readTextList(object.at("tied_layers"));
+    if (object.contains("ties"))
+        out.ties = readTextList(object.at("ties"));
     if (object.contains("ep"))
         out.ep = object.at("ep").get<uint32_t>();
     if (object.contains("patterns"))
@@ -135,6 +139,8 @@ std::string optionsText(const ExportOptions& options)
     out["states"] = textList(options.states);
     if (!options.adapterOptions.empty())
         out["adapter_options"] = textList(options.adapterOptions);
+    if (!options.ties.empty())
+        out["ties"] = textList(options.ties);
     if (options.patterns)
         putText(out, "patterns", *options.patterns);
     out["allow"] = options.allow;
@@ -162,6 +168,8 @@ ExportOptions readExportOptions(const std::string& text)
     out.states = readTextList(object.at("states"));
     if (object.contains("adapter_options"))
         out.adapterOptions = readTextList(object.at("adapter_options"));
+    if (object.contains("ties"))
+        out.ties = readTextList(object.at("ties"));
     if (object.contains("patterns"))
         out.patterns = getText(object, "patterns");
     out.allow = object.at("allow").get<std::vector<std::string>>();
