@@ -23,11 +23,19 @@ std::optional<Severity> failOn(const Arguments& arguments)
     return name == "info" ? Severity::Info : name == "warning" ? Severity::Warning : Severity::Error;
 }
 
+/// Nothing for `auto`.
+std::optional<CheckDepth> depthAsked(const Arguments& arguments)
+{
+    return parseCheckDepth(arguments.text("--depth"));
+}
+
 Result<CheckOptions> optionsFrom(const Session& session)
 {
     const Arguments& arguments = session.arguments();
     CheckOptions out;
-    out.depth = parseCheckDepth(arguments.text("--depth")).value_or(out.depth); // a choice
+    const std::optional<CheckDepth> depth = depthAsked(arguments);
+    out.choosesDepth = !depth;
+    out.depth = depth.value_or(out.depth);
     out.open = session.openOptions();
     SHARDSCOPE_TRY(out.target, parseCheckTarget(arguments.text("--for")));
     SHARDSCOPE_TRY(out.only, findingsAsked(arguments, "--only"));
@@ -56,6 +64,7 @@ Result<int> runCheck(Session& session)
         return fail(ErrorCode::Usage, "no checkpoint is named", {}, "shardscope check PATH…");
     SHARDSCOPE_TRY(const CheckOptions options, optionsFrom(session));
     SHARDSCOPE_CHECK(checkStandardOutput(arguments, {"--sarif", "--html"}));
+    const std::optional<CheckDepth> depth = depthAsked(arguments);
     std::vector<CheckResult> results;
     for (const std::string& path : paths) {
         SHARDSCOPE_TRY(CheckResult result, examine(session.files(), path, options, session.job()));
@@ -66,12 +75,12 @@ Result<int> runCheck(Session& session)
     if (const std::string path = arguments.text("--sarif"); !path.empty())
         SHARDSCOPE_CHECK(writeTextFile(session, path, sarifReport(results), force));
     if (const std::string path = arguments.text("--html"); !path.empty())
-        SHARDSCOPE_CHECK(writeTextFile(session, path, htmlReport(results, options.depth), force));
+        SHARDSCOPE_CHECK(writeTextFile(session, path, htmlReport(results, depth), force));
     Output& output = session.output();
     if (output.json())
-        writeCheckJson(output.answer(), results, options.depth);
+        writeCheckJson(output.answer(), results, depth);
     else
-        writeCheckText(output.answer(), output.answerStyle(), results, options.depth);
+        writeCheckText(output.answer(), output.answerStyle(), results);
     const std::optional<Severity> limit = failOn(arguments);
     const bool fails = limit && std::any_of(results.begin(), results.end(), [&](const CheckResult& result) {
         const auto worst = result.worst();
@@ -82,12 +91,16 @@ Result<int> runCheck(Session& session)
 
 std::vector<Option> checkOptions()
 {
-    return {{.name = "--depth",
-                .kind = ValueKind::Choice,
-                .valueName = "DEPTH",
-                .help = "How deep to look: at names and sizes of files, at their first and last bytes, at "
-                        "directories, pickles and a few values (without this option), or at every byte.",
-                .choices = {"names", "headers", "metadata", "bytes"}},
+    return {
+        {.name = "--depth",
+            .kind = ValueKind::Choice,
+            .valueName = "DEPTH",
+            .help
+            = "How deep to look: at names and sizes of files, at their first and last bytes, at "
+              "directories, pickles and a few values, or at every byte. `auto`, the default, looks at every "
+              "byte of a checkpoint below 2 GiB, and else at metadata; the answer says what was "
+              "not read.",
+            .choices = {"auto", "names", "headers", "metadata", "bytes"}},
         {.name = "--fail-on",
             .kind = ValueKind::Choice,
             .valueName = "SEVERITY",
@@ -144,7 +157,7 @@ Command checkCommand()
         .commonOptions = outputOptions(),
         .examples = {{"shardscope check runs/llama", "Is anything wrong with the tag that `latest` names?"},
             {"shardscope check runs/* --fail-on warning --sarif findings.sarif", "In CI, for many:"},
-            {"shardscope check runs/llama --depth bytes", "Read every byte, too:"},
+            {"shardscope check runs/llama --depth bytes", "Read every byte, however many there are:"},
             {"shardscope check runs/llama --for world-size=6,stage=2", "Can it go on there as it is?"}},
         .run = runCheck,
     };
