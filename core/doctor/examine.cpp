@@ -132,11 +132,19 @@ private:
         const Discovery& found = m_patient.found;
         m_out.tag = found.tag;
         m_out.folder = found.tagFolder.empty() ? found.runFolder : found.tagFolder;
-        if (!found.tagFolder.empty())
-            m_patient.tag = folderEntries(m_patient.files, found.tagFolder);
-        if (!found.runFolder.empty())
-            m_patient.run = folderEntries(m_patient.files, found.runFolder);
+        if (!found.tagFolder.empty()) {
+            SHARDSCOPE_TRY(m_patient.tag, folderEntries(m_patient.files, found.tagFolder));
+        }
         take(found.findings);
+        if (found.runFolder.empty())
+            return {};
+        auto run = folderEntries(m_patient.files, found.runFolder);
+        if (run)
+            m_patient.run = std::move(*run);
+        else
+            take({{std::string(kFallback), Severity::Warning,
+                "what is next to the tag cannot be determined: " + run.error().message, run.error().path,
+                {}}});
         return {};
     }
 
