@@ -12,6 +12,7 @@
 #include "app/cli/version.h"
 #include "core/base/shell_quote.h"
 #include "core/report/finding_report.h"
+#include "core/report/printable.h"
 #include "core/torchfile/skeleton_files.h"
 
 #include <algorithm>
@@ -68,7 +69,7 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     }
     const auto log = [&output, fileLog](std::string_view line) {
         if (output.verbose())
-            output.message(std::string(line) + "\n");
+            output.message(printable(line) + "\n");
         if (fileLog)
             fileLog(line);
     };

@@ -25,11 +25,19 @@ std::optional<Severity> failOn(const Arguments& arguments)
     return name == "info" ? Severity::Info : name == "warning" ? Severity::Warning : Severity::Error;
 }
 
+/// Nothing for `auto`.
+std::optional<CheckDepth> depthAsked(const Arguments& arguments)
+{
+    return parseCheckDepth(arguments.text("--depth"));
+}
+
 Result<CheckOptions> optionsFrom(const Session& session)
 {
     const Arguments& arguments = session.arguments();
     CheckOptions out;
-    out.depth = parseCheckDepth(arguments.text("--depth")).value_or(out.depth); // a choice
+    const std::optional<CheckDepth> depth = depthAsked(arguments);
+    out.choosesDepth = !depth;
+    out.depth = depth.value_or(out.depth);
     out.open = session.openOptions();
     SHARDSCOPE_TRY(out.target, parseCheckTarget(arguments.text("--for")));
     SHARDSCOPE_TRY(out.only, findingsAsked(arguments, "--only"));
@@ -83,7 +91,8 @@ Result<std::vector<CheckResult>> checkPaths(
     return results;
 }
 
-Status writeReports(Session& session, const std::vector<CheckResult>& results, CheckDepth depth)
+Status writeReports(
+    Session& session, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
 {
     const Arguments& arguments = session.arguments();
     const bool force = arguments.has("--force");
@@ -120,26 +129,31 @@ Result<int> runCheck(Session& session)
         return fail(ErrorCode::Usage, "no checkpoint is named", {}, "shardscope check PATH…");
     SHARDSCOPE_TRY(const CheckOptions options, optionsFrom(session));
     SHARDSCOPE_CHECK(checkStandardOutput(arguments, {"--sarif", "--html"}));
+    const std::optional<CheckDepth> depth = depthAsked(arguments);
     SHARDSCOPE_TRY(const std::vector<CheckResult> results, checkPaths(session, paths, options));
-    SHARDSCOPE_CHECK(writeReports(session, results, options.depth));
+    SHARDSCOPE_CHECK(writeReports(session, results, depth));
     if (results.size() == 1 && results.front().error) // as for every verb: there is no other answer
         return forward(*results.front().error);
     Output& output = session.output();
     if (output.json())
-        writeCheckJson(output.answer(), results, options.depth);
+        writeCheckJson(output.answer(), results, depth);
     else
-        writeCheckText(output.answer(), output.answerStyle(), results, options.depth);
+        writeCheckText(output.answer(), output.answerStyle(), results);
     return exitOf(results, failOn(arguments));
 }
 
 std::vector<Option> checkOptions()
 {
-    return {{.name = "--depth",
-                .kind = ValueKind::Choice,
-                .valueName = "DEPTH",
-                .help = "How deep to look: at names and sizes of files, at their first and last bytes, at "
-                        "directories, pickles and a few values (without this option), or at every byte.",
-                .choices = {"names", "headers", "metadata", "bytes"}},
+    return {
+        {.name = "--depth",
+            .kind = ValueKind::Choice,
+            .valueName = "DEPTH",
+            .help
+            = "How deep to look: at names and sizes of files, at their first and last bytes, at "
+              "directories, pickles and a few values, or at every byte. `auto`, the default, looks at every "
+              "byte of a checkpoint below 2 GiB, and else at metadata; the answer says what was "
+              "not read.",
+            .choices = {"auto", "names", "headers", "metadata", "bytes"}},
         {.name = "--fail-on",
             .kind = ValueKind::Choice,
             .valueName = "SEVERITY",
@@ -198,7 +212,7 @@ Command checkCommand()
         .commonOptions = outputOptions(),
         .examples = {{"shardscope check runs/llama", "Is anything wrong with the tag that `latest` names?"},
             {"shardscope check runs/* --fail-on warning --sarif findings.sarif", "In CI, for many:"},
-            {"shardscope check runs/llama --depth bytes", "Read every byte, too:"},
+            {"shardscope check runs/llama --depth bytes", "Read every byte, however many there are:"},
             {"shardscope check runs/llama --for world-size=6,stage=2", "Can it go on there as it is?"}},
         .run = runCheck,
     };

@@ -9,6 +9,7 @@
 #include "core/engine/preflight.h"
 #include "core/plan/saved_plan.h"
 #include "core/report/plan_report.h"
+#include "core/report/printable.h"
 
 namespace shardscope::cli {
 
@@ -62,7 +63,7 @@ Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& se
         },
         job.plan);
     if (!output.json())
-        output.answer()("saved to " + (file == kStandardOutput ? "standard output" : file)
+        output.answer()("saved to " + (file == kStandardOutput ? "standard output" : printable(file))
             + "; `shardscope run` executes it\n");
     return kExitDone;
 }

@@ -104,8 +104,11 @@ void Reading::noModel(Error error) const
 io::Path tagFolderIn(const Reading& reading, const io::Path& root)
 {
     const io::Path inner = root / reading.out.tag;
-    const bool hasTag = !reading.out.tag.empty() && reading.files.list(inner).has_value();
-    return hasTag ? inner : root;
+    if (reading.out.tag.empty())
+        return root;
+    const auto entries = reading.files.list(inner);
+    // A tag folder that cannot be listed is still the one that is meant.
+    return entries || entries.error().code != ErrorCode::NotFound ? inner : root;
 }
 
 namespace {

@@ -12,6 +12,7 @@ namespace shardscope {
 
 struct CheckOptions {
     CheckDepth depth = CheckDepth::Metadata;
+    bool choosesDepth = false; ///< takes defaultCheckDepth() of what is opened, not `depth`
     OpenOptions open; ///< tag and roots
     CheckTarget target;
     std::vector<std::string> only; ///< codes or letters; empty: all
@@ -46,13 +47,23 @@ struct CheckResult {
     /// notes.
     std::vector<DoctorFinding> findings;
     std::array<TierFacts, 4> tiers; ///< by CheckDepth
+    CheckDepth depth = CheckDepth::Metadata; ///< asked for or chosen
+    uint64_t bytesNotRead = 0; ///< of the checkpoint's files; 0 where every byte was read
     bool stopped = false; ///< on request, before all was looked at
     /// Why the path cannot be examined; nothing but `path` is set then. examine() returns such an error: only
     /// who checks several paths stores it here.
     std::optional<Error> error = {};
 
     [[nodiscard]] std::optional<Severity> worst() const;
+    /// What the bytes that were not read contain: "values", "metadata and values", "content". Empty where
+    /// every byte was read.
+    [[nodiscard]] std::string_view partNotRead() const;
 };
+
+/// How deep a checkpoint is checked when nobody chose: every byte below 2 GiB, else what needs no values.
+CheckDepth defaultCheckDepth(const Checkpoint& checkpoint);
+/// Bytes of files that a complete check of this depth does not read; 0 where it reads every byte.
+uint64_t bytesNotRead(const Checkpoint& checkpoint, CheckDepth depth);
 
 /// Called as findings are made, one at a time, from any thread.
 using FindingWatch = std::function<void(const DoctorFinding&)>;

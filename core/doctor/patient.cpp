@@ -38,12 +38,14 @@ FileHeader readHeader(const Patient& patient, const FolderEntry& entry)
 
 } // namespace
 
-std::vector<FolderEntry> folderEntries(io::FileSystem& files, const io::Path& folder)
+Result<std::vector<FolderEntry>> folderEntries(io::FileSystem& files, const io::Path& folder)
 {
     std::vector<FolderEntry> out;
     const auto entries = files.list(folder);
-    if (!entries)
+    if (!entries && entries.error().code == ErrorCode::NotFound)
         return out;
+    if (!entries)
+        return forward(entries.error());
     for (const io::DirectoryEntry& entry : *entries) {
         FolderEntry made;
         made.name = entry.name;

@@ -23,8 +23,9 @@ struct FolderEntry {
     io::FileIdentity identity; ///< of files; zero where it cannot be had
     std::optional<CheckpointFileName> parsed; ///< of names that DeepSpeed gives to state files
 };
-/// The entries of a folder in the order of their names; empty where it cannot be listed.
-std::vector<FolderEntry> folderEntries(io::FileSystem& files, const io::Path& folder);
+/// The entries of a folder in the order of their names; empty where there is no folder. An error where there
+/// is one that cannot be listed.
+Result<std::vector<FolderEntry>> folderEntries(io::FileSystem& files, const io::Path& folder);
 
 /// What the first bytes and the end of a state file say.
 struct FileHeader {

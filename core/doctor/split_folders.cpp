@@ -39,11 +39,26 @@ std::vector<io::Path> rootsOf(const Checkpoint& checkpoint)
     return out;
 }
 
-std::vector<io::Path> candidates(io::FileSystem& files, const Checkpoint& checkpoint)
+Result<bool> isThere(io::FileSystem& files, const io::Path& path)
+{
+    const auto info = files.stat(path);
+    if (!info && info.error().code != ErrorCode::NotFound)
+        return forward(info.error());
+    return info.has_value();
+}
+
+/// The first folder that cannot be listed is kept in `notRead`.
+std::vector<io::Path> candidates(
+    io::FileSystem& files, const Checkpoint& checkpoint, std::optional<Error>& notRead)
 {
     std::vector<io::Path> out;
     const auto addBelow = [&](const io::Path& folder, const std::string& inside) {
-        for (const FolderEntry& entry : folderEntries(files, folder)) {
+        const auto entries = folderEntries(files, folder);
+        if (!entries) {
+            notRead = notRead.value_or(entries.error());
+            return;
+        }
+        for (const FolderEntry& entry : *entries) {
             const io::Path path = inside.empty() ? folder / entry.name : folder / entry.name / inside;
             if (entry.isFolder && path != checkpoint.tagFolder)
                 out.push_back(path);
@@ -76,8 +91,13 @@ public:
     Result<SplitFolders> run()
     {
         std::vector<io::Path> mayHold;
-        for (const io::Path& folder : candidates(m_files, m_checkpoint)) {
-            if (mayHold.size() < kMostFolders && holdsMore(folder))
+        for (const io::Path& folder : candidates(m_files, m_checkpoint, m_out.notRead)) {
+            if (mayHold.size() >= kMostFolders)
+                break;
+            const auto more = holdsMore(folder);
+            if (!more)
+                m_out.notRead = m_out.notRead.value_or(more.error());
+            else if (*more)
                 mayHold.push_back(folder);
         }
         for (const io::Path& folder : mayHold) {
@@ -102,14 +122,19 @@ private:
     /// State files that the checkpoint does not have, and no optimizer file that it has: another tag, another
     /// run or a copy has those, too. What this program wrote is a checkpoint of its own, in which values may
     /// be made up.
-    [[nodiscard]] bool holdsMore(const io::Path& folder) const
+    [[nodiscard]] Result<bool> holdsMore(const io::Path& folder) const
     {
-        if (!m_there.empty() && m_files.stat(folder / *m_there.begin()))
-            return false; // most of them, without a look at all their files
-        if (m_files.stat(folder / kManifestName))
+        if (!m_there.empty()) { // rules out most of them without a list of their files
+            SHARDSCOPE_TRY(const bool hasSame, isThere(m_files, folder / *m_there.begin()));
+            if (hasSame)
+                return false;
+        }
+        SHARDSCOPE_TRY(const bool hasManifest, isThere(m_files, folder / kManifestName));
+        if (hasManifest)
             return false;
         bool more = false;
-        for (const FolderEntry& entry : folderEntries(m_files, folder)) {
+        SHARDSCOPE_TRY(const std::vector<FolderEntry> entries, folderEntries(m_files, folder));
+        for (const FolderEntry& entry : entries) {
             if (m_there.contains(entry.name))
                 return false;
             more = more || entry.parsed;

@@ -5,6 +5,7 @@
 #include "core/base/job_context.h"
 #include "core/checkpoint/checkpoint.h"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,6 +19,7 @@ struct SplitFolders {
     std::vector<io::Path> folders; ///< each holds some of them; empty when none is found
     std::vector<std::string> missing; ///< names of files that the checkpoint lacks
     std::vector<std::string> left; ///< those of them that no folder holds either
+    std::optional<Error> notRead; ///< of the first folder that may hold them and cannot be read
     bool whole = false; ///< opened together, nothing is missing, and nothing contradicts
 };
 

@@ -165,7 +165,10 @@ Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::
     std::set<std::string> known;
     for (const PlannedFile& file : plan.files())
         known.insert(file.path);
-    if (const auto text = files.readSmall(target / kManifestName, kManifestBytes)) {
+    const auto text = files.readSmall(target / kManifestName, kManifestBytes);
+    if (!text && text.error().code == ErrorCode::Unreadable)
+        return forward(cannotWrite(text.error()));
+    if (text) {
         if (const auto manifest = parseManifest(*text)) {
             for (const auto& [name, file] : manifest->files)
                 known.insert(name);

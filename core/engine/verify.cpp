@@ -225,7 +225,10 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
     const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors);
     report.fingerprint
         = checkpoint->modelError || !holdsState(*checkpoint) ? std::string() : fingerprint.text();
-    if (const auto text = files.readSmall(checkpoint->tagFolder / kManifestName, kManifestLimitBytes)) {
+    const auto text = files.readSmall(checkpoint->tagFolder / kManifestName, kManifestLimitBytes);
+    if (!text && text.error().code != ErrorCode::NotFound)
+        addProblem(report, code::kFileUnreadable, text.error().message, kManifestName);
+    if (text) {
         report.manifest = true;
         const auto manifest = parseManifest(*text);
         if (!manifest) {

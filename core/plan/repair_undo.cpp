@@ -29,6 +29,8 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const s
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, mended, options, job));
     const io::Path path = opened.checkpoint->tagFolder / kRepairName;
     const auto text = files.readSmall(path, kRecordLimitBytes);
+    if (!text && text.error().code != ErrorCode::NotFound)
+        return forward(text.error());
     if (!text)
         return fail(ErrorCode::NotACheckpoint,
             "this is no mended copy: it has no " + std::string(kRepairName), path.string(),
@@ -47,7 +49,10 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const s
     open.tag = record.tag;
     open.roots = record.roots;
     for (const io::Path& root : record.roots) {
-        if (!files.stat(root))
+        const auto info = files.stat(root);
+        if (!info && info.error().code != ErrorCode::NotFound)
+            return forward(info.error());
+        if (!info)
             return fail(ErrorCode::NotFound, "the folder that the repair was given with --root is gone",
                 root.string(), "undo needs the source as it was");
     }

@@ -66,6 +66,11 @@ void writeResult(JsonWriter& json, const CheckResult& result)
     else
         json.nameField("tag", result.tag);
     json.field("stopped", result.stopped);
+    json.field("depth", checkDepthName(result.depth));
+    json.objectField("not_read");
+    json.field("bytes", result.bytesNotRead);
+    json.textOrNull("what", result.partNotRead());
+    json.endObject();
     json.objectField("seconds");
     for (size_t i = 0; i < result.tiers.size(); ++i) {
         if (result.tiers[i].done)
@@ -81,12 +86,13 @@ void writeResult(JsonWriter& json, const CheckResult& result)
 
 } // namespace
 
-void writeCheckJson(const TextSink& sink, const std::vector<CheckResult>& results, CheckDepth depth)
+void writeCheckJson(
+    const TextSink& sink, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
 {
     JsonWriter json(sink);
     json.beginObject();
     json.field("schema", "shardscope/check/1");
-    json.field("depth", checkDepthName(depth));
+    json.field("depth", depth ? checkDepthName(*depth) : "auto");
     json.arrayField("results");
     for (const CheckResult& result : results)
         writeResult(json, result);

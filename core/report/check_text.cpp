@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/check_report.h"
 
+#include "core/base/text.h"
 #include "core/report/finding_report.h"
 #include "core/report/printable.h"
 
@@ -58,7 +59,7 @@ std::vector<Finding> findingsOf(const CheckResult& result)
     return out;
 }
 
-void writeResult(const TextSink& sink, const TextStyle& style, const CheckResult& result, CheckDepth depth)
+void writeResult(const TextSink& sink, const TextStyle& style, const CheckResult& result)
 {
     const std::vector<Finding> all = findingsOf(result);
     sink(style.bold(printable(result.path))
@@ -83,7 +84,9 @@ void writeResult(const TextSink& sink, const TextStyle& style, const CheckResult
         next = end;
     }
     std::string foot = (all.empty() ? std::string() : std::string("\n")) + "found: " + findingCountText(all);
-    foot += " (looked at " + std::string(checkDepthName(depth)) + ": " + secondsText(result) + ")\n";
+    foot += " (looked at " + std::string(checkDepthName(result.depth)) + ": " + secondsText(result) + ")\n";
+    if (const std::string unread = notReadText(result); !unread.empty())
+        foot += unread + "\n";
     if (result.stopped)
         foot += style.yellow("stopped before all was looked at") + "\n";
     sink(foot);
@@ -91,13 +94,20 @@ void writeResult(const TextSink& sink, const TextStyle& style, const CheckResult
 
 } // namespace
 
-void writeCheckText(
-    const TextSink& sink, const TextStyle& style, const std::vector<CheckResult>& results, CheckDepth depth)
+std::string notReadText(const CheckResult& result)
+{
+    const std::string_view part = result.partNotRead();
+    return part.empty() ? std::string()
+                        : std::string(part) + " not read: " + formatBytes(result.bytesNotRead) + " ("
+            + formatCount(result.bytesNotRead) + " bytes)";
+}
+
+void writeCheckText(const TextSink& sink, const TextStyle& style, const std::vector<CheckResult>& results)
 {
     for (size_t i = 0; i < results.size(); ++i) {
         if (i > 0)
             sink("\n");
-        writeResult(sink, style, results[i], depth);
+        writeResult(sink, style, results[i]);
     }
 }
 

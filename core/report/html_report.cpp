@@ -2,6 +2,7 @@
 #include "core/report/html_report.h"
 
 #include "core/base/build_info.h"
+#include "core/report/check_report.h"
 #include "core/report/finding_report.h"
 #include "core/report/printable.h"
 
@@ -116,26 +117,29 @@ std::string errorCard(const Error& error)
 
 } // namespace
 
-std::string htmlReport(const std::vector<CheckResult>& results, CheckDepth depth)
+std::string htmlReport(const std::vector<CheckResult>& results, std::optional<CheckDepth> depth)
 {
     std::string out = "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                       "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
                       "<title>Checkpoint findings</title>\n<style>"
         + std::string(kStyle)
         + "</style>\n</head>\n<body>\n<h1>Checkpoint findings</h1>\n<p class=\"dim\">Shardscope "
-        + escaped(buildInfo().version) + ", looked at: " + std::string(checkDepthName(depth)) + "</p>\n";
+        + escaped(buildInfo().version)
+        + ", looked at: " + std::string(depth ? checkDepthName(*depth) : "auto") + "</p>\n";
     for (const CheckResult& result : results) {
         if (result.error) {
             out += "<h2>" + escaped(result.path) + "</h2>\n" + errorCard(*result.error);
             continue;
         }
+        const std::string unread = notReadText(result);
         std::vector<Finding> all;
         for (const DoctorFinding& made : result.findings)
             all.push_back(made.finding);
         out += "<h2>" + escaped(result.path) + "</h2>\n<p class=\"dim\">"
             + (result.tag.empty() ? std::string() : "tag <code>" + escaped(result.tag) + "</code>, ")
             + "found: " + findingCountText(all) + (result.stopped ? ", stopped before all was looked at" : "")
-            + "</p>\n";
+            + ", looked at: " + std::string(checkDepthName(result.depth))
+            + (unread.empty() ? "" : ", " + escaped(unread)) + "</p>\n";
         for (auto next = result.findings.begin(); next != result.findings.end();) {
             const auto end = std::find_if(next, result.findings.end(), [&](const DoctorFinding& other) {
                 return other.finding.code != next->finding.code

@@ -10,6 +10,6 @@ namespace shardscope {
 
 /// The findings as one HTML page that needs nothing else: no script, no file beside it, readable in light and
 /// dark and on paper. Text from files is escaped. Deterministic; no times.
-std::string htmlReport(const std::vector<CheckResult>& results, CheckDepth depth);
+std::string htmlReport(const std::vector<CheckResult>& results, std::optional<CheckDepth> depth);
 
 } // namespace shardscope

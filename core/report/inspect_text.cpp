@@ -131,7 +131,7 @@ void writeInspectText(const TextSink& sink, const TextStyle& style, const Answer
             joined(checkpoint.tags)
                 + (checkpoint.latest ? " (latest: " + printable(*checkpoint.latest) + ")" : ""));
     if (!checkpoint.supported)
-        fields.add("supported", style.yellow("no: ") + printable(checkpoint.whyNot));
+        fields.addStyled("supported", style.yellow("no: ") + printable(checkpoint.whyNot));
     if (!checkpoint.params.empty())
         fields.add("parameters", parameterText(checkpoint));
     if (const auto states = checkpoint.stateNames(); !states.empty())

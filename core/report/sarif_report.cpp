@@ -134,9 +134,17 @@ std::string sarifReport(const std::vector<CheckResult>& results)
             found.push_back(resultOf(result, made, static_cast<size_t>(at - known.begin())));
         }
     }
+    json unread = json::array();
+    for (const CheckResult& result : results) {
+        if (result.error)
+            continue;
+        const std::string_view part = result.partNotRead();
+        unread.push_back({{"path", toValidUtf8(result.path)}, {"depth", checkDepthName(result.depth)},
+            {"bytes", result.bytesNotRead}, {"what", part.empty() ? json() : json(part)}});
+    }
     const json driver{{"name", "Shardscope"}, {"version", buildInfo().version}, {"rules", rules}};
     const json run{{"tool", {{"driver", driver}}}, {"invocations", json::array({invocationOf(results)})},
-        {"results", found}, {"columnKind", "utf16CodeUnits"}};
+        {"results", found}, {"columnKind", "utf16CodeUnits"}, {"properties", {{"not_read", unread}}}};
     const json out{
         {"$schema",
             "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"},

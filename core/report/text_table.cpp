@@ -100,7 +100,12 @@ void TextTable::write(const TextSink& sink, const TextStyle& style, std::string_
     }
 }
 
-void TextFields::add(std::string label, std::string value)
+void TextFields::add(std::string label, std::string_view value)
+{
+    m_lines.emplace_back(std::move(label), printable(value)); // values may come from files
+}
+
+void TextFields::addStyled(std::string label, std::string value)
 {
     m_lines.emplace_back(std::move(label), std::move(value));
 }

@@ -45,7 +45,10 @@ private:
 class TextFields
 {
 public:
-    void add(std::string label, std::string value);
+    /// The value is raw; it is made printable here.
+    void add(std::string label, std::string_view value);
+    /// The value is printable already and may contain colours.
+    void addStyled(std::string label, std::string value);
     void write(const TextSink& sink, const TextStyle& style, std::string_view indent = "") const;
 
 private:

@@ -189,6 +189,54 @@ TEST_CASE("reports are written beside the answer, and replaced only when asked t
     answerOf({"check", run, "--html", folder / "a.html", "--force"}, 1);
 }
 
+TEST_CASE("a small checkpoint is read whole unless a depth is named, and the answer says what was not read")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path shard = newestOf(run) / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
+    std::string bytes = slurp(shard);
+    bytes[bytes.find("/data/1") + 500] ^= 1;
+    spill(shard, bytes);
+
+    const Json whole = answerOf({"check", run}, 1);
+    CHECK(whole.at("depth") == "auto");
+    CHECK(codesOf(whole).contains("record-corrupt"));
+    CHECK(whole.at("results").at(0).at("depth") == "bytes");
+    CHECK(whole.at("results").at(0).at("not_read") == Json{{"bytes", 0}, {"what", nullptr}});
+    CHECK(runShardscope({"check", run}).out.find("not read") == std::string::npos);
+
+    uint64_t size = 0;
+    const Json listed = answerOf({"files", run});
+    for (const Json& file : listed.at("files"))
+        size += file.at("bytes").get<uint64_t>();
+    const Words words{"check", run, "--depth", "metadata"};
+    const Json part = answerOf(
+        {"check", run, "--depth", "metadata", "--sarif", folder / "a.sarif", "--html", folder / "a.html"});
+    CHECK(part.at("depth") == "metadata");
+    CHECK(part.at("results").at(0).at("not_read") == Json{{"bytes", size}, {"what", "values"}});
+    CHECK(runShardscope(words).out.find("values not read: ") != std::string::npos);
+    CHECK(slurp(folder / "a.html").find("values not read: ") != std::string::npos);
+    const Json sarif = Json::parse(slurp(folder / "a.sarif"));
+    const Json unread = sarif.at("runs").at(0).at("properties").at("not_read").at(0);
+    CHECK(unread.at("bytes") == size);
+    CHECK(unread.at("what") == "values");
+    CHECK(answerOf({"check", run, "--depth", "names"}).at("results").at(0).at("not_read").at("what")
+        == "content");
+}
+
+TEST_CASE("a large checkpoint is not read whole unless every byte is asked for")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    const fs::path other = newestOf(run) / "large.bin"; // counts as a file of the folder
+    spill(other, "x");
+    fs::resize_file(other, uint64_t{2} << 30);
+    const Json result = answerOf({"check", run}).at("results").at(0);
+    CHECK(result.at("depth") == "metadata");
+    CHECK(result.at("not_read").at("bytes") > uint64_t{2} << 30);
+    CHECK(result.at("not_read").at("what") == "values");
+}
+
 TEST_CASE("all that can be found is listed")
 {
     const Json answer = answerOf({"check", "--list"});

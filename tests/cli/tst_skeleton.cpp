@@ -98,8 +98,14 @@ void checkAnswersAlike(const std::string& source, const std::string& skeleton)
 {
     for (const char* verb : {"inspect", "params", "layout", "files", "check"}) {
         CAPTURE(verb);
-        const Json before = answerOf({verb, source});
-        const Json after = answerOf({verb, skeleton});
+        const Words more = verb == std::string("check") ? Words{"--depth", "metadata"} : Words();
+        const auto ask = [&](const std::string& path) {
+            Words words{verb, path};
+            words.insert(words.end(), more.begin(), more.end());
+            return answerOf(words);
+        };
+        const Json before = ask(source);
+        const Json after = ask(skeleton);
         CHECK(comparable(before, source, folderIn(before)) == comparable(after, skeleton, folderIn(after)));
     }
 }
@@ -152,6 +158,9 @@ TEST_CASE("it says what it is, in words and as an object")
     CHECK(std::any_of(findings.begin(), findings.end(), [](const Json& finding) {
         return finding.at("code") == "skeleton" && finding.at("severity") == "info";
     }));
+    CHECK(checked.at("depth") == "auto");
+    CHECK(checked.at("results").at(0).at("depth") == "metadata");
+    CHECK(checked.at("results").at(0).at("not_read").at("what") == "values");
     CHECK(answerOf({"check", out, "--depth", "names"}).at("depth") == "names");
     CHECK(answerOf({"check", out, "--depth", "headers"}).at("depth") == "headers");
     const Json files = answerOf({"files", out, "--records"});
@@ -264,8 +273,8 @@ TEST_CASE("a checkpoint with wounds shows them from its skeleton")
     const std::string all = allOf(out);
     CHECK(all.find("private notes") == std::string::npos);
     CHECK(all.find("notes.txt") != std::string::npos);
-    const Json before = answerOf({"check", run}, 1);
-    const Json after = answerOf({"check", out}, 1);
+    const Json before = answerOf({"check", run, "--depth", "metadata"}, 1);
+    const Json after = answerOf({"check", out, "--depth", "metadata"}, 1);
     const auto codes = [](const Json& answer) {
         std::map<std::string, size_t> counts;
         for (const Json& finding : answer.at("results").at(0).at("findings"))

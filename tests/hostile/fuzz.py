@@ -45,7 +45,7 @@ VERBS = [line.split() for line in """
     stats {}
     check {}
     check {} --depth bytes
-    check {} --depth structure
+    check {} --depth metadata
     check {} --for world-size=3,stage=2
     verify {}
     verify {} --against OTHER

@@ -211,3 +211,69 @@ TEST_CASE("no permission to write the target")
     CHECK(traceOf(bench.folder.path()) == before);
     fs::permissions(bench.folder / "dark", fs::perms::owner_all);
 }
+
+TEST_CASE("a manifest that may not be read is not a missing manifest")
+{
+    Bench bench;
+    const fs::path out = bench.folder / "out";
+    const fs::path manifest = out / "global_step6/shardscope.json";
+    runVerb({"reshard", bench.run, out, "-w", "3"}, 0);
+    fs::permissions(bench.folder / "out", fs::perms::all);
+    fs::permissions(manifest.parent_path(), fs::perms::all);
+    fs::permissions(manifest, fs::perms::none);
+    const AsNobody nobody;
+    const Json verified = runVerb({"verify", out}, 1);
+    CHECK(verified.dump().find("file-unreadable") != std::string::npos);
+    const Json error = runVerb({"reshard", bench.run, out, "-w", "3", "--force"}, 5);
+    CHECK(error.at("message").get<std::string>().find("Permission denied") != std::string::npos);
+    CHECK(error.at("path") == manifest.string());
+}
+
+TEST_CASE("a repair record that may not be read is not a missing one")
+{
+    Bench bench;
+    const fs::path out = bench.folder / "out";
+    fs::remove(bench.run / kOptim1);
+    runVerb({"repair", bench.run, out, "--fix", "rank-missing", "--moments", "zeros"}, 0);
+    fs::permissions(out / "global_step6/repair.json", fs::perms::none);
+    const AsNobody nobody;
+    const Json error = runVerb({"repair", out, bench.folder / "again", "--undo"}, 3);
+    CHECK(error.at("code") == "unreadable");
+}
+
+TEST_CASE("check says where it could not look for what is missing")
+{
+    Bench bench;
+    fs::remove(bench.run / kOptim1);
+    const fs::path dark = bench.run / "dark";
+    fs::create_directory(dark);
+    fs::permissions(dark, fs::perms::none);
+    {
+        const AsNobody nobody;
+        const std::string found = runVerb({"check", bench.run}, 1).dump();
+        CHECK(found.find("not-examined") != std::string::npos);
+        CHECK(found.find("split-shards") != std::string::npos);
+        CHECK(found.find("rank-missing") != std::string::npos);
+    }
+    fs::permissions(dark, fs::perms::all);
+    fs::permissions(bench.run, fs::perms::owner_exec | fs::perms::group_exec | fs::perms::others_exec);
+    const AsNobody nobody;
+    const std::string found = runVerb({"check", bench.run / "global_step6"}, 1).dump();
+    CHECK(found.find("what is next to the tag cannot be determined") != std::string::npos);
+}
+
+TEST_CASE("a tag folder of a root that may not be read is not skipped")
+{
+    Bench bench;
+    const fs::path root = bench.folder / "root";
+    fs::create_directories(root / "global_step6");
+    fs::rename(bench.run / kOptim1, root / kOptim1);
+    runVerb({"verify", bench.run, "--root", root}, 0);
+    fs::permissions(root / "global_step6", fs::perms::none);
+    {
+        const AsNobody nobody;
+        const Json error = runVerb({"verify", bench.run, "--root", root}, 3);
+        CHECK(error.at("message").get<std::string>().find("Permission denied") != std::string::npos);
+    }
+    fs::permissions(root / "global_step6", fs::perms::all);
+}

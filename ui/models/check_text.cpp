@@ -15,32 +15,11 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Of files: a disk of 500 MB/s takes four seconds.
-constexpr uint64_t kReadAllBelow = uint64_t{2} << 30;
-
 struct Words {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::CheckText)
 };
 
-uint64_t bytesOf(const Checkpoint& checkpoint)
-{
-    uint64_t bytes = 0;
-    for (const CheckpointFile& file : checkpoint.files)
-        bytes += file.identity.bytes;
-    return bytes;
-}
-
 } // namespace
-
-CheckDepth defaultCheckDepth(const Checkpoint& checkpoint)
-{
-    return bytesOf(checkpoint) < kReadAllBelow ? CheckDepth::Bytes : CheckDepth::Metadata;
-}
-
-uint64_t bytesNotRead(const Checkpoint& checkpoint, CheckDepth depth)
-{
-    return depth == CheckDepth::Bytes ? 0 : bytesOf(checkpoint);
-}
 
 QString findingCountText(std::span<const Finding> findings)
 {

@@ -11,11 +11,6 @@ namespace shardscope::ui {
 
 class CheckRun;
 
-/// How deep a checkpoint is checked when nobody chose: every byte below 2 GiB, else what needs no values.
-CheckDepth defaultCheckDepth(const Checkpoint& checkpoint);
-/// Bytes of values that a check of this depth leaves unread; 0 where it reads every byte.
-uint64_t bytesNotRead(const Checkpoint& checkpoint, CheckDepth depth);
-
 /// "2 errors, 1 warning", "No problems found". Info counts only where there is nothing else.
 QString findingCountText(std::span<const Finding> findings);
 /// What an ended check read: "Every byte was read.", or "Values not read (1.2 GiB)."

@@ -47,9 +47,14 @@ Status look(const Patient& patient, FindingSink& sink)
         for (const Finding& finding : patient.checkpoint->findings)
             told.insert(finding.where);
     }
+    Status listed;
     for (const std::string& tag : neighbours(patient.found)) {
-        const std::set<std::string> there
-            = layerFiles(folderEntries(patient.files, patient.found.runFolder / tag));
+        const auto entries = folderEntries(patient.files, patient.found.runFolder / tag);
+        if (!entries) {
+            listed = forward(entries.error());
+            continue;
+        }
+        const std::set<std::string> there = layerFiles(*entries);
         if (!std::includes(there.begin(), there.end(), here.begin(), here.end()))
             continue;
         for (const std::string& name : there) {
@@ -58,7 +63,7 @@ Status look(const Patient& patient, FindingSink& sink)
                     {"tag `" + toValidUtf8(tag) + "` of the run has it"});
         }
     }
-    return {};
+    return listed;
 }
 
 } // namespace

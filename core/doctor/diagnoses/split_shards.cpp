@@ -24,7 +24,7 @@ Status look(const Patient& patient, FindingSink& sink)
     SHARDSCOPE_TRY(
         const SplitFolders split, findSplitFolders(patient.files, *patient.checkpoint, patient.job));
     if (split.folders.empty())
-        return {};
+        return split.notRead ? Status(forward(*split.notRead)) : Status();
     std::vector<std::string> evidence = evidenceOf(split.folders);
     if (!split.missing.empty())
         evidence.push_back("missing here: " + namesOf(split.missing));
@@ -35,7 +35,7 @@ Status look(const Patient& patient, FindingSink& sink)
         split.folders.size() == 1 ? "files that are missing lie in another folder"
                                   : "files that are missing lie in other folders",
         {}, std::move(evidence));
-    return {};
+    return split.notRead && !split.whole ? Status(forward(*split.notRead)) : Status();
 }
 
 } // namespace

@@ -41,3 +41,14 @@ TEST_CASE("colour only where it is wanted")
     CHECK(TextStyle{true}.red("x") == "\x1b[31mx\x1b[0m");
     CHECK(TextStyle{true}.bold("").empty());
 }
+
+TEST_CASE("fields escape raw text once and keep styled text")
+{
+    TextFields fields;
+    fields.add("path", "run\x1b[31m\n");
+    fields.add("again", printable("run\x1b[31m"));
+    fields.addStyled("styled", TextStyle{true}.red("no"));
+    std::string out;
+    fields.write([&](std::string_view text) { out += text; }, {});
+    CHECK(out == "path    run\\x1b[31m\\x0a\nagain   run\\x1b[31m\nstyled  \x1b[31mno\x1b[0m\n");
+}
