@@ -11,6 +11,7 @@
 #include "core/checkpoint/stage0.h"
 #include "core/engine/execute.h"
 #include "core/engine/preflight.h"
+#include "core/engine/replaced_files.h"
 #include "core/report/plan_report.h"
 
 #include <algorithm>
@@ -223,12 +224,17 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
 {
     Output& output = session.output();
     SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session.arguments(), job));
+    std::vector<std::string> replaces;
+    if (options.force) { // a target that cannot be looked at is refused below
+        replaces = replacedFiles(session.files(), job.writePlan(), options.destination).value_or(replaces);
+    }
     const PlanContext context{.verb = verb,
         .source = checkpointFolder(*job.source),
         .sourceTag = job.source->tag,
         .destination = job.destination,
         .memoryBytes = options.memoryLimitBytes,
         .freeBytes = freeBytesAt(session.files(), options.destination),
+        .replaces = std::move(replaces),
         .savedTo = {},
         .more = job.more};
     const WritePlan& plan = job.writePlan();
