@@ -11,7 +11,11 @@ std::vector<Option> outputOptions()
 {
     return {
         {.name = "--json", .help = "Print the answer as exactly one JSON object on standard output."},
-        {.name = "--quiet", .letter = 'q', .help = "Print neither progress nor warnings."},
+        {.name = "--quiet",
+            .letter = 'q',
+            .help
+            = "Print neither progress nor warnings, and of commands that write files only the line that says "
+              "what was written."},
         {.name = "--verbose", .letter = 'v', .help = "Tell on standard error what is being done."},
         {.name = "--no-color", .help = "No colours; the same as a non-empty NO_COLOR in the environment."},
         {.name = "--progress",
@@ -154,9 +158,8 @@ std::vector<Option> exportOptions()
             .kind = ValueKind::Choice,
             .valueName = "FORMAT",
             .help = "The form of the files: safetensors, torch for pytorch_model.bin, npy for a NumPy "
-                    "file per tensor, or adapter for a LoRA adapter of PEFT alone. Required.",
-            .choices = exportFormatNames(),
-            .required = true},
+                    "file per tensor, or adapter for a LoRA adapter of PEFT alone. Default: safetensors.",
+            .choices = exportFormatNames()},
         {.name = "--dtype",
             .kind = ValueKind::Choice,
             .valueName = "DTYPE",

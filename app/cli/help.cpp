@@ -8,37 +8,78 @@ namespace shardscope::cli {
 
 namespace {
 
-constexpr size_t kLineWidth = 96;
+struct Page {
+    const TextSink& sink;
+    const TextStyle& style;
+    size_t width;
+};
 
-/// Words broken into lines of at most kLineWidth columns, all indented.
-void writeParagraph(const TextSink& sink, std::string_view text, size_t indent)
+/// What stands in front of the first line of a paragraph, and its columns without control codes.
+struct Lead {
+    std::string text = {};
+    size_t columns = 0;
+};
+
+/// Words broken into lines that fit the page. All are indented, the first one behind `lead` if there is one.
+void writeParagraph(const Page& page, std::string_view text, size_t indent, Lead lead = {})
 {
-    std::string line(indent, ' ');
+    std::string line = lead.text.empty() ? std::string(indent, ' ') : std::move(lead.text);
+    size_t columns = lead.columns == 0 ? indent : lead.columns;
     bool empty = true;
     while (!text.empty()) {
         const size_t end = std::min(text.find(' '), text.size());
         const std::string_view word = text.substr(0, end);
         text.remove_prefix(std::min(end + 1, text.size()));
-        if (!empty && displayWidth(line) + 1 + displayWidth(word) > kLineWidth) {
-            sink(line + "\n");
+        if (!empty && columns + 1 + displayWidth(word) > page.width) {
+            page.sink(line + "\n");
             line.assign(indent, ' ');
+            columns = indent;
             empty = true;
         }
         line += (empty ? "" : " ") + std::string(word);
+        columns += (empty ? 0 : 1) + displayWidth(word);
         empty = false;
     }
-    sink(line + "\n");
+    page.sink(line + "\n");
 }
 
-void writeHeading(const TextSink& sink, const TextStyle& style, std::string_view text)
+/// A command as it is typed: broken with a backslash, and not inside of quotes.
+void writeCommandLine(const Page& page, std::string_view text)
 {
-    sink("\n" + style.bold(text) + "\n");
+    std::string line(6, ' ');
+    std::string word;
+    bool quoted = false;
+    const auto place = [&] {
+        const bool empty = line.find_first_not_of(' ') == std::string::npos;
+        if (!empty && displayWidth(line) + 1 + displayWidth(word) + 2 > page.width) {
+            page.sink(line + " \\\n");
+            line.assign(8, ' ');
+        } else if (!empty) {
+            line += ' ';
+        }
+        line += word;
+        word.clear();
+    };
+    for (const char each : text) {
+        quoted = quoted != (each == '\'');
+        if (each == ' ' && !quoted)
+            place();
+        else
+            word += each;
+    }
+    place();
+    page.sink(line + "\n");
 }
 
-void writeTerm(const TextSink& sink, const TextStyle& style, const std::string& term, std::string_view says)
+void writeHeading(const Page& page, std::string_view text)
 {
-    sink("  " + style.bold(term) + "\n");
-    writeParagraph(sink, says, 6);
+    page.sink("\n" + page.style.bold(text) + "\n");
+}
+
+void writeTerm(const Page& page, const std::string& term, std::string_view says)
+{
+    page.sink("  " + page.style.bold(term) + "\n");
+    writeParagraph(page, says, 6);
 }
 
 std::string withChoices(const std::string& help, const std::vector<std::string>& choices)
@@ -51,27 +92,38 @@ std::string withChoices(const std::string& help, const std::vector<std::string>&
     return help + " One of " + list + ".";
 }
 
-void writeOptions(const TextSink& sink, const TextStyle& style, std::string_view heading,
-    const std::vector<Option>& options)
+void writeOptions(const Page& page, std::string_view heading, const std::vector<Option>& options)
 {
     if (options.empty())
         return;
-    writeHeading(sink, style, heading);
+    writeHeading(page, heading);
     for (const Option& option : options)
-        writeTerm(sink, style, optionTerm(option), withChoices(option.help, option.choices));
+        writeTerm(page, optionTerm(option), withChoices(option.help, option.choices));
 }
 
-void writeChildren(const TextSink& sink, const TextStyle& style, const Command& command)
+void writeChildren(const Page& page, const Command& command)
 {
     if (command.children.empty())
         return;
-    writeHeading(sink, style, "COMMANDS");
+    writeHeading(page, "COMMANDS");
     size_t width = 0;
     for (const Command& child : command.children)
         width = std::max(width, child.name.size());
-    for (const Command& child : command.children)
-        sink("  " + style.bold(child.name) + std::string(width - child.name.size() + 2, ' ') + child.summary
-            + "\n");
+    const size_t indent = 2 + width + 2;
+    for (const Command& child : command.children) {
+        const std::string gap(width - child.name.size() + 2, ' ');
+        writeParagraph(page, child.summary, indent, {"  " + page.style.bold(child.name) + gap, indent});
+    }
+}
+
+void writeExamples(const Page& page, const Command& command)
+{
+    if (!command.examples.empty())
+        writeHeading(page, "EXAMPLES");
+    for (const Example& example : command.examples) {
+        writeParagraph(page, example.says, 2);
+        writeCommandLine(page, example.line);
+    }
 }
 
 } // namespace
@@ -106,36 +158,41 @@ std::string synopsis(const std::vector<const Command*>& path)
     return out + " [OPTION]…";
 }
 
-void writeHelp(const TextSink& sink, const TextStyle& style, const std::vector<const Command*>& path)
+void writeCommandList(
+    const TextSink& sink, const TextStyle& style, const std::vector<const Command*>& path, size_t width)
 {
+    writeChildren({sink, style, width}, *path.back());
+}
+
+void writeHelp(
+    const TextSink& sink, const TextStyle& style, const std::vector<const Command*>& path, size_t width)
+{
+    const Page page{sink, style, width};
     const Command& command = *path.back();
-    sink(style.bold("NAME") + "\n  " + commandLine(path) + " - " + command.summary + "\n");
-    writeHeading(sink, style, "SYNOPSIS");
-    sink("  " + synopsis(path) + "\n");
+    sink(style.bold("NAME") + "\n");
+    writeParagraph(page, commandLine(path) + " - " + command.summary, 6, {"  ", 2});
+    writeHeading(page, "SYNOPSIS");
+    writeParagraph(page, synopsis(path), 6, {"  ", 2});
     if (!command.description.empty())
-        writeHeading(sink, style, "DESCRIPTION");
+        writeHeading(page, "DESCRIPTION");
     for (size_t i = 0; i < command.description.size(); ++i) {
         if (i > 0)
             sink("\n");
-        writeParagraph(sink, command.description[i], 2);
+        writeParagraph(page, command.description[i], 2);
     }
-    writeChildren(sink, style, command);
+    writeChildren(page, command);
     if (!command.positionals.empty())
-        writeHeading(sink, style, "ARGUMENTS");
+        writeHeading(page, "ARGUMENTS");
     for (const Positional& positional : command.positionals)
-        writeTerm(sink, style, positional.name, withChoices(positional.help, positional.choices));
-    writeOptions(sink, style, "OPTIONS", command.options);
-    writeOptions(sink, style, command.options.empty() ? "OPTIONS" : "COMMON OPTIONS", command.commonOptions);
-    if (!command.examples.empty())
-        writeHeading(sink, style, "EXAMPLES");
-    for (const Example& example : command.examples) {
-        writeParagraph(sink, example.says, 2);
-        sink("      " + example.line + "\n");
+        writeTerm(page, positional.name, withChoices(positional.help, positional.choices));
+    writeOptions(page, "OPTIONS", command.options);
+    writeOptions(page, command.options.empty() ? "OPTIONS" : "COMMON OPTIONS", command.commonOptions);
+    writeExamples(page, command);
+    writeHeading(page, "EXIT STATUS");
+    for (const auto& [code, meaning] : exitMeanings()) {
+        const std::string number = std::to_string(code);
+        writeParagraph(page, meaning, 8, {std::string(6 - number.size(), ' ') + number + "  ", 8});
     }
-    writeHeading(sink, style, "EXIT STATUS");
-    for (const auto& [code, meaning] : exitMeanings())
-        sink("  " + std::string(4 - std::to_string(code).size(), ' ') + std::to_string(code) + "  "
-            + std::string(meaning) + "\n");
 }
 
 } // namespace shardscope::cli

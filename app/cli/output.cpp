@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/output.h"
 
+#include "app/cli/terminal.h"
 #include "core/report/finding_report.h"
 
 #include <algorithm>
@@ -19,10 +20,8 @@ namespace {
 bool wantsColour(int descriptor, const Arguments& arguments)
 {
     const char* const noColour = std::getenv("NO_COLOR");
-    const char* const terminal = std::getenv("TERM");
-    return isatty(descriptor) == 1 && !arguments.has("--no-color")
-        && (noColour == nullptr || *noColour == '\0')
-        && (terminal == nullptr || std::string_view(terminal) != "dumb");
+    return takesControlCodes(descriptor) && !arguments.has("--no-color")
+        && (noColour == nullptr || *noColour == '\0');
 }
 
 void put(FILE* stream, std::string_view text)
@@ -38,7 +37,7 @@ Output::Output(const Arguments& arguments)
     , m_verbose(arguments.has("--verbose"))
     , m_answerColour(wantsColour(STDOUT_FILENO, arguments))
     , m_messageColour(wantsColour(STDERR_FILENO, arguments))
-    , m_errorIsTerminal(isatty(STDERR_FILENO) == 1)
+    , m_showsProgressLine(takesControlCodes(STDERR_FILENO))
 {
 }
 
@@ -46,11 +45,23 @@ TextSink Output::answer()
 {
     return [this](std::string_view text) {
         progressLine("");
+        if (m_fileWritten) {
+            if (!m_quiet)
+                message(text);
+            return;
+        }
         if (m_answerFailed || std::fwrite(text.data(), 1, text.size(), stdout) == text.size())
             return;
         m_answerFailed = true;
         m_answerErrno = errno;
     };
+}
+
+Status Output::writeFile(std::string_view text)
+{
+    answer()(text);
+    m_fileWritten = true;
+    return finishAnswer();
 }
 
 Status Output::finishAnswer()

@@ -22,12 +22,16 @@ public:
     [[nodiscard]] bool json() const { return m_json; }
     [[nodiscard]] bool quiet() const { return m_quiet; }
     [[nodiscard]] bool verbose() const { return m_verbose; }
-    [[nodiscard]] bool errorIsTerminal() const { return m_errorIsTerminal; }
-    [[nodiscard]] TextStyle answerStyle() const { return {m_answerColour}; }
+    /// Whether standard error is a terminal on which a line can be replaced.
+    [[nodiscard]] bool showsProgressLine() const { return m_showsProgressLine; }
+    [[nodiscard]] TextStyle answerStyle() const { return {m_fileWritten ? m_messageColour : m_answerColour}; }
     [[nodiscard]] TextStyle messageStyle() const { return {m_messageColour}; }
 
     /// Pieces of the answer, in order.
     [[nodiscard]] TextSink answer();
+    /// A report or plan that standard output gets in place of the answer, which goes to standard error from
+    /// then on, or nowhere when quiet.
+    Status writeFile(std::string_view text);
     /// WriteFailed when not all of the answer could be written.
     Status finishAnswer();
 
@@ -44,7 +48,8 @@ private:
     bool m_verbose = false;
     bool m_answerColour = false;
     bool m_messageColour = false;
-    bool m_errorIsTerminal = false;
+    bool m_showsProgressLine = false;
+    bool m_fileWritten = false;
     bool m_answerFailed = false;
     int m_answerErrno = 0;
     std::mutex m_mutex;

@@ -104,6 +104,44 @@ Status checkValue(const Option& option, const std::string& value, const Argument
     return {};
 }
 
+tl::unexpected<Error> emptyValue(const std::string& option)
+{
+    // Most often a variable of a script that is not set; going on would mean another checkpoint.
+    return fail(ErrorCode::Usage, "the value of " + option + " is empty", {},
+        "give a value, or leave the option out");
+}
+
+Status checkValues(const Option& option, const std::vector<std::string>& values, const Arguments& arguments)
+{
+    if (values.size() > 1 && !option.repeats && option.kind != ValueKind::Flag)
+        return fail(ErrorCode::Usage,
+            "the option " + option.name + " takes one value and is given " + std::to_string(values.size())
+                + " times",
+            {}, "give it once");
+    for (const std::string& value : values) {
+        if (value.empty() && option.kind != ValueKind::Flag)
+            return emptyValue(option.name);
+        SHARDSCOPE_CHECK(checkValue(option, value, arguments));
+    }
+    return {};
+}
+
+/// `--tag=`, for which CLI11 would take the next word.
+Status checkEmptyValues(const std::vector<Option>& options, const std::vector<std::string>& words)
+{
+    for (const std::string& word : words) {
+        if (word == "--")
+            break;
+        if (!word.ends_with('='))
+            continue;
+        const auto option = std::find_if(options.begin(), options.end(),
+            [&](const Option& each) { return each.kind != ValueKind::Flag && word == each.name + "="; });
+        if (option != options.end())
+            return emptyValue(option->name);
+    }
+    return {};
+}
+
 /// Arguments in order; what is too much or unknown is named.
 Status placeWords(const std::vector<std::string>& rest, Parsed& parsed)
 {
@@ -162,6 +200,7 @@ Result<Parsed> parse(const Command& root, std::span<const std::string> words)
     app.set_help_flag("");
     app.allow_extras();
     const std::vector<Option> options = allOptions(*parsed.command);
+    SHARDSCOPE_CHECK(checkEmptyValues(options, left));
     std::deque<std::vector<std::string>> values;
     std::vector<CLI::Option*> handles;
     for (const Option& option : options) {
@@ -185,8 +224,7 @@ Result<Parsed> parse(const Command& root, std::span<const std::string> words)
         if (handles[i]->count() == 0)
             continue;
         parsed.arguments.set(options[i].name, handles[i]->results());
-        for (const std::string& value : handles[i]->results())
-            SHARDSCOPE_CHECK(checkValue(options[i], value, parsed.arguments));
+        SHARDSCOPE_CHECK(checkValues(options[i], handles[i]->results(), parsed.arguments));
     }
     SHARDSCOPE_CHECK(placeWords(app.remaining(), parsed));
     SHARDSCOPE_CHECK(checkComplete(parsed));

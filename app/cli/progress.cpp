@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/progress.h"
 
+#include "app/cli/terminal.h"
 #include "core/base/text.h"
 #include "core/report/printable.h"
 
@@ -9,9 +10,13 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 namespace shardscope::cli {
 
 namespace {
+
+constexpr size_t kDefaultColumns = 80;
 
 std::string durationText(double seconds)
 {
@@ -41,22 +46,31 @@ std::string progressJson(const Progress& progress)
     }) + "\n";
 }
 
-std::string progressText(const Progress& progress)
+std::string progressText(const Progress& progress, size_t columns)
 {
-    std::string out = printable(progress.phase);
+    const std::string phase = printable(progress.phase);
+    std::string share;
+    std::string bytes;
     if (progress.bytesTotal > 0) {
-        const double share
+        const double part
             = static_cast<double>(progress.bytesDone) / static_cast<double>(progress.bytesTotal);
-        out += fmt::format("  {:.0f} %  {} of {}", std::min(share, 1.0) * 100,
-            formatBytes(progress.bytesDone), formatBytes(progress.bytesTotal));
+        share = fmt::format("  {:.0f} %", std::min(part, 1.0) * 100);
+        bytes = fmt::format("  {} of {}", formatBytes(std::min(progress.bytesDone, progress.bytesTotal)),
+            formatBytes(progress.bytesTotal));
     } else if (progress.bytesDone > 0) {
-        out += "  " + formatBytes(progress.bytesDone);
+        bytes = "  " + formatBytes(progress.bytesDone);
     }
-    if (progress.bytesPerSecond > 0)
-        out += fmt::format("  {}/s", formatBytes(static_cast<uint64_t>(progress.bytesPerSecond)));
-    if (progress.etaSeconds >= 0)
-        out += "  " + durationText(progress.etaSeconds) + " left";
-    return out;
+    const std::string speed = progress.bytesPerSecond > 0
+        ? fmt::format("  {}/s", formatBytes(static_cast<uint64_t>(progress.bytesPerSecond)))
+        : std::string();
+    const std::string left
+        = progress.etaSeconds >= 0 ? "  " + durationText(progress.etaSeconds) + " left" : std::string();
+    for (const std::string& line : {phase + share + bytes + speed + left, phase + share + bytes + left,
+             phase + share + left, phase + share, share.empty() ? phase : share.substr(2)}) {
+        if (displayWidth(line) <= columns)
+            return line;
+    }
+    return {};
 }
 
 JobContext::ProgressSink progressSink(Output& output, const Arguments& arguments)
@@ -66,9 +80,13 @@ JobContext::ProgressSink progressSink(Output& output, const Arguments& arguments
         return {};
     if (mode == "json")
         return [&output](const Progress& progress) { output.message(progressJson(progress)); };
-    if (!output.errorIsTerminal())
+    if (!output.showsProgressLine())
         return {};
-    return [&output](const Progress& progress) { output.progressLine(progressText(progress)); };
+    return [&output](const Progress& progress) {
+        // A full line would begin the next one. The width is asked for each time: it may change.
+        const size_t columns = terminalColumns(STDERR_FILENO).value_or(kDefaultColumns);
+        output.progressLine(progressText(progress, columns - 1));
+    };
 }
 
 } // namespace shardscope::cli

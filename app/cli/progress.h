@@ -11,7 +11,7 @@ JobContext::ProgressSink progressSink(Output& output, const Arguments& arguments
 
 /// One JSON line of `--progress json`, ended.
 std::string progressJson(const Progress& progress);
-/// "writing  45 %  1.2 GiB of 2.3 GiB  512.0 MiB/s  3 s left"
-std::string progressText(const Progress& progress);
+/// "writing  45 %  1.2 GiB of 2.3 GiB  512.0 MiB/s  3 s left", or as much of it as fits.
+std::string progressText(const Progress& progress, size_t columns);
 
 } // namespace shardscope::cli

@@ -7,13 +7,19 @@
 #include "app/cli/progress.h"
 #include "app/cli/session.h"
 #include "app/cli/signals.h"
+#include "app/cli/terminal.h"
+#include "app/cli/text_file.h"
 #include "app/cli/version.h"
 #include "core/base/shell_quote.h"
 #include "core/report/finding_report.h"
 #include "core/torchfile/skeleton_files.h"
 
 #include <algorithm>
+#include <csignal>
 #include <exception>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace shardscope::cli {
 
@@ -57,6 +63,7 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     std::stop_source stop;
     JobContext::LogSink fileLog;
     if (const std::string path = parsed.arguments.text("--log-file"); !path.empty()) {
+        SHARDSCOPE_CHECK(requireFile(path, "the log file", "--verbose writes the same to standard error"));
         SHARDSCOPE_TRY(fileLog, openLogFile(path));
     }
     const auto log = [&output, fileLog](std::string_view line) {
@@ -80,15 +87,24 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     return code;
 }
 
+int reportNoCommand(Output& output, const Parsed& parsed)
+{
+    const int code = report(output,
+        {ErrorCode::Usage, "a command is missing", {}, "see `" + commandLine(parsed.path) + " --help`"});
+    if (!output.json())
+        writeCommandList([&](std::string_view text) { output.message(text); }, output.messageStyle(),
+            parsed.path, textWidth(STDERR_FILENO));
+    return code;
+}
+
 int answerWithoutVerb(const Parsed& parsed, Output& output)
 {
     if (parsed.arguments.has("--help"))
-        writeHelp(output.answer(), output.answerStyle(), parsed.path);
+        writeHelp(output.answer(), output.answerStyle(), parsed.path, textWidth(STDOUT_FILENO));
     else if (parsed.arguments.has("--version"))
         writeVersion(output.answer(), output.json());
     else
-        return report(output,
-            {ErrorCode::Usage, "a command is missing", {}, "see `" + commandLine(parsed.path) + " --help`"});
+        return reportNoCommand(output, parsed);
     if (const Status written = output.finishAnswer(); !written)
         return report(output, written.error());
     return kExitDone;
@@ -117,6 +133,16 @@ int runWords(const std::vector<std::string>& words)
     return code ? *code : report(output, withWayOn(code.error(), *parsed->command, words));
 }
 
+/// Gives the numbers of closed standard streams to /dev/null, opened so that using them stays an error. The
+/// next file that is opened would get them, and the answer would be written into it.
+void occupyStandardStreams()
+{
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+        if (fcntl(stream, F_GETFD) < 0)
+            (void)open("/dev/null", stream == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
+}
+
 int reportBug(const std::vector<std::string>& words, const std::string& what)
 {
     Output output = plainOutput(words);
@@ -127,6 +153,9 @@ int reportBug(const std::vector<std::string>& words, const std::string& what)
 
 int run(int argc, char** argv)
 {
+    occupyStandardStreams();
+    // A reader that is gone is an error of writing, which is reported.
+    (void)std::signal(SIGPIPE, SIG_IGN);
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     try {
         return runWords(words);

@@ -63,30 +63,35 @@ Status requireValues(const Session& session)
 {
     const Command& command = *session.parsed().command;
     const Arguments& arguments = session.arguments();
-    const bool deep = arguments.text("--depth") == "bytes";
-    const bool needed = command.values == Command::Values::Needed || deep
+    const bool needed = command.values == Command::Values::Needed
         || (command.values == Command::Values::ToRun && !arguments.has("--dry-run"));
     if (!needed)
         return {};
     for (const Positional& positional : command.positionals) {
         for (const std::string& path : arguments.allOf(positional.name)) {
-            const bool isPath = positional.kind == ValueKind::Path;
-            if (isPath && holdsNoValues(session.files(), path))
-                return fail(ErrorCode::Unsupported,
-                    deep ? std::string(kNoValues) + ", and --depth bytes looks at them"
-                         : std::string(kNoValues) + ", and `" + command.name + "` needs them",
-                    path, "ask for it where the skeleton was made");
+            if (positional.kind == ValueKind::Path)
+                SHARDSCOPE_CHECK(requireValuesIn(session.files(), path, "`" + command.name + "`"));
         }
     }
     return {};
 }
 
+Status requireValuesIn(io::FileSystem& files, const std::string& path, std::string_view what)
+{
+    if (!holdsNoValues(files, path))
+        return {};
+    return fail(ErrorCode::Unsupported, std::string(kNoValues) + ", and " + std::string(what) + " needs them",
+        path, "run it where the skeleton was made");
+}
+
 Status requireTag(const Checkpoint& checkpoint)
 {
-    if (!checkpoint.modelError || checkpoint.modelError->code != ErrorCode::NotFound)
+    const auto& why = checkpoint.modelError;
+    const bool isUnreadable = why && why->code == ErrorCode::Unreadable && checkpoint.tagFolder.empty();
+    if (!why || (why->code != ErrorCode::NotFound && !isUnreadable))
         return {};
-    Error error = *checkpoint.modelError;
-    if (!checkpoint.tags.empty()) {
+    Error error = *why;
+    if (!isUnreadable && !checkpoint.tags.empty()) {
         error.hint = "name a tag with --tag:";
         for (const std::string& tag : checkpoint.tags)
             error.hint += " " + tag;

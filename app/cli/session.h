@@ -54,6 +54,8 @@ private:
 
 /// Unsupported when the command needs values and an argument is a skeleton, which has none.
 Status requireValues(const Session& session);
+/// Unsupported when `path` is a skeleton; `what` needs its values.
+Status requireValuesIn(io::FileSystem& files, const std::string& path, std::string_view what);
 /// Success when a tag was chosen; else NotFound with the tags there are.
 Status requireTag(const Checkpoint& checkpoint);
 /// Unsupported when the kind is recognised and this build cannot interpret it; success for supported and

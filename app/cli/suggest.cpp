@@ -8,7 +8,7 @@ namespace shardscope::cli {
 
 namespace {
 
-constexpr size_t kLongestWord = 64;
+constexpr size_t kLongestWord = 256;
 
 /// Edits between two words, swapped neighbours counting as one.
 size_t distance(std::string_view a, std::string_view b)
@@ -38,6 +38,10 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
     std::string best;
     size_t bestDistance = std::max<size_t>(1, word.size() / 3) + 1;
     for (const std::string& candidate : candidates) {
+        const size_t difference
+            = std::max(word.size(), candidate.size()) - std::min(word.size(), candidate.size());
+        if (difference >= bestDistance)
+            continue; // each needs an edit
         const size_t edits = distance(word, candidate);
         if (edits < bestDistance) {
             bestDistance = edits;

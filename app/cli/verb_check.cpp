@@ -10,6 +10,8 @@
 #include "core/report/html_report.h"
 #include "core/report/sarif_report.h"
 
+#include <climits>
+
 namespace shardscope::cli {
 
 namespace {
@@ -30,8 +32,8 @@ Result<CheckOptions> optionsFrom(const Session& session)
     out.depth = parseCheckDepth(arguments.text("--depth")).value_or(out.depth); // a choice
     out.open = session.openOptions();
     SHARDSCOPE_TRY(out.target, parseCheckTarget(arguments.text("--for")));
-    out.only = wordsAsked(arguments, "--only");
-    out.skip = wordsAsked(arguments, "--skip");
+    SHARDSCOPE_TRY(out.only, findingsAsked(arguments, "--only"));
+    SHARDSCOPE_TRY(out.skip, findingsAsked(arguments, "--skip"));
     SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
     return out;
 }
@@ -46,6 +48,68 @@ int listAll(Session& session)
     return kExitDone;
 }
 
+Result<CheckResult> checkPath(Session& session, const std::string& path, const CheckOptions& options)
+{
+    if (options.depth == CheckDepth::Bytes)
+        SHARDSCOPE_CHECK(requireValuesIn(session.files(), path, "--depth bytes"));
+    return examine(session.files(), path, options, session.job());
+}
+
+/// Whether an error is about the path: an answer of its own, after which the next path is checked.
+bool isOfPath(const Error& error)
+{
+    return error.code != ErrorCode::Usage && error.code != ErrorCode::Cancelled
+        && error.code != ErrorCode::Internal;
+}
+
+Result<std::vector<CheckResult>> checkPaths(
+    Session& session, const std::vector<std::string>& paths, const CheckOptions& options)
+{
+    std::vector<CheckResult> results;
+    for (const std::string& path : paths) {
+        auto result = checkPath(session, path, options);
+        if (!result && !isOfPath(result.error()))
+            return forward(std::move(result).error());
+        if (result) {
+            results.push_back(std::move(*result));
+        } else {
+            CheckResult unread;
+            unread.path = path;
+            unread.error = std::move(result).error();
+            results.push_back(std::move(unread));
+        }
+    }
+    SHARDSCOPE_CHECK(session.job().poll());
+    return results;
+}
+
+Status writeReports(Session& session, const std::vector<CheckResult>& results, CheckDepth depth)
+{
+    const Arguments& arguments = session.arguments();
+    const bool force = arguments.has("--force");
+    if (const std::string path = arguments.text("--sarif"); !path.empty())
+        SHARDSCOPE_CHECK(writeTextFile(session, path, sarifReport(results), force));
+    if (const std::string path = arguments.text("--html"); !path.empty())
+        SHARDSCOPE_CHECK(writeTextFile(session, path, htmlReport(results, depth), force));
+    return {};
+}
+
+/// The worst of all paths: one that cannot be read (3), one that is not supported (4), then findings (1).
+int exitOf(const std::vector<CheckResult>& results, std::optional<Severity> limit)
+{
+    int worst = kExitDone;
+    const auto rank = [](int code) { return code == exitCode(ErrorCode::Unreadable) ? INT_MAX : code; };
+    for (const CheckResult& result : results) {
+        const auto severity = result.worst();
+        const int code = result.error                  ? exitCode(result.error->code)
+            : limit && severity && *severity >= *limit ? kExitNo
+                                                       : kExitDone;
+        if (rank(code) > rank(worst))
+            worst = code;
+    }
+    return worst;
+}
+
 Result<int> runCheck(Session& session)
 {
     const Arguments& arguments = session.arguments();
@@ -55,28 +119,17 @@ Result<int> runCheck(Session& session)
     if (paths.empty())
         return fail(ErrorCode::Usage, "no checkpoint is named", {}, "shardscope check PATH…");
     SHARDSCOPE_TRY(const CheckOptions options, optionsFrom(session));
-    std::vector<CheckResult> results;
-    for (const std::string& path : paths) {
-        SHARDSCOPE_TRY(CheckResult result, examine(session.files(), path, options, session.job()));
-        results.push_back(std::move(result));
-    }
-    SHARDSCOPE_CHECK(session.job().poll());
-    const bool force = arguments.has("--force");
-    if (const std::string path = arguments.text("--sarif"); !path.empty())
-        SHARDSCOPE_CHECK(writeTextFile(session.files(), path, sarifReport(results), force));
-    if (const std::string path = arguments.text("--html"); !path.empty())
-        SHARDSCOPE_CHECK(writeTextFile(session.files(), path, htmlReport(results, options.depth), force));
+    SHARDSCOPE_CHECK(checkStandardOutput(arguments, {"--sarif", "--html"}));
+    SHARDSCOPE_TRY(const std::vector<CheckResult> results, checkPaths(session, paths, options));
+    SHARDSCOPE_CHECK(writeReports(session, results, options.depth));
+    if (results.size() == 1 && results.front().error) // as for every verb: there is no other answer
+        return forward(*results.front().error);
     Output& output = session.output();
     if (output.json())
         writeCheckJson(output.answer(), results, options.depth);
     else
         writeCheckText(output.answer(), output.answerStyle(), results, options.depth);
-    const std::optional<Severity> limit = failOn(arguments);
-    const bool fails = limit && std::any_of(results.begin(), results.end(), [&](const CheckResult& result) {
-        const auto worst = result.worst();
-        return worst && *worst >= *limit;
-    });
-    return fails ? kExitNo : kExitDone;
+    return exitOf(results, failOn(arguments));
 }
 
 std::vector<Option> checkOptions()
@@ -110,11 +163,12 @@ std::vector<Option> checkOptions()
         {.name = "--sarif",
             .kind = ValueKind::File,
             .valueName = "FILE",
-            .help = "Write the findings as SARIF 2.1.0 to this file, too."},
+            .help = "Write the findings as SARIF 2.1.0 to this file, too. `-` is standard output: the answer "
+                    "in words goes to standard error then, and --json is not possible."},
         {.name = "--html",
             .kind = ValueKind::File,
             .valueName = "FILE",
-            .help = "Write them as a page for browsers, too."},
+            .help = "Write them as a page for browsers, too. `-` as for --sarif."},
         {.name = "--force", .help = "Replace these files where they are there."},
         {.name = "--list", .help = "Show what can be found, and look at nothing."}, jobsOption()};
 }
@@ -132,7 +186,9 @@ Command checkCommand()
            "NVMe folders of another state, universal folders that a converter scrambled, and more. Each "
            "finding says what it means for loading, for training on and for export, and what mends it.",
             "First comes what stock DeepSpeed would load without a word. Nothing is changed; a checkpoint "
-            "with findings at or above --fail-on gives the exit status 1."},
+            "with findings at or above --fail-on gives the exit status 1.",
+            "Of several paths each has its own answer, also one that cannot be read. The exit status is the "
+            "worst: 3 when a path cannot be read, else 4 when one is not supported, else 1."},
         .positionals = {{.name = "PATH",
             .kind = ValueKind::Path,
             .help = "Run folder, tag folder, universal folder, or one file of a checkpoint.",

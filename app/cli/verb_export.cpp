@@ -48,9 +48,8 @@ Command exportCommand()
             {.name = "DST", .kind = ValueKind::Folder, .help = "The folder to write; it may hold other files."}},
         .options = joined(exportOptions(), joined(writeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
-        .examples
-        = {{"shardscope export runs/llama llama-bf16 --format safetensors --dtype bf16", "For transformers:"},
-            {"shardscope export runs/llama layer0 --format safetensors --only '*.0.*' --states exp_avg",
+        .examples = {{"shardscope export runs/llama llama-bf16 --dtype bf16", "For transformers:"},
+            {"shardscope export runs/llama layer0 --only '*.0.*' --states exp_avg",
                 "One layer, with Adam's first moments in a file beside it:"},
             {"shardscope export runs/llama-lora lora --format adapter", "For PeftModel.from_pretrained:"}},
         .run = runExport,

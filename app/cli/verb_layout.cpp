@@ -1,32 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/common_options.h"
 #include "app/cli/exit.h"
+#include "app/cli/parameter_words.h"
 #include "app/cli/session.h"
-#include "app/cli/suggest.h"
 #include "app/cli/verbs.h"
 #include "core/report/layout_report.h"
-
-#include <algorithm>
-#include <iterator>
 
 namespace shardscope::cli {
 
 namespace {
 
-Result<ParamId> findParam(const Checkpoint& checkpoint, const std::string& name)
-{
-    if (const auto found = checkpoint.findParam(name))
-        return *found;
-    std::vector<std::string> names;
-    std::transform(checkpoint.params.begin(), checkpoint.params.end(), std::back_inserter(names),
-        [](const Parameter& parameter) { return parameter.name; });
-    return fail(ErrorCode::NotFound, "the checkpoint has no parameter `" + name + "`",
-        checkpoint.tagFolder.string(), nearestHint(name, names, "`shardscope params` lists them"));
-}
-
 Result<int> answerAddress(Session& session, const OpenedCheckpoint& opened, const std::string& text)
 {
-    SHARDSCOPE_TRY(const Address address, parseAddress(text, *opened.checkpoint));
+    SHARDSCOPE_TRY(const Address address, addressAsked(*opened.checkpoint, text));
     SHARDSCOPE_TRY(const Location location, locate(*opened.checkpoint, address));
     Output& output = session.output();
     if (output.json())
@@ -49,7 +35,7 @@ Result<int> runLayout(Session& session)
         SHARDSCOPE_TRY(question.rank, parseRank(arguments.text("--rank"), *opened.checkpoint));
     }
     if (arguments.has("--param")) {
-        SHARDSCOPE_TRY(question.param, findParam(*opened.checkpoint, arguments.text("--param")));
+        SHARDSCOPE_TRY(question.param, paramAsked(*opened.checkpoint, arguments.text("--param")));
     }
     Output& output = session.output();
     if (output.json())

@@ -21,8 +21,10 @@ io::Path absolutePath(const io::Path& path)
     return error ? path : out;
 }
 
-Result<int> savePlanOf(Session& session, const WriteJob& job)
+Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& session))
 {
+    SHARDSCOPE_CHECK(checkStandardOutput(session.arguments(), {"--output"}));
+    SHARDSCOPE_TRY(const WriteJob job, planJob(session));
     const Arguments& arguments = session.arguments();
     const OpenOptions asked = session.openOptions();
     std::vector<io::Path> roots;
@@ -41,7 +43,7 @@ Result<int> savePlanOf(Session& session, const WriteJob& job)
         job.plan);
     saved.salvage = asked.salvage;
     const std::string file = arguments.text("--output");
-    SHARDSCOPE_CHECK(writeTextFile(session.files(), file, savedPlanText(saved), arguments.has("--force")));
+    SHARDSCOPE_CHECK(writeTextFile(session, file, savedPlanText(saved), arguments.has("--force")));
 
     const PlanContext context{.verb = "plan",
         .source = checkpointFolder(*job.source),
@@ -52,34 +54,32 @@ Result<int> savePlanOf(Session& session, const WriteJob& job)
         .savedTo = file};
     Output& output = session.output();
     std::visit(
-        [&](const auto& plan) {
+        [&](const auto& held) {
             if (output.json())
-                writePlanJson(output.answer(), context, *plan, std::nullopt);
-            else
-                writePlanText(output.answer(), output.answerStyle(), context, *plan);
+                writePlanJson(output.answer(), context, *held, std::nullopt);
+            else if (!output.quiet())
+                writePlanText(output.answer(), output.answerStyle(), context, *held);
         },
         job.plan);
     if (!output.json())
-        output.answer()("saved to " + file + "; `shardscope run` executes it\n");
+        output.answer()("saved to " + (file == kStandardOutput ? "standard output" : file)
+            + "; `shardscope run` executes it\n");
     return kExitDone;
 }
 
 Result<int> runPlanReshard(Session& session)
 {
-    SHARDSCOPE_TRY(const WriteJob job, planReshardJob(session));
-    return savePlanOf(session, job);
+    return savePlanOf(session, planReshardJob);
 }
 
 Result<int> runPlanConvert(Session& session)
 {
-    SHARDSCOPE_TRY(const WriteJob job, planConvertJob(session));
-    return savePlanOf(session, job);
+    return savePlanOf(session, planConvertJob);
 }
 
 Result<int> runPlanExport(Session& session)
 {
-    SHARDSCOPE_TRY(const WriteJob job, planExportJob(session));
-    return savePlanOf(session, job);
+    return savePlanOf(session, planExportJob);
 }
 
 /// The verb with the same options that decide the outcome, and a file to save to in place of those of the
@@ -91,14 +91,16 @@ Command planOf(Command verb, std::vector<Option> options)
           "source "
           "is still the same."};
     verb.summary = "plan `" + verb.name + "` and save the plan";
-    verb.options = joined({{.name = "--output",
-                               .letter = 'o',
-                               .kind = ValueKind::File,
-                               .valueName = "FILE",
-                               .help = "The file to save the plan to. Required.",
-                               .required = true},
-                              {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}},
-        joined(std::move(options), checkpointOptions()));
+    verb.options
+        = joined({{.name = "--output",
+                      .letter = 'o',
+                      .kind = ValueKind::File,
+                      .valueName = "FILE",
+                      .help = "The file to save the plan to; `-` is standard output: the plan in words "
+                              "goes to standard error then, and --json is not possible. Required.",
+                      .required = true},
+                     {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}},
+            joined(std::move(options), checkpointOptions()));
     verb.resumes = false;
     return verb;
 }
@@ -117,9 +119,8 @@ Command planCommand()
         = {{"shardscope plan convert runs/llama runs/llama-u --to universal -o llama-u.json", "Decide now:"}};
     convert.run = runPlanConvert;
     Command exports = planOf(exportCommand(), exportOptions());
-    exports.examples = {
-        {"shardscope plan export runs/llama llama-bf16 --format safetensors --dtype bf16 -o llama-bf16.json",
-            "Decide now:"}};
+    exports.examples
+        = {{"shardscope plan export runs/llama llama-bf16 --dtype bf16 -o llama-bf16.json", "Decide now:"}};
     exports.run = runPlanExport;
 
     return {

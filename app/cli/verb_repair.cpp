@@ -15,7 +15,7 @@ Result<RepairOptions> optionsFrom(const Session& session)
 {
     const Arguments& arguments = session.arguments();
     RepairOptions out;
-    out.fixes = wordsAsked(arguments, "--fix");
+    SHARDSCOPE_TRY(out.fixes, findingsAsked(arguments, "--fix", "all"));
     out.values = arguments.all("--set");
     out.donor = arguments.text("--from");
     const std::string masters = arguments.text("--masters");
@@ -60,14 +60,14 @@ Result<int> runMend(Session& session, const std::shared_ptr<const RepairPlan>& p
         check = compareChecks(*plan, *after);
         return check->ok() ? kExitDone : kExitNo;
     };
-    if (!output.json())
+    if (!output.json() && !output.quiet())
         writeChangesText(output.answer(), output.answerStyle(), *plan);
     SHARDSCOPE_TRY(const int code, runWriteJob(session, job, "repair"));
     if (checkStopped && !output.json())
         output.answer()(session.arguments().has("--no-verify")
                 ? "interrupted: the output is complete, but it was not checked again\n"
                 : "interrupted: the output is complete and verified, but it was not checked again\n");
-    if (check && !output.json())
+    if (check && !output.json() && (!output.quiet() || !check->ok()))
         writeRepairCheckText(output.answer(), output.answerStyle(), *check);
     return code;
 }

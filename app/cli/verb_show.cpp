@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/common_options.h"
 #include "app/cli/exit.h"
+#include "app/cli/parameter_words.h"
 #include "app/cli/session.h"
+#include "app/cli/text_file.h"
 #include "app/cli/verbs.h"
 #include "core/report/npy_file.h"
 #include "core/report/show_report.h"
@@ -22,9 +24,11 @@ Result<int> runShow(Session& session)
             "write the whole tensor with --npy FILE");
     if (arguments.has("--force") && !arguments.has("--npy"))
         return fail(ErrorCode::Usage, "--force belongs to --npy");
+    SHARDSCOPE_CHECK(
+        requireFile(arguments.text("--npy"), "the file of --npy", "name a file, such as tensor.npy"));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openModel());
     const Checkpoint& checkpoint = *opened.checkpoint;
-    SHARDSCOPE_TRY(const Address address, parseAddress(arguments.positional("ADDRESS"), checkpoint));
+    SHARDSCOPE_TRY(const Address address, addressAsked(checkpoint, arguments.positional("ADDRESS")));
     SHARDSCOPE_TRY(const ValueRange range, valueRangeOf(checkpoint, address));
     SHARDSCOPE_TRY(const ShownValues values, readValues(session.files(), checkpoint, range, limit));
     std::optional<NpyReport> npy;

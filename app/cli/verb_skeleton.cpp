@@ -2,8 +2,10 @@
 #include "app/cli/common_options.h"
 #include "app/cli/exit.h"
 #include "app/cli/session.h"
+#include "app/cli/text_file.h"
 #include "app/cli/verbs.h"
 #include "core/doctor/examine.h"
+#include "core/report/printable.h"
 #include "core/report/skeleton_report.h"
 
 namespace shardscope::cli {
@@ -13,6 +15,7 @@ namespace {
 Result<int> runSkeleton(Session& session)
 {
     const Arguments& arguments = session.arguments();
+    SHARDSCOPE_CHECK(requireFile(arguments.positional("OUT"), "OUT", "name a file, such as NAME.zip"));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     const Checkpoint& checkpoint = *opened.checkpoint;
     SkeletonRequest request;
@@ -34,6 +37,9 @@ Result<int> runSkeleton(Session& session)
     Output& output = session.output();
     if (output.json())
         writeSkeletonJson(output.answer(), session.context(opened), report, request.out.string());
+    else if (output.quiet())
+        output.answer()(
+            output.answerStyle().green("written") + "  " + printable(request.out.string()) + "\n");
     else
         writeSkeletonText(output.answer(), output.answerStyle(), report, request.out.string());
     return kExitDone;

@@ -2,6 +2,7 @@
 #include "app/cli/common_options.h"
 #include "app/cli/compute_device.h"
 #include "app/cli/exit.h"
+#include "app/cli/parameter_words.h"
 #include "app/cli/session.h"
 #include "app/cli/suggest.h"
 #include "app/cli/verbs.h"
@@ -24,16 +25,13 @@ Status addAsked(std::vector<TensorAsked>& out, const Checkpoint& checkpoint, con
     std::optional<ParamId> param = checkpoint.findParam(word);
     std::string state;
     if (!param) {
-        SHARDSCOPE_TRY(const Address address, parseAddress(word, checkpoint));
+        SHARDSCOPE_TRY(const Address address, addressAsked(checkpoint, word));
         const auto* named = std::get_if<ParamAddress>(&address);
         if (named == nullptr || named->range)
             return fail(ErrorCode::Usage,
                 "statistics are of whole tensors, and `" + word + "` is another place", {},
                 "say NAME or NAME#STATE");
-        param = checkpoint.findParam(named->name);
-        if (!param)
-            return fail(ErrorCode::NotFound, "the checkpoint has no parameter `" + named->name + "`",
-                checkpoint.tagFolder.string(), "`shardscope params` lists them");
+        SHARDSCOPE_TRY(param, paramAsked(checkpoint, named->name));
         if (word.find('#') != std::string::npos)
             state = named->state;
     }

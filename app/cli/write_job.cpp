@@ -242,7 +242,7 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
         std::visit(
             [&](const auto& held) { writePlanJson(output.answer(), context, *held, result); }, job.plan);
     };
-    if (!output.json())
+    if (!output.json() && !output.quiet())
         std::visit(
             [&](const auto& held) { writePlanText(output.answer(), output.answerStyle(), context, *held); },
             job.plan);
@@ -268,6 +268,8 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     }
     if (output.json())
         writeJson(*report);
+    else if (output.quiet())
+        writeResultLine(output.answer(), output.answerStyle(), *report);
     else
         writeResultText(output.answer(), output.answerStyle(), *report);
     return code;

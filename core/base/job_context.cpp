@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/job_context.h"
 
+#include <algorithm>
+
 namespace shardscope {
 
 namespace {
@@ -37,8 +39,10 @@ void JobContext::beginPhase(std::string name, uint64_t bytesTotal)
 
 void JobContext::advance(uint64_t bytes)
 {
-    m_bytesDone += bytes;
-    report(m_bytesDone >= m_bytesTotal);
+    const uint64_t before = m_bytesDone.fetch_add(bytes);
+    // The end is reported once: a phase may go beyond its total, or have none.
+    const uint64_t total = m_bytesTotal;
+    report(before < total && total - before <= bytes);
 }
 
 void JobContext::log(std::string_view line)
@@ -62,12 +66,14 @@ void JobContext::report(bool force)
     const std::lock_guard lock(m_mutex);
     Progress progress;
     progress.phase = m_phase;
-    progress.bytesDone = m_bytesDone;
     progress.bytesTotal = m_bytesTotal;
+    progress.bytesDone = m_bytesDone;
+    if (progress.bytesTotal > 0)
+        progress.bytesDone = std::min(progress.bytesDone, progress.bytesTotal);
     const double seconds = std::chrono::duration<double>(now - m_phaseStart).count();
     if (seconds > 0)
         progress.bytesPerSecond = static_cast<double>(progress.bytesDone) / seconds;
-    if (progress.bytesPerSecond > 0 && progress.bytesTotal >= progress.bytesDone)
+    if (progress.bytesPerSecond > 0 && progress.bytesTotal > 0)
         progress.etaSeconds
             = static_cast<double>(progress.bytesTotal - progress.bytesDone) / progress.bytesPerSecond;
     m_progressSink(progress);

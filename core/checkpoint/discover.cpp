@@ -54,6 +54,21 @@ Result<Folder> listFolder(io::FileSystem& files, const io::Path& path)
     return Folder{path, std::move(entries)};
 }
 
+/// A longer name is on no file system.
+constexpr size_t kMaxNameBytes = 255;
+
+/// Whether something is there that cannot be read: no permission, an I/O error, a loop of links.
+bool isUnreadable(const Error& error)
+{
+    return error.code == ErrorCode::Unreadable
+        && io::Path(error.path).filename().native().size() <= kMaxNameBytes;
+}
+
+bool isFolderOrLink(const io::DirectoryEntry& entry)
+{
+    return entry.type == io::FileType::Directory || entry.type == io::FileType::Symlink;
+}
+
 bool holdsNpyFiles(const Folder& folder)
 {
     return std::any_of(folder.entries.begin(), folder.entries.end(),
@@ -83,15 +98,37 @@ bool isUniversalFolder(io::FileSystem& files, const Folder& folder)
     if (!folder.hasFolder(kUniversalFolder) || folder.has("latest"))
         return false;
     const auto inside = listFolder(files, folder.path / kUniversalFolder);
-    return inside && !inside->isTagFolder();
+    if (!inside)
+        return isUnreadable(inside.error()); // its reader says so
+    return !inside->isTagFolder();
 }
 
-/// Sub-folders that hold DeepSpeed's files; a folder that cannot be listed is none.
+/// Sub-folders that are there and cannot be listed. `lost+found` belongs to the file system.
+std::vector<std::string> unreadableIn(io::FileSystem& files, const Folder& run)
+{
+    std::vector<std::string> out;
+    for (const io::DirectoryEntry& entry : run.entries) {
+        if (!isFolderOrLink(entry) || entry.name.starts_with(".") || entry.name == "lost+found")
+            continue;
+        const auto folder = files.list(run.path / entry.name);
+        if (!folder && isUnreadable(folder.error()))
+            out.push_back(entry.name);
+    }
+    return out;
+}
+
+Finding unreadableFinding(const std::string& what, const std::string& where, const Error& error)
+{
+    return {code::kFileUnreadable, Severity::Error, what + " cannot be read: " + error.message, where,
+        error.hint.empty() ? std::vector<std::string>() : std::vector<std::string>{error.hint}};
+}
+
+/// Sub-folders that hold DeepSpeed's files; a folder that cannot be listed is none: see unreadableIn().
 std::vector<std::string> tagsIn(io::FileSystem& files, const Folder& run)
 {
     std::vector<std::string> tags;
     for (const io::DirectoryEntry& entry : run.entries) {
-        if (entry.type != io::FileType::Directory && entry.type != io::FileType::Symlink)
+        if (!isFolderOrLink(entry))
             continue;
         if (entry.name.starts_with(".")) // work folders of an unfinished job
             continue;
@@ -153,6 +190,12 @@ void readPointer(io::FileSystem& files, const Folder& run, Discovery& out)
     if (!run.has("latest"))
         return;
     const auto text = files.readSmall(run.path / "latest", kPointerLimitBytes);
+    const auto info = files.stat(run.path / "latest");
+    const bool isOther = info && info->type != io::FileType::Regular;
+    if (!text && isUnreadable(text.error()) && !isOther) {
+        out.findings.push_back(unreadableFinding("the pointer file `latest`", "latest", text.error()));
+        return;
+    }
     if (!text) {
         out.findings.push_back({code::kLatestDangling, Severity::Error,
             "the pointer file `latest` cannot be read", "latest", {describe(text.error())}});
@@ -170,8 +213,18 @@ std::string universalTag(io::FileSystem& files, const Folder& run, Discovery& ou
 {
     const auto text = files.readSmall(run.path / kUniversalPointer, kPointerLimitBytes);
     const std::string name = text ? std::string(strip(*text)) : std::string();
-    if (isPlainName(name) && files.list(run.path / name))
-        return name;
+    const auto info = files.stat(run.path / kUniversalPointer);
+    const bool isOther = info && info->type != io::FileType::Regular;
+    if (!text && isUnreadable(text.error()) && !isOther) {
+        out.findings.push_back(unreadableFinding(
+            "the pointer file `latest_universal`", std::string(kUniversalPointer), text.error()));
+        return {};
+    }
+    if (isPlainName(name)) {
+        const auto folder = files.list(run.path / name);
+        if (folder || isUnreadable(folder.error()))
+            return name; // chooseTag() says why it cannot be read
+    }
     out.findings.push_back({code::kLatestDangling, Severity::Error,
         "`latest_universal` names no folder beside it", std::string(kUniversalPointer),
         {text ? "it says `" + toValidUtf8(name).substr(0, 200) + "`" : describe(text.error())}});
@@ -184,6 +237,8 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
         if (!isPlainName(wanted))
             return fail(ErrorCode::Usage, "a tag is a plain folder name, not `" + wanted + "`");
         const auto folder = listFolder(files, out.runFolder / wanted);
+        if (!folder && isUnreadable(folder.error()))
+            return forward(folder.error());
         if (!folder)
             return fail(ErrorCode::NotFound, "there is no tag `" + wanted + "` in this run folder",
                 out.runFolder.string(),
@@ -193,9 +248,12 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
         out.foreignKind = foreignKindOf(files, *folder);
         return {};
     }
-    const std::string list = out.tags.empty()
-        ? "no tag folder holds checkpoint files"
-        : "name one with --tag; the newest is `" + out.tags.back() + "`";
+    const std::string list = !out.unreadableFolders.empty()
+        ? "the newest tag is not known: `" + toValidUtf8(out.unreadableFolders.back()) + "` cannot be read"
+        : out.tags.empty() ? "no tag folder holds checkpoint files"
+                           : "name one with --tag; the newest is `" + out.tags.back() + "`";
+    if (!out.latest && !out.findings.empty() && out.findings.back().code == code::kFileUnreadable)
+        return {}; // a pointer file that cannot be read is not missing
     if (!out.latest) {
         out.findings.push_back({code::kLatestMissing, Severity::Error,
             "the pointer file `latest` is missing, so no tag is chosen", "latest", {list}});
@@ -211,6 +269,12 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
         return {};
     }
     const auto folder = listFolder(files, out.runFolder / *out.latest);
+    if (!folder && isUnreadable(folder.error())) {
+        out.findings.push_back(
+            unreadableFinding("the tag folder `" + toValidUtf8(*out.latest) + "`, which `latest` names,",
+                *out.latest, folder.error()));
+        return {};
+    }
     if (!folder) {
         dangling("there is no such tag folder");
         return {};
@@ -241,6 +305,7 @@ Result<Discovery> discoverRun(
     out.runFolder = run.path;
     readPointer(files, run, out);
     out.tags = tagsIn(files, run);
+    out.unreadableFolders = unreadableIn(files, run);
     std::string chosen = tag;
     if (chosen.empty() && run.has(kUniversalPointer) && (universal || !run.has("latest")))
         chosen = universalTag(files, run, out);
@@ -249,16 +314,35 @@ Result<Discovery> discoverRun(
     return out;
 }
 
+/// Unreadable when a checkpoint that is newer by its name cannot be read: the older one must not stand for
+/// it.
+Status requireNewestKnown(io::FileSystem& files, const Folder& output, const std::string& newest)
+{
+    for (const std::string& name : unreadableIn(files, output)) {
+        if (!isNumberedCheckpoint(name) || !tagLess(newest, name))
+            continue;
+        const auto folder = files.list(output.path / name);
+        if (!folder)
+            return forward(folder.error());
+    }
+    return {};
+}
+
 /// A framework's output folder: `tag` may name one of its checkpoints, else it is a tag of the newest one.
 Result<Discovery> discoverOutput(io::FileSystem& files, const Folder& output, const std::string& tag)
 {
     std::vector<std::string> numbered = numberedCheckpoints(files, output);
     auto chosen = std::find(numbered.begin(), numbered.end(), tag);
     const std::string inner = chosen == numbered.end() ? tag : std::string();
-    if (chosen == numbered.end() && isNumberedCheckpoint(tag))
+    if (chosen == numbered.end() && isNumberedCheckpoint(tag)) {
+        if (const auto folder = files.list(output.path / tag); !folder && isUnreadable(folder.error()))
+            return forward(folder.error());
         return fail(ErrorCode::NotFound, "`" + toValidUtf8(tag) + "` holds no checkpoint of DeepSpeed",
             output.path.string(),
             numbered.empty() ? "" : "the newest that does is `" + numbered.back() + "`");
+    }
+    if (chosen == numbered.end())
+        SHARDSCOPE_CHECK(requireNewestKnown(files, output, numbered.back()));
     if (chosen == numbered.end())
         chosen = std::prev(numbered.end());
     SHARDSCOPE_TRY(const Folder run, listFolder(files, output.path / *chosen));
@@ -373,6 +457,11 @@ Result<Discovery> discover(
         out.tagFolder = path;
         out.selectedFile = name;
         return out;
+    }
+    for (const std::string& name : unreadableIn(files, folder)) {
+        // It may be a tag: that this folder holds no checkpoint is not known.
+        if (const auto inside = files.list(path / name); !inside)
+            return forward(inside.error());
     }
     return fail(ErrorCode::NotACheckpoint, "nothing in this folder was written by DeepSpeed", path.string(),
         "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");

@@ -22,13 +22,16 @@ struct Discovery {
     std::string wrapper; ///< see Checkpoint::wrapper
     CheckpointKind foreignKind
         = CheckpointKind::Unknown; ///< Universal, Swap: recognised by their folder alone
+    /// Folders beside the tag that cannot be listed, though they are there: each may be a newer tag.
+    std::vector<std::string> unreadableFolders;
     std::vector<Finding> findings;
 };
 
 /// Finds run folder, tags and tag for any level of PATH (design.md 5, cli.md "Every verb").
 ///
 /// `latest` is a hint: it must be a plain folder name that exists, else it is a finding and no tag is chosen.
-/// NotFound, Unreadable (permission), NotACheckpoint.
+/// What is there and cannot be read (permission, I/O error) is never taken for absent: it is an error or a
+/// finding of its own. NotFound, Unreadable, NotACheckpoint.
 Result<Discovery> discover(
     io::FileSystem& files, const io::Path& path, const std::string& tag, JobContext& job);
 

@@ -479,8 +479,9 @@ Result<OpenedCheckpoint> openCheckpoint(
     }
     if (found.tagFolder.empty()) {
         const Finding& why = out->findings.front();
-        out->modelError = Error{ErrorCode::NotFound, why.message, found.runFolder.string(),
-            why.evidence.empty() ? std::string() : why.evidence.front()};
+        const bool isThere = why.code == code::kFileUnreadable; // it cannot be read, which is no absence
+        out->modelError = Error{isThere ? ErrorCode::Unreadable : ErrorCode::NotFound, why.message,
+            found.runFolder.string(), why.evidence.empty() ? std::string() : why.evidence.front()};
         out->whyNot = why.message;
         out->fullyRead = true;
         addUnfinishedWork(files, *out);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/examine.h"
 
+#include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
 #include "core/base/shell_quote.h"
 #include "core/compare/scan_findings.h"
@@ -211,6 +212,10 @@ private:
 
     [[nodiscard]] std::string commandOf(const Diagnosis& diagnosis, const Finding& finding) const
     {
+        const bool ofPointer
+            = diagnosis.code == code::kLatestMissing || diagnosis.code == code::kLatestDangling;
+        if (ofPointer && !m_patient.found.unreadableFolders.empty())
+            return {}; // the newest tag may be one that cannot be read
         if (diagnosis.command != nullptr)
             return diagnosis.command(m_patient, finding);
         if (!repairs(diagnosis, finding))

@@ -47,6 +47,9 @@ struct CheckResult {
     std::vector<DoctorFinding> findings;
     std::array<TierFacts, 4> tiers; ///< by CheckDepth
     bool stopped = false; ///< on request, before all was looked at
+    /// Why the path cannot be examined; nothing but `path` is set then. examine() returns such an error: only
+    /// who checks several paths stores it here.
+    std::optional<Error> error = {};
 
     [[nodiscard]] std::optional<Severity> worst() const;
 };

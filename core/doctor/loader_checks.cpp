@@ -34,6 +34,8 @@ constexpr std::array kChecks{
     LoaderCheck{Id::SkippedSteps, "skipped-steps", kEngine, "KeyError: 'skipped_steps'", kLoaderRefuses},
     LoaderCheck{Id::ModelParallelSize, "mp-world-size", kEngine, "KeyError: 'mp_world_size'", kLoaderRefuses},
     LoaderCheck{Id::Scheduler, "lr-scheduler", kEngine, "KeyError: 'lr_scheduler'", kLoaderRefuses},
+    LoaderCheck{Id::SchedulerState, "lr-scheduler-state", kEngine,
+        "TypeError: 'NoneType' object is not subscriptable", kLoaderRefuses},
     LoaderCheck{Id::NumExperts, "num-experts", "engine.py, load_moe_state_dict", "KeyError: 'num_experts'",
         kLoaderRefuses},
     LoaderCheck{Id::ExpertFiles, "expert-files", "engine.py, load_moe_state_dict", "FileNotFoundError",
@@ -61,8 +63,8 @@ constexpr std::array kChecks{
         "RuntimeError: The ZeRO checkpoint parameter-alignment layout does not match the current "
         "zero_optimization.parameter_alignment setting",
         kLoaderRefuses},
-    LoaderCheck{Id::ElasticStep, "elastic-step", kZero12, "KeyError: 'base_optimizer_state_step'",
-        "stock-loader-trap"},
+    LoaderCheck{Id::ElasticStep, "elastic-step", kZero12, "AssertionError or KeyError: 'base_optimizer_state_step'",
+        "cannot-load-own-save"},
     LoaderCheck{Id::Scaler, "scaler", kZero3, "KeyError: 'loss_scaler', 'dynamic_loss_scale' or 'overflow'",
         kLoaderRefuses},
     LoaderCheck{
@@ -84,6 +86,9 @@ constexpr std::array kChecks{
     LoaderCheck{Id::UniversalParameter, "universal-parameter",
         "universal_checkpoint.py, load_hp_checkpoint_state", "AssertionError or FileNotFoundError",
         "state-missing"},
+    LoaderCheck{Id::UniversalStep, "universal-step",
+        "stage3.py, load_hp_checkpoint_state_from_checkpoint_dir_stage3", "KeyError: 'step' or 0",
+        kLoaderRefuses},
 };
 
 } // namespace
@@ -108,9 +113,8 @@ std::vector<LoaderViolation> loaderViolations(const Checkpoint& checkpoint)
         return out;
     }
     const auto check = [&](const Checkpoint& part) {
-        checkModelFile(part, out);
-        if (hasZeroShards(part))
-            checkOptimizerFiles(part, out);
+        checkModelFiles(part, out);
+        checkOptimizerFiles(part, out);
     };
     if (checkpoint.parts.empty())
         check(checkpoint);

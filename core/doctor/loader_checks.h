@@ -30,6 +30,7 @@ enum class LoaderCheckId : uint8_t {
     ExpertFiles = 13,
     Stage0Optimizer = 14,
     SameRanks = 15,
+    SchedulerState = 16,
     // engine.py, _load_zero_checkpoint: the optimizer files
     RankFile = 20,
     PrecisionPrefix = 21,
@@ -54,6 +55,7 @@ enum class LoaderCheckId : uint8_t {
     UniversalGroups = 70,
     UniversalVersion = 71,
     UniversalParameter = 72,
+    UniversalStep = 73,
 };
 
 struct LoaderCheck {
@@ -61,7 +63,9 @@ struct LoaderCheck {
     std::string_view name = {}; ///< kebab-case
     std::string_view function = {}; ///< of DeepSpeed: "engine.py, _load_checkpoint"
     std::string_view stockSays = {}; ///< exception and message, or what it does silently
-    std::string_view code = {}; ///< of the finding that reports a violation
+    /// Of the finding that reports a violation in one rank's file. What all ranks share is no difference between
+    /// files: loaderViolations() reports it.
+    std::string_view code = {};
 };
 
 /// The code of findings of checks that no other diagnosis reports.
@@ -76,12 +80,12 @@ struct LoaderViolation {
     std::string where; ///< the file's name
 };
 
-/// Violations of the checks that have the code kLoaderRefuses, in the files that can be read. Reads no bytes
-/// beyond what the checkpoint holds.
+/// Violations of the checks that have the code kLoaderRefuses, and of others where all ranks share them, in the
+/// files whose content the checkpoint keeps. Reads no bytes beyond that.
 std::vector<LoaderViolation> loaderViolations(const Checkpoint& checkpoint);
 
 // By file, for loaderViolations().
-void checkModelFile(const Checkpoint& part, std::vector<LoaderViolation>& out);
+void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out);
 void checkOptimizerFiles(const Checkpoint& part, std::vector<LoaderViolation>& out);
 void checkUniversalOptimizer(const Checkpoint& checkpoint, std::vector<LoaderViolation>& out);
 

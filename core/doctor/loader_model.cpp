@@ -3,12 +3,14 @@
 
 #include "core/base/checked.h"
 #include "core/base/text.h"
+#include "core/checkpoint/file_names.h"
 #include "core/doctor/saved_facts.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
 #include <array>
 #include <tuple>
+#include <unordered_set>
 
 namespace shardscope {
 
@@ -40,13 +42,21 @@ public:
     {
     }
 
-    void run()
+    /// What stock asks of each model file: in ZeRO-3 every rank reads its own.
+    void runForEachFile()
     {
         checkKeys();
         checkScheduler();
-        checkFileCount();
+        checkFrozenFragments();
         if (m_part.kind == CheckpointKind::Zero3)
             checkPlaceholders();
+    }
+
+    void runForAllFiles()
+    {
+        checkFileCount();
+        if (hasZeroShards(m_part))
+            checkPrecisionPrefix();
     }
 
 private:
@@ -74,9 +84,57 @@ private:
         const NodeId type = m_model.at({"ds_config", "scheduler", "type"});
         if (type == kNoNode || !asString(*m_model.graph, type))
             return;
-        if (!has("lr_scheduler"))
+        const NodeId state = m_model.at({"lr_scheduler"});
+        if (state == kNoNode)
             add(Id::Scheduler,
                 "the configuration has a scheduler, and the model file does not have the key `lr_scheduler`");
+        else if (m_model.graph->kind(state) == NodeKind::None)
+            add(Id::SchedulerState, "the configuration has a scheduler, and `lr_scheduler` is None");
+    }
+
+    /// Stock copies a fragment into each parameter of the model that is not trained, if the key is not None.
+    void checkFrozenFragments()
+    {
+        const PickleGraph& graph = *m_model.graph;
+        const NodeId fragments = m_model.at({"frozen_param_fragments"});
+        const NodeId shapes = m_model.at({"frozen_param_shapes"});
+        if (fragments == kNoNode || shapes == kNoNode || !isMapping(graph, fragments)
+            || !isMapping(graph, shapes))
+            return;
+        std::unordered_set<std::string_view> saved;
+        const auto stored = mappingItems(graph, fragments);
+        for (size_t i = 0; i + 1 < stored.size(); i += 2)
+            saved.insert(asString(graph, stored[i]).value_or(std::string_view{}));
+        const auto listed = mappingItems(graph, shapes);
+        for (size_t i = 0; i + 1 < listed.size(); i += 2) {
+            const auto name = asString(graph, listed[i]);
+            if (name && !saved.contains(*name) && !isLost(*name))
+                return add(Id::FrozenFragments,
+                    "`frozen_param_fragments` does not have the key `" + toValidUtf8(*name)
+                        + "`, which `frozen_param_shapes` names");
+        }
+    }
+
+    /// Stock takes the prefix from the precision of the new run, here of the same configuration.
+    void checkPrecisionPrefix()
+    {
+        const auto isEnabled = [&](std::string_view section) {
+            const NodeId node = m_model.at({"ds_config", section, "enabled"});
+            return node != kNoNode && asBool(*m_model.graph, node) == true;
+        };
+        const bool isBf16 = isEnabled("bf16") || isEnabled("bfloat16");
+        if (isBf16 == isEnabled("fp16"))
+            return; // fp32, or a configuration that is not there
+        for (const FileId id : m_part.optimFiles) {
+            const auto name
+                = id == kNoFile ? std::nullopt : parseCheckpointFileName(m_part.file(id).name);
+            if (!name || name->bf16Prefix == isBf16)
+                continue;
+            return add(Id::PrecisionPrefix,
+                std::string("the configuration says ") + (isBf16 ? "bf16" : "fp16")
+                    + ", and the names of the optimizer files "
+                    + (isBf16 ? "do not begin with `bf16_`" : "begin with `bf16_`"));
+        }
     }
 
     /// Stock counts the names that its pattern matches. Files that are left from another save, and lost ones,
@@ -119,23 +177,36 @@ private:
             return;
         size_t placeholders = 0;
         std::string filled;
-        for (const Parameter& param : m_part.params) {
-            if (param.role != ParamRole::Trainable || param.elements == 0)
+        const auto items = mappingItems(*m_model.graph, module);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(*m_model.graph, items[i]);
+            const auto id = name ? m_part.findParam(*name) : std::nullopt;
+            if (!id || !isPlaceholderOf(m_part.params[index(*id)]))
                 continue;
-            const NodeId node = lookup(*m_model.graph, module, param.name);
-            const auto tensor
-                = node == kNoNode ? std::nullopt : std::optional(asTensor(*m_model.graph, node));
-            if (!tensor || !*tensor)
+            const auto tensor = asTensor(*m_model.graph, items[i + 1]);
+            if (!tensor)
                 continue;
-            if ((*tensor)->elements() == 0)
+            if (tensor->elements() == 0)
                 ++placeholders;
             else if (filled.empty())
-                filled = param.name;
+                filled = *name;
         }
         if (!filled.empty() && placeholders > 0)
             add(Id::ModulePlaceholders,
                 "`module` has elements for `" + toValidUtf8(filled)
                     + "` where ZeRO-3 has a tensor of shape (0,)");
+    }
+
+    /// What no file has is reported as frozen-lost.
+    [[nodiscard]] bool isLost(std::string_view name) const
+    {
+        const auto id = m_part.findParam(name);
+        return id && m_part.params[index(*id)].elements > 0 && !isStoredAnywhere(m_part, *id);
+    }
+
+    static bool isPlaceholderOf(const Parameter& param)
+    {
+        return param.role == ParamRole::Trainable && param.elements > 0;
     }
 
     const Checkpoint& m_part;
@@ -145,12 +216,24 @@ private:
 
 } // namespace
 
-void checkModelFile(const Checkpoint& part, std::vector<LoaderViolation>& out)
+void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
 {
-    const bool isNative = hasZeroShards(part) || isStage0Kind(part.kind);
-    const SavedFile model = savedModel(part);
-    if (isNative && model && isMapping(*model.graph, model.graph->root()))
-        ModelFileChecks(part, model, out).run();
+    if (!hasZeroShards(part) && !isStage0Kind(part.kind))
+        return;
+    const auto isUsable
+        = [](const SavedFile& file) { return file && isMapping(*file.graph, file.graph->root()); };
+    if (const SavedFile model = savedModel(part); isUsable(model)) {
+        ModelFileChecks checks(part, model, out);
+        checks.runForEachFile();
+        checks.runForAllFiles();
+    }
+    if (part.kind != CheckpointKind::Zero3)
+        return;
+    for (const FileId id : part.modelFiles) {
+        const SavedFile model = savedFile(part, id);
+        if (id != part.rank0Model && isUsable(model) && model.file->status != FileStatus::Stale)
+            ModelFileChecks(part, model, out).runForEachFile();
+    }
 }
 
 } // namespace shardscope

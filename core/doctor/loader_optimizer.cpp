@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/loader_checks.h"
 
+#include "core/base/checked.h"
 #include "core/checkpoint/zero_paddings.h"
 #include "core/doctor/saved_facts.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>
 #include <array>
+#include <optional>
+#include <span>
 
 namespace shardscope {
 
@@ -42,6 +45,8 @@ public:
     void run()
     {
         const NodeId wrapper = m_file.at({"optimizer_state_dict"});
+        if (m_part.kind == CheckpointKind::Unknown)
+            return checkUnknown(wrapper);
         if (wrapper == kNoNode || !isMapping(m_graph, wrapper))
             return; // rank-foreign
         if (m_part.kind == CheckpointKind::Zero3)
@@ -53,15 +58,29 @@ public:
 private:
     void add(Id check, std::string what) { m_out.push_back({check, std::move(what), m_file.file->name}); }
 
+    /// No rank's file has what shows the stage.
+    void checkUnknown(NodeId wrapper)
+    {
+        if (wrapper == kNoNode)
+            add(Id::OptimizerKey, "the file does not have the key `optimizer_state_dict`");
+        else if (isMapping(m_graph, wrapper)
+            && lookup(m_graph, wrapper, "single_partition_of_fp32_groups") == kNoNode)
+            add(Id::Masters,
+                "the file has neither the key `single_partition_of_fp32_groups` nor `fp32_flat_groups`");
+    }
+
     void checkZero12(NodeId wrapper)
     {
         checkVersion(wrapper);
         const NodeId base = lookup(m_graph, wrapper, "base_optimizer_state");
         if (base == kNoNode)
             add(Id::BaseOptimizer, "the file does not have the key `base_optimizer_state`");
-        else if (m_graph.kind(base) != NodeKind::List)
-            checkGroups(base,
-                sequenceItems(m_graph, lookup(m_graph, wrapper, "single_partition_of_fp32_groups")).size());
+        else if (m_graph.kind(base) != NodeKind::List) {
+            const auto masters
+                = sequenceItems(m_graph, lookup(m_graph, wrapper, "single_partition_of_fp32_groups"));
+            checkGroups(base, masters.size());
+            checkMoments(wrapper, base, masters);
+        }
         if (m_part.kind != CheckpointKind::Bf16 && hasLayout()
             && !recordsPaddingsOf(
                 m_graph, m_part, m_part.unitsOn({m_rank, m_part.place.tp, m_part.place.pp})))
@@ -98,6 +117,42 @@ private:
         }
     }
 
+    /// Of a tensor of one dimension.
+    [[nodiscard]] std::optional<uint64_t> elementsOf(NodeId node) const
+    {
+        if (node == kNoNode)
+            return std::nullopt;
+        const auto tensor = asTensor(m_graph, node);
+        return tensor && tensor->sizes.size() == 1 ? tensor->elements() : std::nullopt;
+    }
+
+    /// Adam's moments have an element for each master, and for the padding of the partition, which is not saved
+    /// of masters. ZenFlow keeps moments for chosen columns.
+    void checkMoments(NodeId wrapper, NodeId base, std::span<const NodeId> masters)
+    {
+        const auto paddings = sequenceItems(m_graph, lookup(m_graph, wrapper, "group_paddings"));
+        if (isOfZenflow(m_part) || paddings.size() != masters.size())
+            return; // early releases do not record paddings
+        const NodeId states = lookup(m_graph, base, "state");
+        for (size_t i = 0; i < masters.size(); ++i) {
+            const NodeId state = lookup(m_graph, states, static_cast<int64_t>(i));
+            const auto saved = elementsOf(masters[i]);
+            const int64_t padding = asInteger(m_graph, paddings[i]).value_or(-1);
+            const auto padded = saved && padding >= 0
+                ? checkedAdd(*saved, static_cast<uint64_t>(padding))
+                : std::nullopt;
+            for (const std::string_view key : {"exp_avg", "exp_avg_sq"}) {
+                const auto elements = elementsOf(lookup(m_graph, state, key));
+                if (!elements || !padded || *elements == *padded || *elements == *saved)
+                    continue;
+                return add(Id::StateLength,
+                    "`" + std::string(key) + "` of param group " + std::to_string(i) + " has "
+                        + std::to_string(*elements) + " elements, and its partition has "
+                        + std::to_string(*padded));
+            }
+        }
+    }
+
     void checkZero3(NodeId wrapper)
     {
         static constexpr std::array<std::string_view, 3> kScaler{
@@ -113,8 +168,11 @@ private:
             return add(Id::TorchOptimizer, "the optimizer's state does not have `optimizer_state_dict`");
         const size_t masters = sequenceItems(m_graph, lookup(m_graph, wrapper, "fp32_flat_groups")).size();
         size_t listed = 0;
-        for (const NodeId group : sequenceItems(m_graph, lookup(m_graph, torchState, "param_groups")))
-            listed += sequenceItems(m_graph, lookup(m_graph, group, "params")).size();
+        for (const NodeId group : sequenceItems(m_graph, lookup(m_graph, torchState, "param_groups"))) {
+            const auto params = sequenceItems(m_graph, lookup(m_graph, group, "params"));
+            listed += params.size();
+            checkSubGroupStates(lookup(m_graph, torchState, "state"), params);
+        }
         if (listed != masters)
             add(Id::SubGroupParams,
                 "the param groups list " + std::to_string(listed) + " sub-groups, and `fp32_flat_groups` has "
@@ -128,6 +186,26 @@ private:
             add(Id::SubGroups,
                 "`fp32_flat_groups` has " + std::to_string(masters) + " entries, and there are "
                     + std::to_string(subGroups) + " sub-groups");
+    }
+
+    /// A step makes the states of all sub-groups of a param group, or of none.
+    void checkSubGroupStates(NodeId states, std::span<const NodeId> params)
+    {
+        std::optional<int64_t> missing;
+        bool hasOther = false;
+        for (const NodeId param : params) {
+            const auto id = asInteger(m_graph, param);
+            if (!id)
+                return;
+            if (lookup(m_graph, states, *id) != kNoNode)
+                hasOther = true;
+            else if (!missing)
+                missing = *id;
+        }
+        if (missing && hasOther && !isOfZenflow(m_part))
+            add(Id::SubGroupState,
+                "`state` does not have the key " + std::to_string(*missing)
+                    + ", and other sub-groups of its param group have states");
     }
 
     /// Whether the file can be compared with the layout: a foreign one has a finding of its own.
@@ -147,6 +225,8 @@ private:
 
 void checkOptimizerFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
 {
+    if (!hasZeroShards(part) && part.kind != CheckpointKind::Unknown)
+        return;
     for (uint32_t rank = 0; rank < part.optimFiles.size(); ++rank) {
         const SavedFile file = savedFile(part, part.optimFiles[rank]);
         if (file && (file.file->status == FileStatus::Ok || file.file->status == FileStatus::Foreign))
@@ -159,15 +239,29 @@ void checkUniversalOptimizer(const Checkpoint& checkpoint, std::vector<LoaderVio
     const SavedFile file = savedOptimizer(checkpoint);
     if (!file || !isMapping(*file.graph, file.graph->root()))
         return;
-    // What ds_to_universal makes of ZeRO-3 has the nested mapping and no version, and loads into ZeRO-3.
-    const bool isForZero3 = file.at({"optimizer_state_dict"}) != kNoNode;
-    if (file.at({"param_groups"}) == kNoNode)
-        out.push_back(
-            {Id::UniversalGroups, "the file does not have the key `param_groups`", file.file->name});
+    const auto add = [&](Id check, std::string what) {
+        out.push_back({check, std::move(what), file.file->name});
+    };
+    const PickleGraph& graph = *file.graph;
     const NodeId version = file.at({"ds_version"});
-    const auto text = version == kNoNode ? std::nullopt : asString(*file.graph, version);
-    if (!isForZero3 && (!text || !isVersion(*text)))
-        out.push_back({Id::UniversalVersion, "`ds_version` is missing or not a version", file.file->name});
+    const auto text = version == kNoNode ? std::nullopt : asString(graph, version);
+    const bool hasVersion = text && isVersion(*text);
+    const bool hasGroups = file.at({"param_groups"}) != kNoNode;
+    if (hasVersion && hasGroups)
+        return; // what the loader of stages 1 and 2 asks for
+    // What ds_to_universal makes of ZeRO-3 has the nested mapping and no version, and loads into ZeRO-3.
+    if (file.at({"optimizer_state_dict"}) == kNoNode) {
+        if (!hasGroups)
+            add(Id::UniversalGroups, "the file does not have the key `param_groups`");
+        if (!hasVersion)
+            add(Id::UniversalVersion, "`ds_version` is missing or not a version");
+        return;
+    }
+    if (sequenceItems(graph, file.at({"optimizer_state_dict", "param_groups"})).empty())
+        add(Id::UniversalGroups, "`optimizer_state_dict` does not have `param_groups`");
+    const NodeId first = lookup(graph, file.at({"optimizer_state_dict", "state"}), int64_t{0});
+    if (lookup(graph, first, "step") == kNoNode)
+        add(Id::UniversalStep, "`optimizer_state_dict` does not have `step` in its `state[0]`");
 }
 
 } // namespace shardscope

@@ -85,6 +85,23 @@ bool hasStateNamed(const Checkpoint& checkpoint, std::string_view name)
     });
 }
 
+bool isStoredAnywhere(const Checkpoint& checkpoint, ParamId id)
+{
+    const Parameter& param = checkpoint.params[index(id)];
+    if (checkpoint.wholeOf(id) != nullptr)
+        return true;
+    if (param.unit == kNoUnit)
+        return false;
+    const FlatUnit& unit = checkpoint.units[index(param.unit)];
+    for (const UnitState& state : unit.states) {
+        for (const StoredRun& run : state.perRank) {
+            if (run.isPresent())
+                return true;
+        }
+    }
+    return false;
+}
+
 bool isLaidOutAnew(const Patient& patient)
 {
     return std::any_of(patient.tag.begin(), patient.tag.end(),

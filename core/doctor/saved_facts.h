@@ -34,6 +34,9 @@ bool hasStateNamed(const Checkpoint& checkpoint, std::string_view name);
 /// Whether a run of ZenFlow saved it, which steps and schedules more often than the engine counts.
 bool isOfZenflow(const Checkpoint& checkpoint);
 
+/// Whether any file has elements of this parameter.
+bool isStoredAnywhere(const Checkpoint& checkpoint, ParamId param);
+
 /// By how many steps the optimizer is ahead of what the engine has taken, skipped steps left out; below zero
 /// when it is behind. Nothing where either is not recorded.
 std::optional<double> stepsAhead(const Checkpoint& checkpoint);

@@ -2,7 +2,10 @@
 #include "core/io/errno_error.h"
 
 #include <cerrno>
+#include <cstdio>
 #include <system_error>
+
+#include <sys/stat.h>
 
 namespace shardscope::io {
 
@@ -52,11 +55,33 @@ std::string hintOf(int errnoValue, bool writing)
     }
 }
 
+/// " (mode 0700, owner 1001:1001)" of what denies the access: `path`, or the nearest folder above it that can
+/// be looked at.
+std::string rightsOf(const Path& path)
+{
+    for (Path at = path;; at = at.parent_path()) {
+        struct stat status {
+        };
+        if (::stat(at.empty() ? "." : at.c_str(), &status) == 0) {
+            char rights[96];
+            std::snprintf(rights, sizeof rights, "mode %04o, owner %u:%u",
+                static_cast<unsigned>(status.st_mode & 07777), static_cast<unsigned>(status.st_uid),
+                static_cast<unsigned>(status.st_gid));
+            const std::string folder = at == path ? "" : "folder `" + at.filename().string() + "`: ";
+            return " (" + folder + rights + ")";
+        }
+        if (at.empty() || at == at.parent_path())
+            return {};
+    }
+}
+
 } // namespace
 
 Error errorFromErrno(int errnoValue, bool writing, std::string what, const Path& path)
 {
-    const std::string reason = std::generic_category().message(errnoValue);
+    std::string reason = std::generic_category().message(errnoValue);
+    if (!writing && (errnoValue == EACCES || errnoValue == EPERM))
+        reason += rightsOf(path);
     return {codeOf(errnoValue, writing), std::move(what) + ": " + reason, path.string(),
         hintOf(errnoValue, writing)};
 }

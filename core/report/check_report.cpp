@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/check_report.h"
 
+#include "core/report/finding_report.h"
 #include "core/report/json_writer.h"
 
 namespace shardscope {
@@ -52,6 +53,13 @@ void writeResult(JsonWriter& json, const CheckResult& result)
 {
     json.beginObject();
     json.nameField("path", result.path);
+    if (result.error) {
+        json.objectField("error");
+        writeErrorFields(json, *result.error);
+        json.endObject();
+        json.endObject();
+        return;
+    }
     json.nameField("checkpoint", result.folder.string());
     if (result.tag.empty())
         json.nullField("tag");

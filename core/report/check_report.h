@@ -8,7 +8,7 @@
 
 namespace shardscope {
 
-/// The answer of `check`: one result per path.
+/// The answer of `check`: one result per path, which is an error where the path cannot be read.
 void writeCheckJson(const TextSink& sink, const std::vector<CheckResult>& results, CheckDepth depth);
 /// For people: what matters most first, each kind of finding with what it means and what mends it told once.
 void writeCheckText(

@@ -63,6 +63,11 @@ void writeResult(const TextSink& sink, const TextStyle& style, const CheckResult
     const std::vector<Finding> all = findingsOf(result);
     sink(style.bold(printable(result.path))
         + (result.tag.empty() ? std::string() : "  tag " + printable(result.tag)) + "\n");
+    if (result.error) {
+        sink("\n");
+        writeErrorText(sink, style, *result.error);
+        return;
+    }
     for (auto next = result.findings.begin(); next != result.findings.end();) {
         const auto end = std::find_if(next, result.findings.end(), [&](const DoctorFinding& other) {
             return other.finding.code != next->finding.code

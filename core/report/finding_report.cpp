@@ -83,11 +83,8 @@ std::string findingCountText(const std::vector<Finding>& findings)
     return out.empty() ? "none" : out;
 }
 
-void writeErrorJson(const TextSink& sink, const Error& error)
+void writeErrorFields(JsonWriter& json, const Error& error)
 {
-    JsonWriter json(sink);
-    json.beginObject();
-    json.field("schema", "shardscope/error/1");
     json.field("code", errorCodeName(error.code));
     json.field("message", error.message);
     if (error.path.empty())
@@ -95,6 +92,14 @@ void writeErrorJson(const TextSink& sink, const Error& error)
     else
         json.nameField("path", error.path);
     json.textOrNull("hint", error.hint);
+}
+
+void writeErrorJson(const TextSink& sink, const Error& error)
+{
+    JsonWriter json(sink);
+    json.beginObject();
+    json.field("schema", "shardscope/error/1");
+    writeErrorFields(json, error);
     json.endObject();
     json.finish();
     sink("\n");

@@ -22,6 +22,8 @@ void writeFindingsText(const TextSink& sink, const TextStyle& style, const std::
 /// "2 errors, 1 warning", or "none".
 std::string findingCountText(const std::vector<Finding>& findings);
 
+/// The fields `code`, `message`, `path` and `hint` of an error, in the current object.
+void writeErrorFields(JsonWriter& json, const Error& error);
 /// The error object `shardscope/error/1`.
 void writeErrorJson(const TextSink& sink, const Error& error);
 /// What failed, on what, why, what to do, for a terminal.

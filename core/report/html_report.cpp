@@ -106,6 +106,14 @@ std::string card(
     return out + term("Seen in", diagnosis.threads) + "</dl>\n</section>\n";
 }
 
+std::string errorCard(const Error& error)
+{
+    return "<section class=\"error\">\n<h3><span class=\"badge\">" + std::string(mark(Severity::Error))
+        + " cannot be read</span>" + escaped(error.message) + " <code class=\"dim\">"
+        + escaped(errorCodeName(error.code)) + "</code></h3>\n<dl>\n" + term("Path", error.path)
+        + term("Hint", error.hint) + "</dl>\n</section>\n";
+}
+
 } // namespace
 
 std::string htmlReport(const std::vector<CheckResult>& results, CheckDepth depth)
@@ -117,6 +125,10 @@ std::string htmlReport(const std::vector<CheckResult>& results, CheckDepth depth
         + "</style>\n</head>\n<body>\n<h1>Checkpoint findings</h1>\n<p class=\"dim\">Shardscope "
         + escaped(buildInfo().version) + ", looked at: " + std::string(checkDepthName(depth)) + "</p>\n";
     for (const CheckResult& result : results) {
+        if (result.error) {
+            out += "<h2>" + escaped(result.path) + "</h2>\n" + errorCard(*result.error);
+            continue;
+        }
         std::vector<Finding> all;
         for (const DoctorFinding& made : result.findings)
             all.push_back(made.finding);

@@ -266,9 +266,14 @@ void writePlanText(
     writeFilesText(sink, style, context, plan);
 }
 
-void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)
+void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)
 {
     sink(style.green("written") + "  " + printable(report.output.string()) + "\n");
+}
+
+void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)
+{
+    writeResultLine(sink, style, report);
     TextFields fields;
     fields.add("bytes",
         fmt::format("{} in {:.1f} s, {}/s", formatBytes(report.bytesWritten), report.seconds,

@@ -42,6 +42,8 @@ void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan);
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan);
+/// What a run wrote, in one line.
+void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
 /// What a run did.
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
 

@@ -93,6 +93,30 @@ json resultOf(const CheckResult& result, const DoctorFinding& made, size_t rule)
     return out;
 }
 
+json notificationOf(const CheckResult& result)
+{
+    const Error& error = *result.error;
+    const std::string text = error.message + (error.hint.empty() ? "" : " (" + error.hint + ")");
+    const json place{{"physicalLocation", {{"artifactLocation", {{"uri", uriOf(result.path)}}}}}};
+    return {{"descriptor", {{"id", errorCodeName(error.code)}}}, {"level", "error"},
+        {"message", messageOf(text)}, {"locations", json::array({place})},
+        {"properties", {{"path", toValidUtf8(error.path)}}}};
+}
+
+/// How the run went: paths that could not be read are notifications of the tool.
+json invocationOf(const std::vector<CheckResult>& results)
+{
+    json notifications = json::array();
+    for (const CheckResult& result : results) {
+        if (result.error)
+            notifications.push_back(notificationOf(result));
+    }
+    json out{{"executionSuccessful", notifications.empty()}};
+    if (!notifications.empty())
+        out["toolExecutionNotifications"] = notifications;
+    return out;
+}
+
 } // namespace
 
 std::string sarifReport(const std::vector<CheckResult>& results)
@@ -111,7 +135,8 @@ std::string sarifReport(const std::vector<CheckResult>& results)
         }
     }
     const json driver{{"name", "Shardscope"}, {"version", buildInfo().version}, {"rules", rules}};
-    const json run{{"tool", {{"driver", driver}}}, {"results", found}, {"columnKind", "utf16CodeUnits"}};
+    const json run{{"tool", {{"driver", driver}}}, {"invocations", json::array({invocationOf(results)})},
+        {"results", found}, {"columnKind", "utf16CodeUnits"}};
     const json out{
         {"$schema",
             "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"},

@@ -66,7 +66,7 @@ TEST_CASE("a missing rank is found, explained, and fails")
     errorOf({"check", run, "--only", "L66"}, 2, "usage");
 }
 
-TEST_CASE("several paths have a result each, and one that is none stops")
+TEST_CASE("several paths have a result each")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero3-w4", folder);
@@ -78,6 +78,74 @@ TEST_CASE("several paths have a result each, and one that is none stops")
     CHECK(second.at("findings").at(0).at("code") == "latest-missing");
     errorOf({"check", folder / "nowhere"}, 3, "not-found");
     errorOf({"check"}, 2, "usage");
+}
+
+TEST_CASE("a path that cannot be read is an answer of its own, and the other paths have theirs")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::remove(newestOf(run) / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
+    const std::string gone = folder / "nowhere\x1b[31m";
+    const std::string sarifFile = folder / "a.sarif";
+    const std::string htmlFile = folder / "a.html";
+    const Json answer
+        = answerOf({"check", samplePath("zero1-w2"), gone, run, "--sarif", sarifFile, "--html", htmlFile}, 3);
+    REQUIRE(answer.at("results").size() == 3);
+    CHECK(answer.at("results").at(0).at("findings").is_array());
+    CHECK(!answer.at("results").at(0).contains("error"));
+    const Json& bad = answer.at("results").at(1);
+    CHECK(bad.at("path") == gone);
+    CHECK(bad.at("error").at("code") == "not-found");
+    CHECK(bad.at("error").at("path") == gone);
+    CHECK(!bad.contains("findings"));
+    CHECK(answer.at("results").at(2).at("findings").at(0).at("code") == "rank-missing");
+
+    const Json sarif = Json::parse(slurp(sarifFile)).at("runs").at(0);
+    const Json invocation = sarif.at("invocations").at(0);
+    CHECK(invocation.at("executionSuccessful") == false);
+    const Json notice = invocation.at("toolExecutionNotifications").at(0);
+    CHECK(notice.at("level") == "error");
+    CHECK(notice.at("descriptor").at("id") == "not-found");
+    CHECK(notice.at("message").at("text").get<std::string>().find("No such file") != std::string::npos);
+    CHECK(!sarif.at("results").empty());
+    const std::string html = slurp(htmlFile);
+    CHECK(html.find("No such file") != std::string::npos);
+    CHECK(html.find("rank-missing") != std::string::npos);
+
+    const ProcessResult text = runShardscope({"check", gone, run});
+    CHECK(text.exitCode == 3);
+    CHECK(text.out.find("No such file") != std::string::npos);
+    CHECK(text.out.find("rank-missing") != std::string::npos);
+    CHECK(text.out.find('\x1b') == std::string::npos);
+}
+
+TEST_CASE("the exit status of several paths is the worst one")
+{
+    const TemporaryFolder folder;
+    const std::string healthy = samplePath("zero1-w2");
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::remove(run / "latest");
+    const std::string skeleton = folder / "s.zip";
+    answerOf({"skeleton", healthy, skeleton});
+    const std::string gone = folder / "nowhere";
+    const Json answer = answerOf({"check", skeleton, run, "--depth", "bytes"}, 4);
+    CHECK(answer.at("results").at(0).at("error").at("code") == "unsupported");
+    CHECK(answer.at("results").at(1).at("findings").at(0).at("code") == "latest-missing");
+    answerOf({"check", skeleton, gone, "--depth", "bytes"}, 3);
+    answerOf({"check", gone, healthy, "--fail-on", "never"}, 3);
+    answerOf({"check", run, healthy}, 1);
+    errorOf({"check", healthy, run, "--only", "L66"}, 2, "usage");
+}
+
+TEST_CASE("one path that cannot be read is an error, and the reports say so")
+{
+    const TemporaryFolder folder;
+    const std::string sarifFile = folder / "a.sarif";
+    const std::string htmlFile = folder / "a.html";
+    errorOf({"check", folder / "nowhere", "--sarif", sarifFile, "--html", htmlFile}, 3, "not-found");
+    CHECK(Json::parse(slurp(sarifFile)).at("runs").at(0).at("invocations").at(0).at("executionSuccessful")
+        == false);
+    CHECK(slurp(htmlFile).find("No such file") != std::string::npos);
 }
 
 TEST_CASE("a folder of nothing but damaged files is examined all the same")

@@ -370,7 +370,6 @@ TEST_CASE("options that fit nothing are said to")
     wrong({"--dtype", "fp64"});
     wrong({"--shard-size", "0"});
     wrong({"--allow", "nothing"});
-    errorOf({"export", run, folder / "out"}, 2, "usage");
     errorOf({"export", run, folder / "out", "--format", "gguf"}, 2, "usage");
     CHECK(!fs::exists(folder / "out"));
 }
@@ -420,4 +419,16 @@ TEST_CASE("a saved plan of an export runs where and when it is asked to")
     CHECK(contentOf(folder / "elsewhere") == contentOf(folder / "out"));
     spill(run / "config.json", "{}"); // would go along now
     errorOf({"run", file, folder / "third"}, 6, "source-changed");
+}
+
+TEST_CASE("an export without --format writes safetensors")
+{
+    const TemporaryFolder folder;
+    const Json answer = answerOf({"export", samplePath("zero2-w2"), folder / "a"});
+    answerOf({"export", samplePath("zero2-w2"), folder / "b", "--format", "safetensors"});
+    CHECK(fs::exists(folder / "a/model.safetensors"));
+    CHECK(contentOf(folder / "a") == contentOf(folder / "b"));
+    answerOf({"plan", "export", samplePath("zero2-w2"), folder / "c", "-o", folder / "c.json"});
+    answerOf({"run", folder / "c.json"});
+    CHECK(contentOf(folder / "c") == contentOf(folder / "a"));
 }

@@ -7,6 +7,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <sstream>
 
 using namespace shardscope;
@@ -82,11 +83,103 @@ TEST_CASE("the log file has times, -v speaks on standard error")
 
 TEST_CASE("an answer that cannot be written is an error")
 {
-    if (!fs::exists("/dev/full"))
-        return;
-    const ProcessResult result
-        = runShardscope({"inspect", samplePath("zero2-w2"), "--json"}, {.outputFile = "/dev/full"});
-    CHECK(result.exitCode == 5);
+    const std::string run = samplePath("zero2-w2");
+    const std::vector<Words> calls{{"inspect", run}, {"inspect", run, "--json"}, {"params", run, "--json"},
+        {"--help"}, {"reshard", "--help"}, {"--version"}, {"completion", "bash"},
+        {"completion", "zsh", "--json"}, {"check", run}, {"inspect", run / fs::path("nothing"), "--json"}};
+    for (const Words& words : calls) {
+        CAPTURE(words[0]);
+        const bool isError = words.size() == 3 && words[1] != run && words[0] == "inspect";
+        std::string line = "'" + programPath() + "'";
+        for (const std::string& word : words)
+            line += " '" + word + "'";
+        const auto check = [&](const ProcessResult& result) {
+            CAPTURE(result.err);
+            CHECK(contains(result.err, isError ? "exit 3\n" : "exit 5\n"));
+            CHECK(contains(result.err, isError ? "error: " : "standard output"));
+        };
+        if (fs::exists("/dev/full"))
+            check(runProcess({"/bin/sh", "-c", line + " >/dev/full; echo exit $? >&2"}));
+        check(runProcess({"/bin/sh", "-c", line + " >&-; echo exit $? >&2"}));
+        // The reader is gone before the answer comes.
+        check(runProcess({"/bin/sh", "-c", "{ sleep 0.1; " + line + "; echo exit $? >&2; } | :"}));
+    }
+}
+
+TEST_CASE("an answer never reaches a file of the checkpoint")
+{
+    // With standard output closed, the next file that is opened would get its number.
+    const TemporaryFolder folder;
+    const std::string out = folder / "out";
+    const std::string line = "'" + programPath() + "' reshard '" + samplePath("zero2-w2").string() + "' '"
+        + out + "' -w 3 --quiet >&- <&-; echo exit $? >&2";
+    CHECK(contains(runProcess({"/bin/sh", "-c", line}).err, "exit 5\n"));
+    answerOf({"verify", out, "--against", samplePath("zero2-w2")});
+}
+
+TEST_CASE("a hyphen is standard output for reports and plans")
+{
+    const TemporaryFolder folder;
+    const std::string run = samplePath("zero2-w2");
+    const ProcessResult sarif = runShardscope({"check", run, "--sarif", "-"});
+    CHECK(sarif.exitCode == 0);
+    CHECK(Json::parse(sarif.out).at("version") == "2.1.0");
+    CHECK(contains(sarif.err, "global_step6")); // the answer in words
+    CHECK(runShardscope({"check", run, "--sarif=-", "--quiet"}).err.empty());
+    CHECK(runShardscope({"check", run, "--sarif", "-"}, {.outputFile = "/dev/full"}).exitCode == 5);
+    const ProcessResult html = runShardscope({"check", run, "--html", "-", "--sarif", folder / "a.sarif"});
+    CHECK(html.out.starts_with("<!"));
+    CHECK(html.out.ends_with("</html>\n"));
+    CHECK(fs::exists(folder / "a.sarif"));
+
+    const Words words{"plan", "reshard", run, folder / "out", "-w", "3"};
+    const auto with = [&](const Words& more) {
+        Words all = words;
+        all.insert(all.end(), more.begin(), more.end());
+        return all;
+    };
+    const ProcessResult plan = runShardscope(with({"-o", "-"}));
+    CHECK(plan.exitCode == 0);
+    CHECK(contains(plan.err, "reshard"));
+    CHECK(runShardscope(with({"-o", folder / "plan.json"})).exitCode == 0);
+    CHECK(plan.out == slurp(folder / "plan.json"));
+
+    // One object or one file, not both.
+    errorOf({"check", run, "--sarif", "-"}, 2, "usage");
+    errorOf({"check", run, "--html", "-"}, 2, "usage");
+    errorOf(with({"-o", "-"}), 2, "usage");
+    CHECK(runShardscope({"check", run, "--sarif", "-", "--html", "-"}).exitCode == 2);
+    // What is written in pieces needs a file.
+    errorOf({"show", run, "layers.0.attention.wo.weight", "--npy", "-"}, 2, "usage");
+    errorOf({"inspect", run, "--log-file", "-"}, 2, "usage");
+    errorOf({"skeleton", run, "-"}, 2, "usage");
+    CHECK(!fs::exists("-"));
+}
+
+TEST_CASE("--quiet leaves the result line")
+{
+    const TemporaryFolder folder;
+    const std::string run = samplePath("zero2-w2");
+    const auto lineOf = [](const Words& words) {
+        const ProcessResult result = runShardscope(words);
+        CAPTURE(result.out);
+        CHECK(result.exitCode == 0);
+        CHECK(result.err.empty());
+        CHECK(std::count(result.out.begin(), result.out.end(), '\n') == 1);
+        return result.out;
+    };
+    CHECK(lineOf({"reshard", run, folder / "a", "-w", "3", "-q"})
+        == "written  " + (folder / "a/global_step6").string() + "\n");
+    CHECK(contains(lineOf({"reshard", run, folder / "b", "-w", "3", "-q", "-n"}), "dry run"));
+    CHECK(contains(lineOf({"convert", run, folder / "c", "--to", "universal", "-q"}), "written  "));
+    CHECK(contains(lineOf({"export", run, folder / "d", "--format", "safetensors", "-q"}), "written  "));
+    CHECK(contains(lineOf({"repair", run, folder / "e", "--set", "1:lr=0.5", "-q"}), "written  "));
+    CHECK(contains(lineOf({"skeleton", run, folder / "f.zip", "-q"}), "written  "));
+    CHECK(contains(lineOf({"plan", "reshard", run, folder / "g", "-w", "3", "-o", folder / "g.json", "-q"}),
+        "saved to "));
+    CHECK(contains(lineOf({"run", folder / "g.json", "-q"}), "written  "));
+    // An answer that was asked for is the result.
+    CHECK(runShardscope({"inspect", run, "-q"}).out == runShardscope({"inspect", run}).out);
 }
 
 TEST_CASE("warnings go to standard error and leave with --quiet")

@@ -105,8 +105,8 @@ TEST_CASE("what is asked for is what is told")
     for (const Json& tensor : seconds.at("tensors"))
         CHECK(tensor.at("min").get<double>() >= 0);
     errorOf({"stats", path, "no.such"}, 2, "usage");
-    errorOf({"stats", path, "no.such#fp32"}, 3, "not-found");
-    errorOf({"stats", path, name + "#no_such"}, 3, "not-found");
+    errorOf({"stats", path, "no.such#fp32"}, 2, "usage");
+    errorOf({"stats", path, name + "#no_such"}, 2, "usage");
     errorOf({"stats", path, "--state", "no_such"}, 2, "usage");
     errorOf({"stats", path, name + "#fp32[0:3]"}, 2, "usage");
     errorOf({"stats", path, "--bars", "1001"}, 2, "usage");

@@ -112,3 +112,47 @@ TEST_CASE("options may stand anywhere, and -- ends them")
     errorOf({"inspect", "params"}, 3, "not-found");
     errorOf({"inspect", "--", "--tag"}, 3, "not-found");
 }
+
+TEST_CASE("an option with one value is given once")
+{
+    const std::string run = samplePath("zero2-w2");
+    const TemporaryFolder folder;
+    const Json error
+        = errorOf({"reshard", run, folder / "out", "-w", "3", "--world-size", "4", "-n"}, 2, "usage");
+    CHECK(contains(error.at("message"), "--world-size"));
+    errorOf({"--progress", "none", "inspect", run, "--progress", "json"}, 2, "usage");
+    errorOf({"inspect", run, "--tag=global_step3", "-t", "global_step3"}, 2, "usage");
+    // Those that repeat, and switches, may be given several times.
+    answerOf({"inspect", run, "--root", run, "--root", run});
+    CHECK(runShardscope({"inspect", run, "-q", "-q", "--quiet"}).exitCode == 0);
+}
+
+TEST_CASE("an empty value is no value")
+{
+    const std::string run = samplePath("zero2-w2");
+    const TemporaryFolder folder;
+    for (const Words& more : {Words{"--tag-out", ""}, Words{"--tag-out="}, Words{"--tag", ""},
+             Words{"-t", ""}, Words{"--patterns", ""}, Words{"--log-file", ""}, Words{"--root", ""}}) {
+        Words words{"reshard", run, folder / "out", "-w", "3", "-n"};
+        words.insert(words.end(), more.begin(), more.end());
+        CAPTURE(more[0]);
+        const Json error = errorOf(words, 2, "usage");
+        CHECK(contains(error.at("message"), "empty"));
+    }
+    // The word after it is not taken for the value.
+    CHECK(contains(errorOf({"inspect", "--tag=", run}, 2, "usage").at("message"), "--tag is empty"));
+    errorOf({"inspect", "--", "--tag="}, 3, "not-found");
+}
+
+TEST_CASE("without a command the commands are listed")
+{
+    for (const Words& words : {Words{}, Words{"plan"}}) {
+        const ProcessResult result = runShardscope(words);
+        CHECK(result.exitCode == 2);
+        CHECK(result.out.empty());
+        CHECK(contains(result.err, "COMMANDS\n"));
+        CHECK(contains(result.err, "  reshard "));
+        CHECK(contains(result.err, "--help"));
+        CHECK(contains(result.err, "  inspect ") == words.empty());
+    }
+}

@@ -212,7 +212,7 @@ def damage_content(path, random):
     try:
         how(data, random)
     except (zipfile.BadZipFile, ValueError, IndexError, KeyError, struct.error, zlib.error, NotImplementedError,
-            EOFError, OSError):
+            EOFError, OSError, RuntimeError): # RuntimeError: an archive that says that it is encrypted
         how = flip  # an earlier mutation of this file left nothing to parse
         flip(data, random)
     path.write_bytes(data)
@@ -261,7 +261,12 @@ def damage_files(folder, random):
         path.mkdir()
     elif what == "pointer":
         text = random.choice(("", "..", "nowhere", ".", "/", "a\0b", "x" * 5000, "global_step5\n\n"))
-        (folder / "latest").write_text(text)
+        pointer = folder / "latest"
+        if pointer.is_dir() and not pointer.is_symlink():
+            pointer.rmdir() # an earlier damage of this case
+        else:
+            pointer.unlink(missing_ok=True) # neither a FIFO nor the target of a link is written to
+        pointer.write_text(text)
     return f"{what} {path.name} ({other.name}, {renamed.name[:40]})"
 
 

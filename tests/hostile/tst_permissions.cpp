@@ -78,6 +78,90 @@ TEST_CASE("no permission to read the source, or a part of it")
     bench.checkWithout("global_step3", kFine, "global_step6");
 }
 
+TEST_CASE("a folder without permission is not an absent one")
+{
+    Bench bench;
+    const auto findingsOf
+        = [](const Json& answer) { return answer.at("results").at(0).at("findings").dump(); };
+    const std::string rights = "mode 0700, owner " + std::to_string(::getuid()) + ":";
+    fs::permissions(bench.run / "global_step6", fs::perms::owner_all);
+    if (::geteuid() != 0)
+        fs::permissions(bench.run / "global_step6", fs::perms::none);
+    {
+        const AsNobody nobody;
+        const Json answer = runVerb({"check", bench.run, "--depth", "names"}, 1);
+        const std::string text = findingsOf(answer);
+        CAPTURE(text);
+        CHECK(text.find("file-unreadable") != std::string::npos);
+        CHECK(text.find("Permission denied (") != std::string::npos);
+        if (::getuid() == 0)
+            CHECK(text.find(rights) != std::string::npos);
+        CHECK(text.find("latest-dangling") == std::string::npos);
+        CHECK(text.find("shardscope repair") == std::string::npos);
+        CHECK(text.find("global_step3") == std::string::npos);
+        const Json named = runVerb({"inspect", bench.run, "--tag", "global_step6"}, 3);
+        CHECK(named.at("code") == "unreadable");
+        CHECK(named.at("message").get<std::string>().find("Permission denied (") != std::string::npos);
+        const Json refused = runVerb({"params", bench.run}, 3);
+        CHECK(refused.at("code") == "unreadable");
+    }
+    fs::remove(bench.run / "latest");
+    {
+        const AsNobody nobody;
+        const std::string text = findingsOf(runVerb({"check", bench.run, "--depth", "names"}, 1));
+        CAPTURE(text);
+        CHECK(text.find("latest-missing") != std::string::npos);
+        CHECK(text.find("the newest is") == std::string::npos);
+        CHECK(text.find("shardscope repair") == std::string::npos);
+    }
+}
+
+TEST_CASE("a pointer file without permission is neither missing nor dangling")
+{
+    Bench bench;
+    fs::permissions(bench.run / "latest", fs::perms::none);
+    const AsNobody nobody;
+    const std::string text = runVerb({"check", bench.run, "--depth", "names"}, 1).dump();
+    CAPTURE(text);
+    CHECK(text.find("file-unreadable") != std::string::npos);
+    CHECK(text.find("mode 0000, owner") != std::string::npos);
+    CHECK(text.find("latest-missing") == std::string::npos);
+    CHECK(text.find("latest-dangling") == std::string::npos);
+    CHECK(text.find("shardscope repair") == std::string::npos);
+}
+
+TEST_CASE("a newer checkpoint without permission is not replaced by an older one")
+{
+    const TemporaryFolder folder;
+    fs::permissions(folder.path(), fs::perms::all);
+    fs::create_directory(folder / "out");
+    for (const char* const name : {"checkpoint-3", "checkpoint-6"})
+        fs::copy(samplePath("zero2-w2"), fs::path(folder / "out") / name, fs::copy_options::recursive);
+    const fs::path newer = fs::path(folder / "out") / "checkpoint-6";
+    fs::permissions(newer, fs::perms::none);
+    {
+        const AsNobody nobody;
+        const Json error = runVerb({"inspect", folder / "out"}, 3);
+        CHECK(error.at("code") == "unreadable");
+        CHECK(error.at("path").get<std::string>().ends_with("checkpoint-6"));
+        CHECK(runVerb({"inspect", folder / "out", "--tag", "checkpoint-6"}, 3).at("code") == "unreadable");
+        runVerb({"inspect", folder / "out", "--tag", "checkpoint-3"}, 0);
+    }
+    fs::permissions(newer, fs::perms::owner_all);
+}
+
+TEST_CASE("a loop of links is not an absent tag")
+{
+    const TemporaryFolder folder;
+    const fs::path run = copySample("zero2-w2", folder);
+    fs::create_symlink("loop", run / "loop");
+    spill(run / "latest", "loop");
+    const std::string text = runVerb({"check", run, "--depth", "names"}, 1).dump();
+    CAPTURE(text);
+    CHECK(text.find("file-unreadable") != std::string::npos);
+    CHECK(text.find("latest-dangling") == std::string::npos);
+}
+
 TEST_CASE("a lone file that may not be read")
 {
     const TemporaryFolder folder;

@@ -13,6 +13,7 @@ import cases_elastic3
 import cases_export
 import cases_fingerprint
 import cases_graft
+import cases_loader
 import cases_nvme
 import cases_old
 import cases_stage0
@@ -157,7 +158,7 @@ def short_run():
         *cases_wrappers.short_run(),
         *cases_zenflow.short_run(),
         *cases_diff.short_run(), *cases_doctor.short_run(), *cases_doctor_parts.short_run(), *cases_graft.short_run(),
-        *cases_fingerprint.short_run(),
+        *cases_fingerprint.short_run(), *cases_loader.short_run(),
         *cases_export.short_run(), *cases_adapter.short_run(), *cases_dcp.short_run(),
     ]
     return cases
@@ -182,7 +183,7 @@ def full_run():
     return (cases + matrix_stages.full_run() + cases_stage0.full_run() + matrix_parallel.full_run()
             + cases_wrappers.full_run() + cases_nvme.full_run() + cases_zenflow.full_run() + cases_diff.full_run()
             + cases_doctor.full_run() + cases_doctor_parts.full_run() + cases_graft.full_run()
-            + cases_fingerprint.full_run() + cases_export.full_run()
+            + cases_fingerprint.full_run() + cases_loader.full_run() + cases_export.full_run()
             + cases_adapter.full_run() + cases_dcp.full_run())
 
 

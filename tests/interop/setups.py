@@ -29,7 +29,7 @@ class Setup:
     elastic: bool = False  # elastic_checkpoint: lean states in a list, without options
     shape: tuple = ()  # of (name, value), for TinyLanguageModel
     groups: int = 3
-    scheduler: str = "cosine"
+    scheduler: str = "cosine"  # config: of the configuration, which records it in the checkpoint
     rate: float = 1.0  # of learning: wide models need less of it to keep rounding from growing from step to step
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
     zenflow: str = ""  # of ZEN_FLOWS
@@ -92,6 +92,8 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
     if setup.zenflow:  # which makes optimizers of its own from this
         config["optimizer"] = {"type": "AdamW", "params": {"lr": 1e-3, "betas": [0.9, 0.95], "eps": 1e-8,
                                                            "weight_decay": 0.01}}
+    if setup.scheduler == "config":
+        config["scheduler"] = {"type": "WarmupLR", "params": {"warmup_num_steps": 20}}
     if setup.precision == "bf16":
         config["bf16"] = {"enabled": True}
     if setup.precision == "fp16":

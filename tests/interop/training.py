@@ -60,6 +60,8 @@ def _build_optimizer(kind, groups):
 
 
 def _build_scheduler(kind, optimizer):
+    if kind == "config":
+        return None  # DeepSpeed makes it
     if kind == "cosine":
         # The recursive form: each rate follows from the one before, so a rate that is not restored shows.
         return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=400, eta_min=1e-5)

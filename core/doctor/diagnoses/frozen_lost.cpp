@@ -6,24 +6,6 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-/// Whether any file holds elements of it.
-bool isStored(const Checkpoint& checkpoint, ParamId id)
-{
-    const Parameter& param = checkpoint.params[index(id)];
-    if (checkpoint.wholeOf(id) != nullptr)
-        return true;
-    if (param.unit == kNoUnit)
-        return false;
-    const FlatUnit& unit = checkpoint.units[index(param.unit)];
-    for (const UnitState& state : unit.states) {
-        for (const StoredRun& run : state.perRank) {
-            if (run.isPresent())
-                return true;
-        }
-    }
-    return false;
-}
-
 Status look(const Patient& patient, FindingSink& sink)
 {
     if (!patient.hasModel())
@@ -37,7 +19,7 @@ Status look(const Patient& patient, FindingSink& sink)
     for (uint32_t i = 0; i < checkpoint.params.size(); ++i) {
         const Parameter& param = checkpoint.params[i];
         if (param.role != ParamRole::Frozen || param.elements == 0 || param.sharedWith != kNoParam
-            || isStored(checkpoint, ParamId{i}))
+            || isStoredAnywhere(checkpoint, ParamId{i}))
             continue;
         std::vector<std::string> evidence{
             "frozen_param_shapes names it, with " + std::to_string(param.elements) + " elements"};
