@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -58,6 +59,38 @@ std::optional<UnfinishedWork> workOf(const io::Path& folder, const io::Directory
     return out;
 }
 
+/// Whether a folder of such a name has the content of a work folder: only entries that a job makes, among
+/// them `lock` and `journal`. While it is made or removed, it may hold only `lock` and empty folders.
+bool isWorkFolder(io::FileSystem& files, const io::Path& path)
+{
+    static const std::map<std::string, io::FileType> kEntries{{"lock", io::FileType::Regular},
+        {"plan", io::FileType::Regular}, {"plan.tmp", io::FileType::Regular},
+        {"journal", io::FileType::Regular}, {"journal.tmp", io::FileType::Regular},
+        {"files", io::FileType::Directory}, {"beside", io::FileType::Directory},
+        {"pointer", io::FileType::Regular}, {"publishing", io::FileType::Regular},
+        {"publishing.tmp", io::FileType::Regular}, {"replaced", io::FileType::Regular}};
+    const auto entries = files.list(path);
+    if (!entries)
+        return false;
+    bool hasLock = false;
+    bool hasJournal = false;
+    bool hasOnlyLock = true;
+    for (const io::DirectoryEntry& entry : *entries) {
+        const auto known = kEntries.find(entry.name);
+        if (known == kEntries.end() || known->second != entry.type)
+            return false;
+        hasLock = hasLock || entry.name == "lock";
+        hasJournal = hasJournal || entry.name == "journal";
+        if (entry.type == io::FileType::Directory) {
+            const auto inside = files.list(path / entry.name);
+            hasOnlyLock = hasOnlyLock && inside && inside->empty();
+        } else {
+            hasOnlyLock = hasOnlyLock && entry.name == "lock";
+        }
+    }
+    return hasLock && (hasJournal || hasOnlyLock);
+}
+
 void addSize(io::FileSystem& files, const io::Path& path, UnfinishedWork& work)
 {
     if (const auto info = files.stat(path)) {
@@ -97,7 +130,8 @@ std::vector<UnfinishedWork> findUnfinishedWork(io::FileSystem& files, const io::
     if (!entries)
         return out;
     for (const io::DirectoryEntry& entry : *entries) {
-        if (auto work = workOf(folder, entry)) {
+        auto work = workOf(folder, entry);
+        if (work && (!work->isFolder || isWorkFolder(files, work->path))) {
             measure(files, *work);
             out.push_back(std::move(*work));
         }
@@ -119,11 +153,12 @@ std::vector<Finding> unfinishedWorkFindings(io::FileSystem& files, const Checkpo
     std::vector<Finding> out;
     for (const UnfinishedWork& work : all) {
         const std::string name = "`" + toValidUtf8(work.target) + "`";
-        std::string message = work.isPublishing
-            ? "an export to " + name + " was interrupted while its files were moved into place: run the same "
-              "command again"
-            : "unfinished work of a job that writes " + name + ": run the same command again to continue it, "
-              "or remove it with `shardscope clean --remove`";
+        std::string message = work.isPublishing ? "an export to " + name
+                + " was interrupted while its files were moved into place: run the same "
+                  "command again"
+                                                : "unfinished work of a job that writes " + name
+                + ": run the same command again to continue it, "
+                  "or remove it with `shardscope clean --remove`";
         out.push_back({code::kWorkFolder, work.isPublishing ? Severity::Error : Severity::Info,
             std::move(message), percentEncode(work.path.string()), {formatBytes(work.bytes)}});
     }

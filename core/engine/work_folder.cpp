@@ -149,7 +149,8 @@ Status WorkFolder::clear()
 
 Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
 {
-    static const std::unordered_set<std::string> kOurs{"lock", "plan", "journal", "files", "beside", "replaced"};
+    static const std::unordered_set<std::string> kOurs{
+        "lock", "plan", "journal", "files", "beside", "replaced"};
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
     for (const io::DirectoryEntry& entry : entries) {
         if (!kOurs.contains(entry.name))
