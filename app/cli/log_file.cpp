@@ -6,10 +6,20 @@
 #include <spdlog/sinks/basic_file_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <filesystem>
+
 namespace shardscope::cli {
 
 Result<JobContext::LogSink> openLogFile(const std::string& path)
 {
+    // Opening a FIFO without a reader would block for ever. A missing file is made.
+    std::error_code ignored;
+    const auto status = std::filesystem::status(path, ignored);
+    if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
+        return fail(ErrorCode::WriteFailed,
+            "the log file cannot be opened: it is a folder, FIFO, socket or device, and only a regular file "
+            "can be the log",
+            path, "name another file with --log-file");
     try {
         auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
         auto logger = std::make_shared<spdlog::logger>("shardscope", std::move(sink));

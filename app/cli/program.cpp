@@ -33,7 +33,7 @@ Command makeProgram()
     out.children = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
         statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(), repairCommand(),
         reshardCommand(), convertCommand(), exportCommand(), skeletonCommand(), planCommand(), runCommand(),
-        completionCommand()};
+        cleanCommand(), completionCommand()};
     return out;
 }
 

@@ -39,11 +39,13 @@ Command exportCommand()
             "Values come from the fp32 masters, rounded to nearest even, or from the weights where there are "
             "none. Frozen parameters and buffers are among them; of tied parameters the owner is written. "
             "Tensor slices and pipeline stages are joined as for `shardscope convert`.",
-            "DST is the target itself: a folder that is absent or empty. It appears complete or not at all; "
-            "after an interruption the same command goes on."},
+            "DST is the target itself. An absent folder appears complete or not at all. In a folder that is "
+            "there, files come to their places one by one, the manifest last; --force replaces files of the "
+            "names that are written and removes those of an older export, and no others. After an "
+            "interruption the same command goes on."},
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
-            {.name = "DST", .kind = ValueKind::Folder, .help = "The folder to write, absent or empty."}},
+            {.name = "DST", .kind = ValueKind::Folder, .help = "The folder to write; it may hold other files."}},
         .options = joined(exportOptions(), joined(writeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope export runs/llama llama-bf16 --dtype bf16", "For transformers:"},

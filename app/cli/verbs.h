@@ -24,6 +24,7 @@ Command exportCommand();
 Command planCommand();
 Command runCommand();
 Command skeletonCommand();
+Command cleanCommand();
 Command completionCommand();
 
 } // namespace shardscope::cli

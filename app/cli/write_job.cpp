@@ -6,12 +6,17 @@
 #include "app/cli/suggest.h"
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
+#include "core/base/text.h"
 #include "core/base/text_cursor.h"
 #include "core/checkpoint/slice_rules.h"
 #include "core/checkpoint/stage0.h"
+#include "core/engine/clean.h"
 #include "core/engine/execute.h"
 #include "core/engine/preflight.h"
+#include "core/engine/replaced_files.h"
+#include "core/engine/work_folder.h"
 #include "core/report/plan_report.h"
+#include "core/report/printable.h"
 
 #include <algorithm>
 #include <limits>
@@ -221,16 +226,51 @@ Result<std::shared_ptr<const ReshardPlan>> planFor(
     return plan;
 }
 
+namespace {
+
+/// Says which other jobs for the same target are unfinished. Their disk space would be forgotten otherwise.
+void warnOfOtherWork(Session& session, const WritePlan& plan, const io::Path& destination)
+{
+    Output& output = session.output();
+    if (output.quiet())
+        return;
+    const io::Path target = destination / plan.targetName();
+    for (const io::Path& folder : {destination, target}) {
+        for (const UnfinishedWork& work : findUnfinishedWork(session.files(), folder)) {
+            const bool isOther = work.isFolder && work.target == plan.targetName()
+                && work.path != WorkFolder::pathFor(plan, folder);
+            if (!isOther)
+                continue;
+            const bool isRunning = isWorkFolderInUse(session.files(), work.path);
+            const std::string what = isRunning ? " is running: " : " is unfinished: ";
+            const std::string hint = isRunning
+                ? ""
+                : "; the command that began it continues it, and `shardscope clean` removes it";
+            output.message("warning: another job that writes " + printable(target.string()) + what
+                + printable(work.path.string()) + " (" + formatBytes(work.bytes) + ")" + hint + "\n");
+        }
+        if (plan.ownsFolder())
+            break; // jobs for a tag work next to it
+    }
+}
+
+} // namespace
+
 Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb)
 {
     Output& output = session.output();
     SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session.arguments(), job));
+    std::vector<std::string> replaces;
+    if (options.force) { // a target that cannot be looked at is refused below
+        replaces = replacedFiles(session.files(), job.writePlan(), options.destination).value_or(replaces);
+    }
     const PlanContext context{.verb = verb,
         .source = checkpointFolder(*job.source),
         .sourceTag = job.source->tag,
         .destination = job.destination,
         .memoryBytes = options.memoryLimitBytes,
         .freeBytes = freeBytesAt(session.files(), options.destination),
+        .replaces = std::move(replaces),
         .savedTo = {},
         .more = job.more};
     const WritePlan& plan = job.writePlan();
@@ -250,6 +290,7 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
             output.answer()("nothing was written: this is a dry run\n");
         return kExitDone;
     }
+    warnOfOtherWork(session, plan, options.destination);
     session.job().log("running plan " + plan.id() + " into " + job.destination);
     // The plan is shown before the work begins, which may take hours.
     SHARDSCOPE_CHECK(output.finishAnswer());

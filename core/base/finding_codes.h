@@ -63,6 +63,7 @@ inline constexpr std::string_view kUniversalRoundRobin
 
 // results of this program
 inline constexpr std::string_view kMarked = "marked"; ///< not what a run saved: made in spite of a finding
+inline constexpr std::string_view kWorkFolder = "work-folder"; ///< of an unfinished job
 inline constexpr std::string_view kSkeleton = "skeleton"; ///< without values, made for a bug report
 
 std::span<const std::string_view> all();

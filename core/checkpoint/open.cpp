@@ -7,6 +7,7 @@
 #include "core/checkpoint/shard_group.h"
 #include "core/checkpoint/stage0.h"
 #include "core/checkpoint/swap.h"
+#include "core/checkpoint/work_folders.h"
 
 #include <algorithm>
 #include <functional>
@@ -450,6 +451,14 @@ private:
     FileId m_guideOptim = kNoFile;
 };
 
+void addUnfinishedWork(io::FileSystem& files, Checkpoint& out)
+{
+    for (Finding& finding : unfinishedWorkFindings(files, out)) {
+        out.complete = out.complete && finding.severity != Severity::Error;
+        out.findings.push_back(std::move(finding));
+    }
+}
+
 } // namespace
 
 Result<OpenedCheckpoint> openCheckpoint(
@@ -475,12 +484,14 @@ Result<OpenedCheckpoint> openCheckpoint(
             found.runFolder.string(), why.evidence.empty() ? std::string() : why.evidence.front()};
         out->whyNot = why.message;
         out->fullyRead = true;
+        addUnfinishedWork(files, *out);
         return OpenedCheckpoint{out, {}};
     }
     Opening opening(files, options, job, *out);
     SHARDSCOPE_CHECK(opening.run(found.foreignKind));
     SHARDSCOPE_CHECK(job.poll()); // a stop may have shown as files that could not be read
     opening.finish();
+    addUnfinishedWork(files, *out);
     return OpenedCheckpoint{out, found.selectedFile};
 }
 

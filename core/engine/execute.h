@@ -13,8 +13,8 @@
 namespace shardscope {
 
 struct ExecuteOptions {
-    /// The folder that the target comes into: absent, empty or a run folder (for an export, what DST lies
-    /// in). The target is destination/plan.targetName(); an empty folder may stand there.
+    /// The folder that the target comes into: absent, empty or a run folder (for an export, the parent of
+    /// DST). The target is destination/plan.targetName(). For an export it may be a folder with other files.
     io::Path destination;
     /// A destination inside, equal to or around it is a Usage error; for an export, a target.
     io::Path sourceRunFolder;
@@ -44,7 +44,9 @@ struct ExecuteReport {
 
 /// Runs a plan: read → write → verify → commit.
 ///
-/// The promise: DST/TAG is complete, durable and verified, or it does not exist; `latest` never names
+/// An export into a folder that exists works in DST/.NAME.partial-ID inside that folder, and moves its files
+/// there one by one, the manifest last (export_publish.h). For tags and new folders:
+/// DST/TAG is complete, durable and verified, or it does not exist; `latest` never names
 /// anything else; the source is never modified; the same call after any crash continues and gives the same
 /// bytes. Files for beside the target ("../NAME" in the plan) come to their place between the target and
 /// `latest`; another file of that name there is TargetExists, unless forced. Work goes on in

@@ -4,7 +4,9 @@
 #include "core/base/text.h"
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/wrapper_files.h"
+#include "core/engine/export_publish.h"
 #include "core/engine/manifest_reader.h"
+#include "core/engine/replaced_files.h"
 #include "core/io/published_file.h"
 
 #include <algorithm>
@@ -111,28 +113,6 @@ bool isCheckpointName(const std::string& path)
     return kOthers.contains(path) || (path.find('/') == std::string::npos && parseCheckpointFileName(path));
 }
 
-/// Files below `target`, relative to it, that neither `known` names nor a checkpoint has.
-Result<std::vector<std::string>> foreignFiles(
-    io::FileSystem& files, const io::Path& target, const std::set<std::string>& known)
-{
-    std::vector<std::string> out;
-    std::vector<std::string> folders{std::string()};
-    while (!folders.empty()) {
-        const std::string folder = std::move(folders.back());
-        folders.pop_back();
-        SHARDSCOPE_TRY(const auto entries, files.list(target / folder));
-        for (const io::DirectoryEntry& entry : entries) {
-            const std::string path = folder + entry.name;
-            if (entry.type == io::FileType::Directory)
-                folders.push_back(path + "/");
-            else if (entry.type == io::FileType::Other || (!known.contains(path) && !isCheckpointName(path)))
-                out.push_back(path);
-        }
-    }
-    std::sort(out.begin(), out.end());
-    return out;
-}
-
 /// A target that cannot even be looked at cannot be written either: an answer about the target, not the
 /// source.
 Error cannotWrite(Error error)
@@ -162,6 +142,8 @@ Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::
             *type == io::FileType::Symlink ? "the target is a symbolic link, which --force does not replace"
                                            : "the target is not a folder, and --force replaces only folders",
             target.string(), "choose another folder or tag, or remove it");
+    if (!plan.ownsFolder())
+        return checkExportReplaceable(files, plan, target);
     std::set<std::string> known;
     for (const PlannedFile& file : plan.files())
         known.insert(file.path);
@@ -174,7 +156,10 @@ Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::
                 known.insert(name);
         }
     }
-    SHARDSCOPE_TRY(const auto foreign, foreignFiles(files, target, known));
+    const auto isForeign = [&](const std::string& path, io::FileType kind) {
+        return kind == io::FileType::Other || (!known.contains(path) && !isCheckpointName(path));
+    };
+    SHARDSCOPE_TRY(const auto foreign, filesBelow(files, target, isForeign));
     if (foreign.empty())
         return {};
     std::string list;
@@ -195,8 +180,7 @@ Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::
     SHARDSCOPE_TRY(const io::FileInfo info, files.stat(target));
     if (info.type != io::FileType::Directory)
         return true;
-    const auto entries = files.list(target);
-    return !entries || !entries->empty(); // what cannot be listed holds something
+    return hasExportedNames(files, plan, target);
 }
 
 namespace {
@@ -458,17 +442,26 @@ std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& folde
     return space ? std::optional(space->freeBytes) : std::nullopt;
 }
 
-Status makeDurableFolder(io::FileSystem& files, const io::Path& folder)
+Result<std::vector<io::Path>> missingFolders(io::FileSystem& files, const io::Path& folder)
 {
     SHARDSCOPE_TRY(const io::Path nearest, nearestExisting(files, folder));
     io::Path target = std::filesystem::absolute(folder).lexically_normal();
     if (!target.has_filename())
         target = target.parent_path();
-    if (nearest == target)
-        return {};
-    SHARDSCOPE_CHECK(files.makeDirectories(target));
+    std::vector<io::Path> out;
     for (io::Path at = target; at != nearest; at = at.parent_path())
-        SHARDSCOPE_CHECK(files.syncDirectory(at.parent_path()));
+        out.push_back(at);
+    return out;
+}
+
+Status makeDurableFolder(io::FileSystem& files, const io::Path& folder)
+{
+    SHARDSCOPE_TRY(const auto missing, missingFolders(files, folder));
+    if (missing.empty())
+        return {};
+    SHARDSCOPE_CHECK(files.makeDirectories(missing.front()));
+    for (const io::Path& made : missing)
+        SHARDSCOPE_CHECK(files.syncDirectory(made.parent_path()));
     return {};
 }
 

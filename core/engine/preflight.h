@@ -7,6 +7,8 @@
 
 #include <functional>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace shardscope {
 
@@ -54,15 +56,18 @@ std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& folde
 
 /// Makes a folder with all its parents, on disk when it returns.
 Status makeDurableFolder(io::FileSystem& files, const io::Path& folder);
+/// The folders that makeDurableFolder() would make, the deepest first.
+Result<std::vector<io::Path>> missingFolders(io::FileSystem& files, const io::Path& folder);
 
 /// Whether something of the target is there. False where there is nothing; WriteFailed where it cannot be
 /// told.
 Result<bool> exists(io::FileSystem& files, const io::Path& path);
 /// Success when --force may replace what is at `target`: a folder, no link to one, with no file that neither
-/// DeepSpeed nor Shardscope writes. Else TargetExists, with these files named.
+/// DeepSpeed nor Shardscope writes; for an export, checkExportReplaceable(). Else TargetExists, with these
+/// files named.
 Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::Path& target);
-/// Whether something stands where the plan's target comes to. An empty folder is nothing to a target that
-/// stands alone (WritePlan::ownsFolder), and takes its place.
+/// Whether something is in the way of the plan's target. In the way of a tag is whatever is at `target`; in the
+/// way of an export are files of the names that it writes, and a `target` that is no folder.
 Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::Path& target);
 
 } // namespace shardscope

@@ -5,6 +5,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/wrapper_files.h"
+#include "core/engine/export_publish.h"
 #include "core/engine/manifest.h"
 #include "core/engine/manifest_reader.h"
 #include "core/engine/output_builder.h"
@@ -50,13 +51,20 @@ public:
     Result<ExecuteReport> run();
 
 private:
+    Status findWorkPlace();
     Result<bool> finishedBefore();
+    Result<bool> holdsSealedManifest();
+    void reuseSealed(const JournalSeal& seal);
+    Status prepareAndBuild();
     Status refuseExistingTarget();
     Status build();
     Status buildIn(OutputBuilder& builder);
     Status seal(OutputBuilder& builder);
     Status writeFile(const io::Path& path, std::string_view text, uint32_t mode);
     Status commit();
+    Status commitTag();
+    Status commitExport();
+    void removeMadeFolders();
     Status checkWaiting();
     Status moveBeside(const std::string& name, bool replace);
     Status publish();
@@ -67,7 +75,11 @@ private:
     const ExecuteHooks& m_hooks;
     JobContext& m_job;
     io::Path m_target;
+    /// The folder that the work folder is in: the destination, or the target of an export where that exists.
+    io::Path m_workPlace;
     bool m_targetThere = false;
+    bool m_isPublishing = false; ///< an interrupted run began to move files into the target
+    std::vector<io::Path> m_madeFolders; ///< by this run, the deepest first
     std::unique_ptr<WorkFolder> m_work;
     StageTimes m_times;
     ExecuteReport m_report;
@@ -82,16 +94,12 @@ Result<ExecuteReport> Execution::run()
     if (m_options.memoryLimitBytes < MemoryPlan::kLeast)
         return fail(ErrorCode::Usage, "the memory limit must be at least " + formatBytes(MemoryPlan::kLeast));
     SHARDSCOPE_CHECK(checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
+    SHARDSCOPE_CHECK(findWorkPlace());
     SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
     SHARDSCOPE_TRY(const bool finished, finishedBefore());
     if (!finished) {
-        if (m_targetThere && !m_options.force)
-            SHARDSCOPE_CHECK(refuseExistingTarget());
-        if (m_targetThere)
-            SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
-        if (!m_options.force)
-            SHARDSCOPE_CHECK(checkBeside(m_files, m_plan, m_options.destination, {}, m_job));
-        SHARDSCOPE_CHECK(build());
+        if (!m_isPublishing)
+            SHARDSCOPE_CHECK(prepareAndBuild());
         SHARDSCOPE_CHECK(checkWaiting());
         SHARDSCOPE_CHECK(commit());
     }
@@ -104,32 +112,98 @@ Result<ExecuteReport> Execution::run()
     return m_report;
 }
 
-/// Opens the work folder where there is one, and tells whether an earlier run got as far as the rename and
-/// died after it.
+/// An export into a folder that exists is made in that folder, which may be a mount point. An interrupted job
+/// that began next to it is continued where it is, unless the folder is on another device by now.
+Status Execution::findWorkPlace()
+{
+    m_workPlace = m_options.destination;
+    if (m_plan.outcome() != OutcomeKind::Export)
+        return {};
+    SHARDSCOPE_TRY(const bool there, exists(m_files, m_target));
+    if (!there)
+        return {};
+    SHARDSCOPE_TRY(const io::FileInfo target, m_files.stat(m_target));
+    if (target.type != io::FileType::Directory)
+        return {};
+    const auto begun = m_files.stat(WorkFolder::pathFor(m_plan, m_options.destination));
+    if (!begun || begun->identity.device != target.identity.device)
+        m_workPlace = m_target;
+    return {};
+}
+
+Status Execution::prepareAndBuild()
+{
+    if (m_targetThere && !m_options.force)
+        SHARDSCOPE_CHECK(refuseExistingTarget());
+    if (m_targetThere)
+        SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
+    if (!m_options.force)
+        SHARDSCOPE_CHECK(checkBeside(m_files, m_plan, m_options.destination, {}, m_job));
+    Status built = build();
+    if (!built)
+        removeMadeFolders();
+    return built;
+}
+
+/// Removes the folders that this run made, as far as they are empty: a failed job leaves nothing but its work
+/// folder.
+void Execution::removeMadeFolders()
+{
+    for (const io::Path& folder : m_madeFolders) {
+        if (!m_files.removeFile(folder))
+            return;
+    }
+}
+
+/// Opens the work folder where there is one, and determines whether an earlier run got as far as the commit
+/// and died after it.
 Result<bool> Execution::finishedBefore()
 {
-    SHARDSCOPE_TRY(const bool there, exists(m_files, WorkFolder::pathFor(m_plan, m_options.destination)));
+    SHARDSCOPE_TRY(const bool there, exists(m_files, WorkFolder::pathFor(m_plan, m_workPlace)));
     if (!there)
         return false;
-    SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_options.destination));
+    SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace));
     // Only now is it certain that nobody else is at work; the target may have come meanwhile.
     SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
     const auto& seal = m_work->journal().seal;
-    if (seal && m_targetThere && !(m_options.restart && m_options.force)) {
-        SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(m_target));
-        const auto manifest = m_files.readSmall(m_target / kManifestName, kManifestLimit);
-        if (!manifest && manifest.error().code != ErrorCode::NotFound)
-            return forward(manifest.error());
-        if (info.identity.inode == seal->inode && manifest && sha256Of(*manifest) == seal->manifestSha256) {
-            m_report.bytesReused = m_plan.writesBytes();
-            m_report.verified = seal->verified;
-            m_report.fingerprint = seal->fingerprint;
-            return true;
+    if (seal && !(m_options.restart && m_options.force)) {
+        SHARDSCOPE_TRY(const bool finished, m_targetThere ? holdsSealedManifest() : Result<bool>(false));
+        if (!finished && m_plan.outcome() == OutcomeKind::Export && m_files.stat(m_target)) {
+            SHARDSCOPE_TRY(m_isPublishing, isPublishing(m_files, m_plan, *m_work, m_target));
+        }
+        if (finished || m_isPublishing) {
+            reuseSealed(*seal);
+            return finished;
         }
     }
     if (m_options.restart)
         SHARDSCOPE_CHECK(m_work->clear());
     return false;
+}
+
+/// Whether the manifest in the target is the one that the work folder was sealed with, and came from there.
+Result<bool> Execution::holdsSealedManifest()
+{
+    const JournalSeal& seal = *m_work->journal().seal;
+    const auto manifest = m_files.readSmall(m_target / kManifestName, kManifestLimit);
+    if (!manifest && manifest.error().code != ErrorCode::NotFound)
+        return forward(manifest.error());
+    if (!manifest || sha256Of(*manifest) != seal.manifestSha256)
+        return false;
+    SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(m_target));
+    if (info.identity.inode == seal.inode)
+        return true; // the whole folder was renamed
+    if (m_plan.outcome() != OutcomeKind::Export)
+        return false;
+    SHARDSCOPE_TRY(const bool waits, exists(m_files, m_work->filesFolder() / kManifestName));
+    return !waits;
+}
+
+void Execution::reuseSealed(const JournalSeal& seal)
+{
+    m_report.bytesReused = m_plan.writesBytes();
+    m_report.verified = seal.verified;
+    m_report.fingerprint = seal.fingerprint;
 }
 
 Status Execution::refuseExistingTarget()
@@ -155,11 +229,12 @@ Status Execution::build()
     if (!m_work) {
         // Before anything is made: a job that cannot fit leaves no trace.
         const uint64_t shared
-            = sharedBytes(m_files, m_plan, m_options.destination, [](size_t) { return false; });
+            = sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });
         SHARDSCOPE_CHECK(
-            checkSpace(m_files, m_options.destination, m_plan.writesBytes() - shared, m_plan.files().size()));
-        SHARDSCOPE_CHECK(makeDurableFolder(m_files, m_options.destination));
-        SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_options.destination));
+            checkSpace(m_files, m_workPlace, m_plan.writesBytes() - shared, m_plan.files().size()));
+        SHARDSCOPE_TRY(m_madeFolders, missingFolders(m_files, m_workPlace));
+        SHARDSCOPE_CHECK(makeDurableFolder(m_files, m_workPlace));
+        SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace));
     }
     Status built;
     {
@@ -230,7 +305,31 @@ Status Execution::writeFile(const io::Path& path, std::string_view text, uint32_
 
 Status Execution::commit()
 {
+    SHARDSCOPE_CHECK(m_plan.outcome() == OutcomeKind::Export ? commitExport() : commitTag());
+    SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
+    return m_files.syncDirectory(m_work->path());
+}
+
+/// A target that is absent appears whole. Into one that is there, files are moved one by one.
+Status Execution::commitExport()
+{
     SHARDSCOPE_TRY(const bool there, exists(m_files, m_target));
+    if (!there)
+        return m_files.renameNoReplace(m_work->filesFolder(), m_target);
+    if (!m_isPublishing) {
+        SHARDSCOPE_TRY(const bool occupied, isOccupied(m_files, m_plan, m_target));
+        if (occupied && !m_options.force)
+            return refuseExistingTarget();
+        // The job may have taken hours: what is there now must still be replaceable.
+        SHARDSCOPE_CHECK(
+            checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
+        SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
+    }
+    return publishIntoFolder(m_files, m_plan, *m_work, m_target, m_options.force);
+}
+
+Status Execution::commitTag()
+{
     SHARDSCOPE_TRY(const bool occupied, isOccupied(m_files, m_plan, m_target));
     if (occupied && m_options.force) {
         // The job may have taken hours: what is there now must still be replaceable.
@@ -239,12 +338,9 @@ Status Execution::commit()
         SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
         SHARDSCOPE_CHECK(
             m_files.exchange(m_work->filesFolder(), m_target)); // the old one goes with the work folder
-    } else if (there && !occupied)
-        SHARDSCOPE_CHECK(m_files.rename(m_work->filesFolder(), m_target)); // fails where it has filled since
-    else
-        SHARDSCOPE_CHECK(m_files.renameNoReplace(m_work->filesFolder(), m_target));
-    SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
-    return m_files.syncDirectory(m_work->path());
+        return {};
+    }
+    return m_files.renameNoReplace(m_work->filesFolder(), m_target);
 }
 
 /// Whether the files that wait to be moved beside the target are in nobody's way there.

@@ -182,16 +182,22 @@ Result<VerifyReport> verifyWeights(
     io::FileSystem& files, const Checkpoint& checkpoint, bool against, JobContext& job)
 {
     const auto text = files.readSmall(checkpoint.tagFolder / kManifestName, kManifestLimitBytes);
-    if (against || !text)
+    const bool halfPublished
+        = std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [](const Finding& finding) {
+              return finding.code == code::kWorkFolder && finding.severity == Severity::Error;
+          });
+    if (against || (!text && !halfPublished))
         return fail(ErrorCode::Unsupported,
             "weights alone carry no checksums and no state that could be held against another",
             checkpoint.tagFolder.string());
     VerifyReport report;
-    report.manifest = true;
+    report.manifest = text.has_value();
     for (const Finding& finding : checkpoint.findings) {
         if (finding.severity == Severity::Error)
             report.problems.push_back(finding);
     }
+    if (!text)
+        return report; // not ok
     if (const auto manifest = parseManifest(*text))
         SHARDSCOPE_CHECK(verifyExported(files, checkpoint.tagFolder, *manifest, report, job));
     else

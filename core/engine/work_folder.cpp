@@ -139,7 +139,7 @@ Status WorkFolder::clear()
     // The plan first: without it nothing else counts.
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "plan"));
     for (const io::DirectoryEntry& entry : entries) {
-        if (entry.name != "lock")
+        if (entry.name != "lock" && entry.name != "replaced")
             SHARDSCOPE_CHECK(m_files.removeTree(m_path / entry.name));
     }
     m_planText.clear();
@@ -149,7 +149,8 @@ Status WorkFolder::clear()
 
 Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
 {
-    static const std::unordered_set<std::string> kOurs{"lock", "plan", "journal", "files", "beside"};
+    static const std::unordered_set<std::string> kOurs{
+        "lock", "plan", "journal", "files", "beside", "replaced"};
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
     for (const io::DirectoryEntry& entry : entries) {
         if (!kOurs.contains(entry.name))
@@ -198,6 +199,16 @@ Status WorkFolder::seal(JournalSeal seal)
     SHARDSCOPE_CHECK(m_files.appendSynced(m_path / "journal", journalLine(seal)));
     m_journal.seal = std::move(seal);
     return {};
+}
+
+Status WorkFolder::markPublishing()
+{
+    SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
+    for (const io::DirectoryEntry& entry : entries) {
+        if (m_path / entry.name == publishingMark())
+            return {};
+    }
+    return writeDurably(publishingMark(), {});
 }
 
 Status WorkFolder::remove()

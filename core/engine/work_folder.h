@@ -14,7 +14,7 @@
 namespace shardscope {
 
 /// The folder DST/.TAG.partial-ID in which a job works: its lock, its plan, its journal, and the output so
-/// far.
+/// far. For an export into a folder that exists, DST is that folder: it may be a mount point.
 ///
 ///   lock      held while the job runs; the kernel frees it when the process dies
 ///   plan      what is being done, so that another program version does not continue it
@@ -22,6 +22,8 @@ namespace shardscope {
 ///   files/    the target-to-be: finished files under their final names, unfinished ones as NAME.tmp
 ///   beside/   files for DST itself
 ///   pointer   the pointer file before it is renamed
+///   publishing  the files are being moved into a folder that was there before (export_publish.h)
+///   replaced  the manifest that was in that folder
 class WorkFolder
 {
 public:
@@ -39,20 +41,27 @@ public:
     /// Where a planned file is made: below files/, or below beside/ for "../NAME".
     [[nodiscard]] io::Path placeOf(const std::string& path) const;
     [[nodiscard]] io::Path pointerFile() const { return m_path / "pointer"; }
+    [[nodiscard]] io::Path publishingMark() const { return m_path / "publishing"; }
+    [[nodiscard]] io::Path replacedManifest() const { return m_path / "replaced"; }
     [[nodiscard]] const Journal& journal() const { return m_journal; }
     /// Nothing in it is worth anything: it was just made, or its removal was interrupted.
     [[nodiscard]] bool isBlank() const { return m_planText.empty(); }
+
+    /// Whether the plan in it is the one that it was opened for, of this version of the program.
+    [[nodiscard]] bool holdsThisPlan() const { return !m_planText.empty() && m_planText == planText(); }
 
     /// Readies the folder for work: removes what is unfinished or unknown, makes the folders, writes the plan
     /// where it is absent, rewrites the journal with `finished` alone. Refused when the folder belongs to
     /// another program version.
     Status prepare(const std::vector<JournalFile>& finished);
-    /// Empties it, for a new start.
+    /// Empties it, for a new start. Only the manifest of replaced files stays.
     Status clear();
     /// Enters a finished file into the journal; on disk when it returns. Thread-safe.
     Status recordFinished(const WrittenFile& file);
     /// Brings all folders to the disk and enters the seal.
     Status seal(JournalSeal seal);
+    /// Enters, on disk, that finished files leave the folder from now on.
+    Status markPublishing();
     /// Removes the folder, the lock last. Nothing may be done with it afterwards.
     Status remove();
 

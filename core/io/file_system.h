@@ -129,7 +129,7 @@ public:
 
     virtual Status makeDirectory(const Path& path, uint32_t mode = 0755) = 0; ///< parent must exist
     virtual Status makeDirectories(const Path& path) = 0;
-    virtual Status removeFile(const Path& path) = 0;
+    virtual Status removeFile(const Path& path) = 0; ///< or an empty folder
     /// Removes a folder and everything below; links are removed, not followed. Success when it does not
     /// exist.
     virtual Status removeTree(const Path& path) = 0;

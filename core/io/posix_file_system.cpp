@@ -218,7 +218,7 @@ public:
 
     Status removeFile(const Path& path) override
     {
-        return check(::unlink(path.c_str()), "cannot remove the file", path);
+        return check(::remove(path.c_str()), "cannot remove the file", path);
     }
 
     Status removeTree(const Path& path) override

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/file_names.h"
 #include "core/io/sha256.h"
+#include "core/plan/saved_text.h"
 #include "core/plan/source_list.h"
 #include "core/plan/wrapper_carry.h"
 
@@ -85,7 +86,9 @@ public:
     [[nodiscard]] uint64_t writesBytes() const override { return m_bytes; }
     [[nodiscard]] std::string describeJson() const override
     {
-        return nlohmann::json{{"verb", "copy"}, {"id", id()}, {"tag", m_tag}}.dump();
+        nlohmann::json out{{"verb", "copy"}, {"id", id()}};
+        putText(out, "tag", m_tag);
+        return out.dump();
     }
     [[nodiscard]] const std::vector<Finding>& warnings() const override
     {

@@ -20,6 +20,7 @@
 #include "core/plan/model_types.h"
 #include "core/plan/named_ties.h"
 #include "core/plan/output_bytes.h"
+#include "core/plan/saved_text.h"
 #include "core/plan/segment_cursors.h"
 #include "core/plan/slice_join.h"
 #include "core/plan/source_list.h"
@@ -110,8 +111,9 @@ public:
         nlohmann::json out = choices();
         out["verb"] = verb();
         out["id"] = m_id;
-        out["source"] = {{"tag", m_source->tag}, {"kind", kindName(m_source->kind)},
-            {"world_size", m_source->parallel.ranks()}};
+        out["source"]
+            = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
+        putText(out["source"], "tag", m_source->tag);
         return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     }
 

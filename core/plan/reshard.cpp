@@ -17,6 +17,7 @@
 #include "core/plan/reshard_context.h"
 #include "core/plan/reshard_options.h"
 #include "core/plan/reshard_parts.h"
+#include "core/plan/saved_text.h"
 #include "core/plan/scaler_forms.h"
 #include "core/plan/slice_cut.h"
 #include "core/plan/slice_join.h"
@@ -137,10 +138,11 @@ public:
         out["id"] = m_id;
         if (!isUniversal())
             out["world_size"] = m_options.worldSize;
-        out["tag"] = targetName();
+        putText(out, "tag", targetName());
         out["kind"] = kindName(targetKind());
-        out["source"] = {{"tag", m_source->tag}, {"kind", kindName(m_source->kind)},
-            {"world_size", m_source->parallel.ranks()}};
+        out["source"]
+            = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
+        putText(out["source"], "tag", m_source->tag);
         if (m_subGroupSize != 0)
             out["sub_group_size"] = m_subGroupSize;
         if (expertRanks() != 0)

@@ -31,6 +31,12 @@ void writeSizes(JsonWriter& json, const PlanContext& context, const WritePlan& p
         json.endObject();
     }
     json.endArray();
+    if (context.replaces) {
+        json.arrayField("replaces");
+        for (const std::string& path : *context.replaces)
+            json.value(toValidUtf8(path));
+        json.endArray();
+    }
     json.field("memory_bytes", context.memoryBytes);
     json.field("free_bytes", context.freeBytes);
 }
@@ -169,7 +175,17 @@ void addSizes(
     fields.add("memory", formatBytes(context.memoryBytes) + " of payload buffers at most");
 }
 
-void writeFilesText(const TextSink& sink, const TextStyle& style, const WritePlan& plan)
+void writeReplacedText(const TextSink& sink, const PlanContext& context)
+{
+    const std::vector<std::string> replaced = context.replaces.value_or(std::vector<std::string>());
+    for (size_t i = 0; i < replaced.size() && i < kFilesShown; ++i)
+        sink((i == 0 ? "  replaces  " : "            ") + printable(replaced[i]) + "\n");
+    if (replaced.size() > kFilesShown)
+        sink(fmt::format("            and {} more files; --json lists all\n", replaced.size() - kFilesShown));
+}
+
+void writeFilesText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan)
 {
     using Align = TextTable::Align;
     TextTable table({{"file"}, {"bytes", Align::Right}});
@@ -178,6 +194,7 @@ void writeFilesText(const TextSink& sink, const TextStyle& style, const WritePla
     table.write(sink, style, "  ");
     if (plan.files().size() > kFilesShown)
         sink(fmt::format("  and {} more files; --json lists all\n", plan.files().size() - kFilesShown));
+    writeReplacedText(sink, context);
     writeFindingsText(sink, style, plan.warnings());
 }
 
@@ -208,7 +225,7 @@ void writePlanText(
     TextFields fields;
     addSizes(fields, (io::Path(context.destination) / plan.targetName()).string(), context, plan);
     fields.write(sink, style, "  ");
-    writeFilesText(sink, style, plan);
+    writeFilesText(sink, style, context, plan);
 }
 
 void writePlanText(
@@ -230,7 +247,7 @@ void writePlanText(
         fields.add(i == 0 ? "must stay equal" : "", printable(key + " = " + value));
     }
     fields.write(sink, style, "  ");
-    writeFilesText(sink, style, plan);
+    writeFilesText(sink, style, context, plan);
 }
 
 void writePlanText(
@@ -246,7 +263,7 @@ void writePlanText(
                                                              : std::string("in the model's own dtypes")));
     addSizes(fields, context.destination, context, plan);
     fields.write(sink, style, "  ");
-    writeFilesText(sink, style, plan);
+    writeFilesText(sink, style, context, plan);
 }
 
 void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)

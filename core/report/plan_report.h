@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace shardscope {
 
@@ -21,6 +22,8 @@ struct PlanContext {
     std::string destination = {}; ///< DST
     uint64_t memoryBytes = 0; ///< payload buffers the run may use
     std::optional<uint64_t> freeBytes = {}; ///< on the destination's file system
+    /// Files of the target, relative to it, that the job replaces or removes. Unknown to `plan`.
+    std::optional<std::vector<std::string>> replaces = {};
     std::string savedTo = {}; ///< `plan`: the file it was saved to
     std::function<void(JsonWriter&)> more = {}; ///< further fields, behind the others
 };

@@ -43,6 +43,7 @@ struct Work {
     Words words;
     bool alone = false; ///< the target is a folder by itself, without tag and pointer
     bool isFile = false; ///< the target is one file
+    bool isThere = false; ///< the target is a folder that holds another file
     bool isPlanned = false; ///< the verb is saved as a plan first, and `run` is killed
 };
 
@@ -57,7 +58,10 @@ const Work kSafetensors{
 const Work kTorch{{"export", "--format", "torch", "--dtype", "fp16", "--shard-size", "2000"}, true};
 const Work kRepair{{"repair", "--fix", "rank-missing"}};
 const Work kSkeleton{{"skeleton"}, true, true};
-const Work kPlanned{{"reshard", "--world-size", "3"}, false, false, true};
+const Work kPlanned{.words = {"reshard", "--world-size", "3"}, .isPlanned = true};
+const Work kIntoFolder{.words = {"export", "--format", "safetensors", "--shard-size", "2000"},
+    .alone = true,
+    .isThere = true};
 const Work kNpy{{"export", "--format", "npy", "--states", "fp32,exp_avg"}, true};
 
 struct Source {
@@ -81,7 +85,7 @@ std::vector<Source> sources()
     if (const char* path = std::getenv("SHARDSCOPE_KILL_SOURCE"))
         return {{path, {reshardTo(3), reshardTo(7), kSafetensors, kDistributed}}};
     return {{samplePath("zero3-w4"), {reshardTo(2), reshardTo(6), kSafetensors, kDistributed}},
-        {samplePath("zero2-w2"), {reshardTo(3), reshardTo(1), kNpy, kSkeleton, kPlanned}},
+        {samplePath("zero2-w2"), {reshardTo(3), reshardTo(1), kNpy, kSkeleton, kPlanned, kIntoFolder}},
         {withoutRank("zero2-w2"), {kRepair}}, {samplePath("zero1-w2"), {reshardTo(5)}},
         {samplePath("bf16opt-w2"), {reshardTo(3), kUniversal}}, {samplePath("pipeline-w4"), {reshardTo(2)}},
         {samplePath("slices-w4"), {reshardTo(6), kUniversal, kTorch}},
@@ -111,8 +115,7 @@ public:
         , m_work(std::move(work))
         , m_before(traceOf(source))
     {
-        if (m_work.isFile)
-            fs::create_directories(m_folder / "undisturbed");
+        makeTarget(m_folder / "undisturbed");
         if (m_work.isPlanned) {
             Words plan = words({"plan", m_work.words.front(), m_source, m_folder / "out"});
             plan.insert(plan.end(), {"-o", m_folder / "plan.json"});
@@ -130,8 +133,7 @@ public:
     {
         const fs::path target = m_folder / "out";
         fs::remove_all(target);
-        if (m_work.isFile)
-            fs::create_directories(target);
+        makeTarget(target);
         int kills = 0;
         for (int times = 1 + static_cast<int>(random() % 3); times > 0; --times) {
             Process process(command(target, jobs(random)));
@@ -152,6 +154,14 @@ public:
     }
 
 private:
+    void makeTarget(const fs::path& target) const
+    {
+        if (m_work.isFile || m_work.isThere)
+            fs::create_directories(target);
+        if (m_work.isThere)
+            spill(target / "other.txt", "not of the export");
+    }
+
     /// `begin` of a command line, with the verb's options.
     [[nodiscard]] Words words(const Words& begin) const
     {
@@ -187,6 +197,12 @@ private:
         }
         for (const auto& [path, bytes] : there)
             CHECK(m_wanted.at(path) == bytes);
+        if (m_work.isThere) {
+            // Files come one by one; the manifest, without which nothing is believed, comes last.
+            CHECK(there.contains("other.txt"));
+            if (!there.contains("shardscope.json"))
+                return;
+        }
         if (!there.empty()) {
             for (const auto& [path, bytes] : m_wanted)
                 CHECK((follows(path) || there.contains(path)));

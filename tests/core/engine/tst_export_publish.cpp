@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+// An export into a folder that exists: killed at every call, the same command completes it, and nothing
+// between two exports is believed.
+#include "core/checkpoint/open.h"
+#include "core/engine/execute.h"
+#include "core/engine/verify.h"
+#include "core/io/faulting_file_system.h"
+#include "core/plan/export.h"
+#include "tests/support/places.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+
+#include <cerrno>
+#include <map>
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+std::shared_ptr<const ExportPlan> planOf(const fs::path& source, ExportFormat format, uint64_t shardBytes)
+{
+    JobContext job;
+    auto opened = openCheckpoint(io::realFileSystem(), source, {}, job);
+    REQUIRE(opened.has_value());
+    auto plan = planExport(io::realFileSystem(), opened->checkpoint,
+        {.format = format, .shardBytes = shardBytes, .folderName = "out"}, job);
+    REQUIRE(plan.has_value());
+    return *plan;
+}
+
+Result<ExecuteReport> write(io::FileSystem& files, const WritePlan& plan, const fs::path& folder, bool force)
+{
+    JobContext job;
+    ExecuteOptions options;
+    options.destination = folder;
+    options.jobs = 1;
+    options.force = force;
+    return execute(files, plan, options, job);
+}
+
+std::map<std::string, std::string> contentOf(const fs::path& folder)
+{
+    std::map<std::string, std::string> out;
+    for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+        const std::string path = fs::relative(entry.path(), folder).string();
+        if (entry.is_regular_file() && path.find(".partial-") == std::string::npos)
+            out[path] = slurp(entry.path());
+    }
+    return out;
+}
+
+bool verifies(const fs::path& folder)
+{
+    JobContext job;
+    const auto opened = openCheckpoint(io::realFileSystem(), folder, {}, job);
+    if (!opened)
+        return false;
+    const auto report = verifyCheckpoint(io::realFileSystem(), opened->checkpoint, nullptr, {}, job);
+    return report && report->ok;
+}
+
+/// Fails every `step`th call in turn, and all after it, of an export over an older one.
+void failCalls(ExportFormat format, uint64_t step)
+{
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const io::Path samples = io::Path(sourceFolder()) / "tests/data/samples";
+    const auto older = planOf(samples / "zero2-w2", format, 1000);
+    const auto newer = planOf(samples / "zero1-w2", format, 4000);
+    const fs::path out = folder / "out";
+    const auto prepare = [&] {
+        fs::remove_all(out);
+        fs::create_directory(out);
+        spill(out / "mine.txt", "not of an export");
+        REQUIRE(write(io::realFileSystem(), *older, folder.path(), false).has_value());
+    };
+    prepare();
+    const auto before = contentOf(out);
+    io::FaultingFileSystem counting(io::realFileSystem());
+    REQUIRE(write(counting, *newer, folder.path(), true).has_value());
+    const auto wanted = contentOf(out);
+    CHECK(wanted.at("mine.txt") == "not of an export");
+    CHECK(wanted.size() == newer->files().size() + 2); // no file of the older export is left
+    REQUIRE(before != wanted);
+    size_t halfPublished = 0;
+    for (uint64_t call = 1; call <= counting.callsSoFar(); call += step) {
+        CAPTURE(call);
+        prepare();
+        io::FaultingFileSystem files(io::realFileSystem(),
+            {.callNumber = call, .errnoValue = EIO, .repeat = true, .tornWrites = true});
+        (void)write(files, *newer, folder.path(), true);
+        const auto found = contentOf(out);
+        CHECK(found.at("mine.txt") == "not of an export");
+        if (found != before && found != wanted) {
+            ++halfPublished;
+            CHECK_FALSE(verifies(out));
+        }
+        const auto again = write(io::realFileSystem(), *newer, folder.path(), true);
+        REQUIRE_MESSAGE(again.has_value(), (again ? "" : describe(again.error())));
+        CHECK(contentOf(out) == wanted);
+        CHECK(verifies(out));
+        for (const auto& entry : fs::directory_iterator(out))
+            CHECK(entry.path().filename().string().find(".partial-") == std::string::npos);
+    }
+    CHECK(halfPublished > 0);
+}
+
+} // namespace
+
+TEST_CASE("any failing call of an export over an older one is survived: safetensors")
+{
+    failCalls(ExportFormat::Safetensors, 1);
+}
+
+TEST_CASE("any failing call of an export over an older one is survived: a distributed checkpoint")
+{
+    failCalls(ExportFormat::Dcp, 29);
+}
+
+TEST_CASE("files of the older export that were changed since are kept")
+{
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const io::Path samples = io::Path(sourceFolder()) / "tests/data/samples";
+    const auto older = planOf(samples / "zero2-w2", ExportFormat::Safetensors, 1000);
+    const auto newer = planOf(samples / "zero2-w2", ExportFormat::Safetensors, uint64_t{1} << 30);
+    REQUIRE(write(io::realFileSystem(), *older, folder.path(), false).has_value());
+    const std::string changed = older->files().front().path;
+    const std::string whole = older->files().back().path;
+    spill(folder / "out" / changed, "other bytes");
+    REQUIRE(newer->files().size() == 1);
+    REQUIRE(write(io::realFileSystem(), *newer, folder.path(), false).has_value() == false);
+    REQUIRE(write(io::realFileSystem(), *newer, folder.path(), true).has_value());
+    CHECK(slurp(folder / "out" / changed) == "other bytes");
+    CHECK(!fs::exists(folder / "out" / whole));
+}
