@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/export_preview.h"
 
+#include "core/base/text.h"
 #include "core/checkpoint/slice_rules.h"
 #include "core/engine/export_place.h"
 #include "core/engine/preflight.h"
+#include "core/engine/replaced_files.h"
 #include "core/plan/adapter_config.h"
 #include "ui/models/shell_words.h"
 #include "ui/models/text.h"
@@ -11,6 +13,7 @@
 #include <QCoreApplication>
 
 #include <algorithm>
+#include <ranges>
 
 using namespace Qt::StringLiterals;
 
@@ -33,6 +36,21 @@ Result<std::shared_ptr<const ExportPlan>> planFor(io::FileSystem& files, const C
     return planExport(files, source, options, job);
 }
 
+/// The files that the export replaces, by name.
+QString replacedText(const std::vector<std::string>& paths)
+{
+    constexpr size_t kShown = 4;
+    QStringList shown;
+    for (const std::string& path : paths | std::views::take(kShown))
+        shown.append(QString::fromStdString(toValidUtf8(path)));
+    const QString names = shown.join(u", "_s);
+    if (paths.size() <= kShown)
+        return Words::tr("The export replaces files in the target folder: %1.").arg(names);
+    return Words::tr("The export replaces files in the target folder: %1 and %n more.", nullptr,
+        static_cast<int>(paths.size() - kShown))
+        .arg(names);
+}
+
 /// Whether the plan can run into the folder; what is free there is told in any case.
 Status checkTarget(
     io::FileSystem& files, const Checkpoint& source, const ExportWish& wish, ExportPreview& preview)
@@ -47,8 +65,12 @@ Status checkTarget(
     SHARDSCOPE_CHECK(
         checkSpace(files, preview.folder, preview.plan->writesBytes(), preview.plan->files().size()));
     SHARDSCOPE_TRY(const bool occupied, isOccupied(files, *preview.plan, wish.target));
-    if (occupied && !wish.force)
-        return fail(ErrorCode::TargetExists, Words::tr("The target exists already.").toStdString(),
+    if (!occupied)
+        return {};
+    SHARDSCOPE_CHECK(checkReplaceable(files, *preview.plan, wish.target));
+    SHARDSCOPE_TRY(preview.replaces, replacedFiles(files, *preview.plan, preview.folder));
+    if (!wish.force)
+        return fail(ErrorCode::TargetExists, replacedText(preview.replaces).toStdString(),
             wish.target.native(),
             Words::tr("Choose another folder or tick “Replace an existing target”.").toStdString());
     return {};
@@ -76,6 +98,8 @@ ExportPreview previewExport(
     preview.folder = place->folder;
     if (auto target = checkTarget(files, *source, wish, preview); !target)
         preview.problem = std::move(target).error();
+    else if (!preview.replaces.empty())
+        preview.note = replacedText(preview.replaces);
     return preview;
 }
 
