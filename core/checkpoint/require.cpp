@@ -48,7 +48,7 @@ Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::stri
     if (problems > kMostNamed)
         names += "; and " + std::to_string(problems - kMostNamed) + " more";
     return fail(ErrorCode::Refused, "what is missing or damaged would make the result wrong: " + names,
-        checkpoint.tagFolder.string(),
+        (checkpoint.tagFolder.empty() ? checkpoint.runFolder : checkpoint.tagFolder).string(),
         damaged && !checkpoint.modelError->hint.empty() ? checkpoint.modelError->hint
                                                         : "`inspect` shows the findings with their evidence");
 }

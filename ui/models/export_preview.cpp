@@ -70,7 +70,9 @@ Status checkTarget(
     SHARDSCOPE_CHECK(checkReplaceable(files, *preview.plan, wish.target));
     SHARDSCOPE_TRY(preview.replaces, replacedFiles(files, *preview.plan, preview.folder));
     if (!wish.force)
-        return fail(ErrorCode::TargetExists, replacedText(preview.replaces).toStdString(),
+        return fail(ErrorCode::TargetExists,
+            QString(Words::tr("The target exists already.") + u' ' + replacedText(preview.replaces))
+                .toStdString(),
             wish.target.native(),
             Words::tr("Choose another folder or tick “Replace an existing target”.").toStdString());
     return {};
