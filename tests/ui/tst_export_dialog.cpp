@@ -160,10 +160,22 @@ private Q_SLOTS:
         QVERIFY(QDir().mkpath(taken % u"/inside"_s));
         dialog->form()->setTarget(taken);
         QVERIFY(waitForPlan(dialog));
+        QVERIFY(dialog->startButton()->isEnabled()); // other files in the folder stay as they are
+        QFile weights(taken % u"/model.safetensors"_s);
+        QVERIFY(weights.open(QIODevice::WriteOnly));
+        weights.close();
+        dialog->form()->setTarget(u"beside"_s);
+        QVERIFY(waitForPlan(dialog));
+        dialog->form()->setTarget(taken);
+        QVERIFY(waitForPlan(dialog));
+        QVERIFY(!dialog->startButton()->isEnabled());
         QVERIFY(messages->text().contains(u"exists"_s));
+        QVERIFY(messages->text().contains(u"model.safetensors"_s));
         dialog->findChild<QCheckBox*>(u"exportForce"_s)->setChecked(true);
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->startButton()->isEnabled());
+        QVERIFY(messages->text().contains(u"replaces files"_s));
+        QVERIFY(messages->text().contains(u"model.safetensors"_s));
         dialog->findChild<QLineEdit*>(u"exportOnly"_s)->setText(u"nothing.like.this"_s);
         QVERIFY(waitForPlan(dialog));
         QVERIFY(!dialog->preview().plan && dialog->preview().problem);
