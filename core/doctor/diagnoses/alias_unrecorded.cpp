@@ -13,8 +13,8 @@ const Diagnosis kAliasUnrecorded{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .means = {.loading = "It loads.", .exporting = "The name is absent from merged weights."},
-    .noRemedy = "which parameter it is tied to follows from the model's code; export names "
-                "both where values show it",
+    .remedy = "name the owner with --tie NAME=OWNER in reshard, convert or export; the model's code shows "
+              "which parameter it is",
     .threads = "DS#1896, DS#3033, DS#3824, PL#15694, PL#10964, PL#12230, NVIDIA-"
                "NeMo/Automodel#2511",
 };
