@@ -110,3 +110,16 @@ TEST_CASE("slices that are joined without ZeRO open again as one")
     CHECK(answerOf(sliced).at("result").at("verified") == true);
     CHECK(answerOf({"verify", folder / "sliced", "--against", source}).at("ok") == true);
 }
+
+TEST_CASE("an optimizer file in place of a stage's model file, beside torn ones, is no crash")
+{
+    const TemporaryFolder folder;
+    const std::filesystem::path run = copySample("pipeline-w4", folder);
+    const std::filesystem::path tag = run / "global_step3";
+    std::filesystem::remove(tag / "bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt");
+    std::filesystem::resize_file(tag / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt", 100);
+    std::filesystem::copy_file(tag / "bf16_zero_pp_rank_0_mp_rank_01_optim_states.pt",
+        tag / "mp_rank_00_model_states.pt", std::filesystem::copy_options::overwrite_existing);
+    CHECK(runShardscope({"check", run}).exitCode == 1);
+    CHECK(runShardscope({"convert", run, folder / "out", "--to", "dcp"}).exitCode == 6);
+}
