@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/export_job.h"
 
-#include "app/cli/parameter_words.h"
-#include "app/cli/suggest.h"
-#include "core/base/glob.h"
 #include "core/base/text.h"
 #include "core/engine/export_place.h"
-
-#include <algorithm>
 
 namespace shardscope::cli {
 
@@ -68,32 +63,6 @@ Result<ExportOptions> optionsFrom(const Session& session)
     return out;
 }
 
-/// The same refusals as planExport()'s, with the nearest name.
-Status checkNames(const Checkpoint& checkpoint, const ExportOptions& options)
-{
-    if (checkpoint.params.empty())
-        return {}; // planExport() says why
-    const std::vector<std::string> names = parameterNames(checkpoint);
-    for (const std::string& pattern : options.only) {
-        if (std::none_of(
-                names.begin(), names.end(), [&](const std::string& name) { return fitsGlob(pattern, name); }))
-            return fail(ErrorCode::Usage,
-                "--only " + toValidUtf8(pattern) + " fits no parameter that is exported",
-                checkpoint.tagFolder.string(),
-                nearestHint(pattern, names, "`shardscope params` lists their names"));
-    }
-    const std::vector<std::string> states = checkpoint.stateNames();
-    for (const std::string& state : options.states) {
-        if (state.empty() || std::find(states.begin(), states.end(), state) != states.end())
-            continue;
-        const std::string meant = nearest(state, states);
-        if (!meant.empty() && state != "weight")
-            return fail(ErrorCode::Usage, "the checkpoint has no state `" + toValidUtf8(state) + "`",
-                checkpoint.tagFolder.string(), "did you mean `" + meant + "`?");
-    }
-    return {};
-}
-
 } // namespace
 
 Result<WriteJob> exportJobFor(const Session& session, const CheckpointPtr& source, ExportOptions options,
@@ -112,7 +81,6 @@ Result<WriteJob> planExportJob(Session& session)
     SHARDSCOPE_TRY(ExportOptions options, optionsFrom(session));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
     SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
-    SHARDSCOPE_CHECK(checkNames(*opened.checkpoint, options));
     session.job().log("planning an export of " + checkpointFolder(*opened.checkpoint));
     return exportJobFor(
         session, opened.checkpoint, std::move(options), session.arguments().positional("DST"));

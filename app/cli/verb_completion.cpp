@@ -3,8 +3,8 @@
 #include "app/cli/completion_script.h"
 #include "app/cli/exit.h"
 #include "app/cli/session.h"
-#include "app/cli/suggest.h"
 #include "app/cli/verbs.h"
+#include "core/base/nearest_word.h"
 
 namespace shardscope::cli {
 

@@ -45,7 +45,9 @@ Command exportCommand()
             "interruption the same command goes on."},
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
-            {.name = "DST", .kind = ValueKind::Folder, .help = "The folder to write; it may hold other files."}},
+            {.name = "DST",
+                .kind = ValueKind::Folder,
+                .help = "The folder to write; it may hold other files."}},
         .options = joined(exportOptions(), joined(writeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope export runs/llama llama-bf16 --dtype bf16", "For transformers:"},

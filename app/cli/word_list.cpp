@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/word_list.h"
 
-#include "app/cli/suggest.h"
+#include "core/base/nearest_word.h"
 #include "core/doctor/diagnosis.h"
 
 #include <algorithm>

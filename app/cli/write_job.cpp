@@ -3,8 +3,8 @@
 
 #include "app/cli/exit.h"
 #include "app/cli/export_job.h"
-#include "app/cli/suggest.h"
 #include "core/base/finding_codes.h"
+#include "core/base/nearest_word.h"
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/base/text_cursor.h"

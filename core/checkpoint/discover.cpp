@@ -103,28 +103,22 @@ bool isUniversalFolder(io::FileSystem& files, const Folder& folder)
     return !inside->isTagFolder();
 }
 
-/// Sub-folders that are there and cannot be listed. `lost+found` belongs to the file system.
-std::vector<std::string> unreadableIn(io::FileSystem& files, const Folder& run)
-{
-    std::vector<std::string> out;
-    for (const io::DirectoryEntry& entry : run.entries) {
-        if (!isFolderOrLink(entry) || entry.name.starts_with(".") || entry.name == "lost+found")
-            continue;
-        const auto folder = files.list(run.path / entry.name);
-        if (!folder && isUnreadable(folder.error()))
-            out.push_back(entry.name);
-    }
-    return out;
-}
-
 Finding unreadableFinding(const std::string& what, const std::string& where, const Error& error)
 {
     return {code::kFileUnreadable, Severity::Error, what + " cannot be read: " + error.message, where,
         error.hint.empty() ? std::vector<std::string>() : std::vector<std::string>{error.hint}};
 }
 
-/// Sub-folders that hold DeepSpeed's files; a folder that cannot be listed is none: see unreadableIn().
-std::vector<std::string> tagsIn(io::FileSystem& files, const Folder& run)
+/// A sub-folder that is there and cannot be listed: it may be a tag.
+struct UnreadableFolder {
+    std::string name;
+    Error error;
+};
+
+/// Sub-folders that hold DeepSpeed's files. One that cannot be listed is none, and is added to `unreadable`;
+/// `lost+found` belongs to the file system.
+std::vector<std::string> tagsIn(
+    io::FileSystem& files, const Folder& run, std::vector<UnreadableFolder>* unreadable = nullptr)
 {
     std::vector<std::string> tags;
     for (const io::DirectoryEntry& entry : run.entries) {
@@ -135,6 +129,9 @@ std::vector<std::string> tagsIn(io::FileSystem& files, const Folder& run)
         const auto folder = listFolder(files, run.path / entry.name);
         if (folder && (folder->isTagFolder() || isUniversalFolder(files, *folder)))
             tags.push_back(entry.name);
+        else if (!folder && unreadable != nullptr && isUnreadable(folder.error())
+            && entry.name != "lost+found")
+            unreadable->push_back({entry.name, folder.error()});
     }
     std::sort(tags.begin(), tags.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
     return tags;
@@ -185,14 +182,21 @@ CheckpointKind foreignKindOf(io::FileSystem& files, const Folder& folder)
     return swapFiles ? CheckpointKind::Swap : CheckpointKind::Unknown;
 }
 
+/// Whether a pointer file is there and cannot be read; a folder or FIFO of its name is no pointer file.
+bool isUnreadablePointer(io::FileSystem& files, const io::Path& path, const Result<std::string>& text)
+{
+    if (text || !isUnreadable(text.error()))
+        return false;
+    const auto info = files.stat(path);
+    return !info || info->type == io::FileType::Regular;
+}
+
 void readPointer(io::FileSystem& files, const Folder& run, Discovery& out)
 {
     if (!run.has("latest"))
         return;
     const auto text = files.readSmall(run.path / "latest", kPointerLimitBytes);
-    const auto info = files.stat(run.path / "latest");
-    const bool isOther = info && info->type != io::FileType::Regular;
-    if (!text && isUnreadable(text.error()) && !isOther) {
+    if (isUnreadablePointer(files, run.path / "latest", text)) {
         out.findings.push_back(unreadableFinding("the pointer file `latest`", "latest", text.error()));
         return;
     }
@@ -213,9 +217,7 @@ std::string universalTag(io::FileSystem& files, const Folder& run, Discovery& ou
 {
     const auto text = files.readSmall(run.path / kUniversalPointer, kPointerLimitBytes);
     const std::string name = text ? std::string(strip(*text)) : std::string();
-    const auto info = files.stat(run.path / kUniversalPointer);
-    const bool isOther = info && info->type != io::FileType::Regular;
-    if (!text && isUnreadable(text.error()) && !isOther) {
+    if (isUnreadablePointer(files, run.path / kUniversalPointer, text)) {
         out.findings.push_back(unreadableFinding(
             "the pointer file `latest_universal`", std::string(kUniversalPointer), text.error()));
         return {};
@@ -304,8 +306,10 @@ Result<Discovery> discoverRun(
     Discovery out;
     out.runFolder = run.path;
     readPointer(files, run, out);
-    out.tags = tagsIn(files, run);
-    out.unreadableFolders = unreadableIn(files, run);
+    std::vector<UnreadableFolder> unreadable;
+    out.tags = tagsIn(files, run, &unreadable);
+    for (UnreadableFolder& folder : unreadable)
+        out.unreadableFolders.push_back(std::move(folder.name));
     std::string chosen = tag;
     if (chosen.empty() && run.has(kUniversalPointer) && (universal || !run.has("latest")))
         chosen = universalTag(files, run, out);
@@ -318,11 +322,11 @@ Result<Discovery> discoverRun(
 /// it.
 Status requireNewestKnown(io::FileSystem& files, const Folder& output, const std::string& newest)
 {
-    for (const std::string& name : unreadableIn(files, output)) {
-        if (!isNumberedCheckpoint(name) || !tagLess(newest, name))
+    for (const io::DirectoryEntry& entry : output.entries) {
+        if (!isFolderOrLink(entry) || !isNumberedCheckpoint(entry.name) || !tagLess(newest, entry.name))
             continue;
-        const auto folder = files.list(output.path / name);
-        if (!folder)
+        const auto folder = files.list(output.path / entry.name);
+        if (!folder && isUnreadable(folder.error()))
             return forward(folder.error());
     }
     return {};
@@ -458,11 +462,10 @@ Result<Discovery> discover(
         out.selectedFile = name;
         return out;
     }
-    for (const std::string& name : unreadableIn(files, folder)) {
-        // It may be a tag: that this folder holds no checkpoint is not known.
-        if (const auto inside = files.list(path / name); !inside)
-            return forward(inside.error());
-    }
+    std::vector<UnreadableFolder> unreadable;
+    (void)tagsIn(files, folder, &unreadable);
+    if (!unreadable.empty()) // whether this folder holds a checkpoint is not known
+        return forward(std::move(unreadable.front().error));
     return fail(ErrorCode::NotACheckpoint, "nothing in this folder was written by DeepSpeed", path.string(),
         "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
 }

@@ -153,12 +153,17 @@ std::vector<Finding> unfinishedWorkFindings(io::FileSystem& files, const Checkpo
     std::vector<Finding> out;
     for (const UnfinishedWork& work : all) {
         const std::string name = "`" + toValidUtf8(work.target) + "`";
-        std::string message = work.isPublishing ? "an export to " + name
-                + " was interrupted while its files were moved into place: run the same "
-                  "command again"
-                                                : "unfinished work of a job that writes " + name
-                + ": run the same command again to continue it, "
-                  "or remove it with `shardscope clean --remove`";
+        std::string message;
+        if (work.isPublishing)
+            message = "an export to " + name
+                + " was interrupted while its files were moved into place: run the same command again";
+        else if (work.isFolder)
+            message = "unfinished work of a job that writes " + name
+                + ": run the same command again to continue it, or remove it with `shardscope clean "
+                  "--remove`";
+        else
+            message = "an unfinished file, which was to become " + name
+                + ": remove it with `shardscope clean --remove`";
         out.push_back({code::kWorkFolder, work.isPublishing ? Severity::Error : Severity::Info,
             std::move(message), percentEncode(work.path.string()), {formatBytes(work.bytes)}});
     }

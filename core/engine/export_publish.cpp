@@ -17,14 +17,6 @@ namespace {
 
 constexpr uint64_t kManifestBytes = uint64_t{1} << 34;
 
-/// An answer about the target, not about the source.
-Error cannotWrite(Error error)
-{
-    if (error.code == ErrorCode::Unreadable)
-        error.code = ErrorCode::WriteFailed;
-    return error;
-}
-
 /// What is below a folder, looked up by path. Each folder is listed once.
 class FolderEntries
 {
@@ -152,8 +144,7 @@ Status moveFile(io::FileSystem& files, const io::Path& from, const io::Path& to,
 Result<std::vector<std::string>> replacedByExport(
     io::FileSystem& files, const WritePlan& plan, const io::Path& target)
 {
-    SHARDSCOPE_TRY(std::vector<std::string> out,
-        obsoleteFiles(files, plan, target / kManifestName, target));
+    SHARDSCOPE_TRY(std::vector<std::string> out, obsoleteFiles(files, plan, target / kManifestName, target));
     FolderEntries entries(files, target);
     for (const std::string& path : pathsOf(plan)) {
         SHARDSCOPE_TRY(const auto type, entries.typeOf(path));
@@ -187,7 +178,8 @@ Status checkExportReplaceable(io::FileSystem& files, const WritePlan& plan, cons
             if (type && *type != wanted)
                 return fail(ErrorCode::TargetExists,
                     wanted == io::FileType::Regular
-                        ? "this name of the target belongs to no regular file, and --force replaces only those"
+                        ? "this name of the target belongs to no regular file, and --force replaces only "
+                          "those"
                         : "a folder of the target is needed here, and something else has its name",
                     (target / at).string(), "move it away, or choose another folder");
         }
@@ -234,8 +226,7 @@ Status publishIntoFolder(
     for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder)
         SHARDSCOPE_CHECK(files.syncDirectory(*folder));
     // Last: without its manifest the folder is not believed to be complete.
-    SHARDSCOPE_CHECK(
-        moveFile(files, work.filesFolder() / kManifestName, target / kManifestName, replace));
+    SHARDSCOPE_CHECK(moveFile(files, work.filesFolder() / kManifestName, target / kManifestName, replace));
     return files.syncDirectory(target);
 }
 

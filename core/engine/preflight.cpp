@@ -113,16 +113,14 @@ bool isCheckpointName(const std::string& path)
     return kOthers.contains(path) || (path.find('/') == std::string::npos && parseCheckpointFileName(path));
 }
 
-/// A target that cannot even be looked at cannot be written either: an answer about the target, not the
-/// source.
+} // namespace
+
 Error cannotWrite(Error error)
 {
     if (error.code == ErrorCode::Unreadable)
         error.code = ErrorCode::WriteFailed;
     return error;
 }
-
-} // namespace
 
 Result<bool> exists(io::FileSystem& files, const io::Path& path)
 {

@@ -59,6 +59,8 @@ Status makeDurableFolder(io::FileSystem& files, const io::Path& folder);
 /// The folders that makeDurableFolder() would make, the deepest first.
 Result<std::vector<io::Path>> missingFolders(io::FileSystem& files, const io::Path& folder);
 
+/// The error of a look at the target: what cannot be read there cannot be written either.
+Error cannotWrite(Error error);
 /// Whether something of the target is there. False where there is nothing; WriteFailed where it cannot be
 /// told.
 Result<bool> exists(io::FileSystem& files, const io::Path& path);
@@ -66,8 +68,8 @@ Result<bool> exists(io::FileSystem& files, const io::Path& path);
 /// DeepSpeed nor Shardscope writes; for an export, checkExportReplaceable(). Else TargetExists, with these
 /// files named.
 Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::Path& target);
-/// Whether something is in the way of the plan's target. In the way of a tag is whatever is at `target`; in the
-/// way of an export are files of the names that it writes, and a `target` that is no folder.
+/// Whether something is in the way of the plan's target. In the way of a tag is whatever is at `target`; in
+/// the way of an export are files of the names that it writes, and a `target` that is no folder.
 Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::Path& target);
 
 } // namespace shardscope

@@ -2,6 +2,7 @@
 #include "core/plan/export_names.h"
 
 #include "core/base/glob.h"
+#include "core/base/nearest_word.h"
 #include "core/base/text.h"
 #include "core/plan/model_types.h"
 
@@ -12,10 +13,14 @@ namespace shardscope {
 
 namespace {
 
-tl::unexpected<Error> fitsNothing(const std::string& option, const std::string& what)
+tl::unexpected<Error> fitsNothing(
+    const Checkpoint& source, const std::string& option, const std::string& what, const std::string& word)
 {
+    std::vector<std::string> names;
+    for (const Parameter& param : source.params)
+        names.push_back(param.name);
     return fail(ErrorCode::Usage, option + " " + toValidUtf8(what) + " fits no parameter that is exported",
-        {}, "`shardscope params` lists their names");
+        source.tagFolder.string(), nearestHint(word, names, "`shardscope params` lists their names"));
 }
 
 ParamId ownerOf(const Checkpoint& source, ParamId param)
@@ -39,8 +44,10 @@ Result<std::vector<ParamId>> chosen(const Checkpoint& source, const std::vector<
             out.push_back(id);
     }
     const auto unused = std::find(used.begin(), used.end(), false);
-    if (unused != used.end())
-        return fitsNothing("--only", patterns[static_cast<size_t>(unused - used.begin())]);
+    if (unused != used.end()) {
+        const std::string& pattern = patterns[static_cast<size_t>(unused - used.begin())];
+        return fitsNothing(source, "--only", pattern, pattern);
+    }
     std::set<ParamId> owners; // those that stand for themselves come first
     for (const ParamId id : out) {
         if (ownerOf(source, id) == id)
@@ -92,11 +99,11 @@ Result<std::vector<ExportName>> exportNames(const Checkpoint& source, const Expo
         out.push_back(std::move(entry));
     }
     if (!stripped)
-        return fitsNothing("--strip-prefix", options.stripPrefix);
+        return fitsNothing(source, "--strip-prefix", options.stripPrefix, options.stripPrefix);
     const auto unused = std::find(used.begin(), used.end(), false);
     if (unused != used.end()) {
         const auto& [from, to] = options.renames[static_cast<size_t>(unused - used.begin())];
-        return fitsNothing("--rename", from + "=" + to);
+        return fitsNothing(source, "--rename", from + "=" + to, from);
     }
     return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/export_tensors.h"
 
+#include "core/base/nearest_word.h"
 #include "core/base/text.h"
 #include "core/layout/fragments.h"
 #include "core/plan/model_types.h"
@@ -109,7 +110,7 @@ Status checkState(const Checkpoint& source, const std::string& state)
         for (const std::string& name : names)
             list += (list.empty() ? "`" : ", `") + toValidUtf8(name) + "`";
         return fail(ErrorCode::Usage, "the checkpoint has no state `" + toValidUtf8(state) + "`",
-            source.tagFolder.string(), "it has " + list);
+            source.tagFolder.string(), nearestHint(state, names, "it has " + list));
     }
     if (state.front() == '.' || state.find('/') != std::string::npos || !isValidUtf8(state)
         || state.size() > 100 || state == "model" || state == "pytorch_model"

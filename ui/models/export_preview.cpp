@@ -68,11 +68,11 @@ Status checkTarget(
     if (!occupied)
         return {};
     SHARDSCOPE_CHECK(checkReplaceable(files, *preview.plan, wish.target));
-    SHARDSCOPE_TRY(preview.replaces, replacedFiles(files, *preview.plan, preview.folder));
+    SHARDSCOPE_TRY(const auto replaced, replacedFiles(files, *preview.plan, preview.folder));
+    preview.note = replacedText(replaced);
     if (!wish.force)
         return fail(ErrorCode::TargetExists,
-            QString(Words::tr("The target exists already.") + u' ' + replacedText(preview.replaces))
-                .toStdString(),
+            QString(Words::tr("The target exists already.") + u' ' + preview.note).toStdString(),
             wish.target.native(),
             Words::tr("Choose another folder or tick “Replace an existing target”.").toStdString());
     return {};
@@ -100,8 +100,6 @@ ExportPreview previewExport(
     preview.folder = place->folder;
     if (auto target = checkTarget(files, *source, wish, preview); !target)
         preview.problem = std::move(target).error();
-    else if (!preview.replaces.empty())
-        preview.note = replacedText(preview.replaces);
     return preview;
 }
 

@@ -9,8 +9,6 @@
 #include <memory>
 #include <optional>
 #include <stop_token>
-#include <string>
-#include <vector>
 
 namespace shardscope::ui {
 
@@ -28,8 +26,7 @@ struct ExportPreview {
     std::shared_ptr<const ExportPlan> plan; ///< null: see `problem`
     io::Path folder; ///< that the target lies in
     std::optional<uint64_t> freeBytes; ///< there
-    std::vector<std::string> replaces; ///< files in the target that the export replaces or removes
-    QString note; ///< the same in words, where it can be started
+    QString note; ///< which files in the target the export replaces or removes, where it can be started
     std::optional<Error> problem; ///< why it cannot be started
 };
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-namespace shardscope::cli {
+namespace shardscope {
 
 /// The candidate that `word` most likely meant, or empty when none is near enough.
 std::string nearest(std::string_view word, std::span<const std::string> candidates);
@@ -14,4 +14,4 @@ std::string nearest(std::string_view word, std::span<const std::string> candidat
 std::string nearestHint(
     std::string_view word, std::span<const std::string> candidates, std::string_view otherwise);
 
-} // namespace shardscope::cli
+} // namespace shardscope

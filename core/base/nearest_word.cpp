@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "app/cli/suggest.h"
+#include "core/base/nearest_word.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace shardscope::cli {
+namespace shardscope {
 
 namespace {
 
@@ -62,4 +62,4 @@ std::string nearestHint(
     return meant.empty() ? std::string(otherwise) : "did you mean `" + meant + "`?";
 }
 
-} // namespace shardscope::cli
+} // namespace shardscope
