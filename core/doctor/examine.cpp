@@ -143,7 +143,7 @@ private:
         if (run)
             m_patient.run = std::move(*run);
         else
-            take({{std::string(kFallback), Severity::Warning,
+            take({{kFallback, Severity::Warning,
                 "what is next to the tag cannot be determined: " + run.error().message, run.error().path,
                 {}}});
         return {};

@@ -106,7 +106,8 @@ TEST_CASE("clean never removes what a running job uses")
     const auto before = contentOf(folder / "out");
     {
         const HeldLock lock(work);
-        for (const Json& entry : answerOf({"clean", folder / "out", "--remove"}).at("work"))
+        const Json removed = answerOf({"clean", folder / "out", "--remove"});
+        for (const Json& entry : removed.at("work"))
             CHECK(entry.at("state") == "in-use");
     }
     CHECK(contentOf(folder / "out") == before);
