@@ -4,6 +4,7 @@
 #include "app/cli/session.h"
 #include "app/cli/verbs.h"
 #include "app/cli/write_job.h"
+#include "core/checkpoint/require.h"
 #include "core/compare/same_degrees.h"
 #include "core/report/fingerprint_report.h"
 

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/consistency.h"
+
+#include "core/checkpoint/fused_experts.h"
+#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/scalar_text.h"
+#include "core/checkpoint/unit_states.h"
 
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/fused_experts.h"
-#include "core/checkpoint/scalar_text.h"
+#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/engine_keys.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/dcp_reader.h"
 
-#include "core/base/finding_codes.h"
-#include "core/base/text.h"
 #include "core/checkpoint/dcp_archives.h"
 #include "core/checkpoint/dcp_keys.h"
 #include "core/checkpoint/dcp_native.h"
 #include "core/checkpoint/dcp_units.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/model_header.h"
+#include "core/checkpoint/reading_state.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
 #include "core/torchfile/pickle_values.h"
 
 #include <algorithm>

@@ -3,7 +3,6 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/universal.h"
 #include "core/checkpoint/wrapper_files.h"
 #include "core/torchfile/dcp_metadata.h"
 #include "core/torchfile/npy_folder.h"

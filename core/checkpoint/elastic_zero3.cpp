@@ -2,6 +2,7 @@
 #include "core/checkpoint/elastic_zero3.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/model_header.h"
 
 #include <algorithm>
 #include <span>

@@ -2,7 +2,8 @@
 #pragma once
 
 #include "core/checkpoint/fused_experts.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/module_reader.h"
+#include "core/checkpoint/reading_state.h"
 
 #include <map>
 #include <string>

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/expert_files.h"
+
 #include "core/checkpoint/expert_families.h"
 #include "core/checkpoint/experts.h"
+#include "core/checkpoint/file_loader.h"
 #include "core/checkpoint/fused_experts.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/module_reader.h"
+#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/whole_tensors.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/file_table.h"
 
 namespace shardscope {
 

@@ -2,6 +2,8 @@
 #include "core/checkpoint/expert_tensors.h"
 
 #include "core/checkpoint/expert_families.h"
+#include "core/checkpoint/file_loader.h"
+#include "core/checkpoint/file_names.h"
 
 #include <algorithm>
 #include <map>

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/file_loader.h"
+
+#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/zero_paddings.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"

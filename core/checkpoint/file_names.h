@@ -38,4 +38,8 @@ std::string optimFileName(uint32_t dp, uint32_t mp, bool bf16Prefix);
 /// Orders tags by the last number in their name, then by name: "global_step90" before "global_step100".
 bool tagLess(std::string_view a, std::string_view b);
 
+/// In the tag folder of a universal checkpoint (checkpoint/ds_to_universal.py).
+inline constexpr std::string_view kUniversalFolder = "zero";
+inline constexpr std::string_view kUniversalOptimizer = "zero/optimizer_state.pt";
+
 } // namespace shardscope

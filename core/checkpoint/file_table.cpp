@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/swap.h"
+#include "core/checkpoint/file_table.h"
+
+#include "core/checkpoint/swap_table.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/root_copies.h"
 
 #include <algorithm>
 #include <map>
@@ -83,23 +87,6 @@ Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen, Want
 }
 
 } // namespace
-
-void Reading::refuse(std::string why) const
-{
-    if (out.modelError && out.modelError->code == ErrorCode::Unsupported)
-        return;
-    out.supported = false;
-    out.whyNot = why;
-    out.modelError = Error{ErrorCode::Unsupported,
-        "this checkpoint is recognised, but not supported yet: " + why, out.tagFolder.string(), {}};
-    add(code::kNotSupported, Severity::Info, std::move(why), {});
-}
-
-void Reading::noModel(Error error) const
-{
-    if (!out.modelError)
-        out.modelError = std::move(error);
-}
 
 io::Path tagFolderIn(const Reading& reading, const io::Path& root)
 {
@@ -256,6 +243,13 @@ void markExpectedModelFiles(Reading& reading)
     for (uint32_t dp = 0; dp < reading.worldSize; ++dp)
         reading.out.modelFiles.push_back(
             expectFile(reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, 0)));
+}
+
+void markUnneeded(const Reading& reading, FileId id, std::string why)
+{
+    CheckpointFile& file = reading.out.files[index(id)];
+    file.status = FileStatus::Stale;
+    reading.add(code::kStaleFile, Severity::Warning, std::move(why), file.name);
 }
 
 } // namespace shardscope

@@ -3,6 +3,8 @@
 
 #include "core/base/text.h"
 #include "core/checkpoint/experts.h"
+#include "core/checkpoint/unit_states.h"
+#include "core/checkpoint/engine_keys.h"
 
 #include <algorithm>
 

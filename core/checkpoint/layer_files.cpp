@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/layer_files.h"
+
+#include "core/checkpoint/file_loader.h"
+#include "core/checkpoint/layer_names.h"
+#include "core/checkpoint/module_reader.h"
+#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/whole_tensors.h"
 
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/layer_names.h"
+#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/file_table.h"
 
 #include <algorithm>
 #include <set>

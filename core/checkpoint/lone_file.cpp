@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/lone_file.h"
+
 #include "core/checkpoint/dcp_reader.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/discover.h"
 #include "core/checkpoint/weights_reader.h"
 #include "core/torchfile/dcp_metadata.h"
 #include "core/torchfile/npy_folder.h"

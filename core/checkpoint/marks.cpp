@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/marks.h"
+
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/file_names.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/skeleton.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/model_header.h"
+
 #include "core/checkpoint/engine_keys.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/reading_state.h"
 
 #include <algorithm>
 #include <array>

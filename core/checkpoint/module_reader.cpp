@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/module_reader.h"
+
+#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/whole_tensors.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"

@@ -3,7 +3,9 @@
 
 #include "core/checkpoint/expert_families.h"
 #include "core/checkpoint/experts.h"
+#include "core/checkpoint/unit_states.h"
 #include "core/tensor/convert.h"
+#include "core/checkpoint/engine_keys.h"
 
 #include <algorithm>
 #include <cmath>

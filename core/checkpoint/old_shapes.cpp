@@ -4,6 +4,7 @@
 #include "core/checkpoint/expert_families.h"
 #include "core/checkpoint/expert_tensors.h"
 #include "core/checkpoint/experts.h"
+#include "core/checkpoint/file_loader.h"
 #include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/group_search.h"
 #include "core/checkpoint/nameless_groups.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/module_reader.h"
+#include "core/checkpoint/reading_state.h"
 
 namespace shardscope {
 

@@ -1,13 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/open.h"
 
-#include "core/base/finding_codes.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/consistency.h"
+#include "core/checkpoint/discover.h"
+#include "core/checkpoint/expert_files.h"
+#include "core/checkpoint/file_loader.h"
+#include "core/checkpoint/file_table.h"
+#include "core/checkpoint/layer_files.h"
+#include "core/checkpoint/lone_file.h"
+#include "core/checkpoint/marks.h"
+#include "core/checkpoint/model_header.h"
+#include "core/checkpoint/parts.h"
+#include "core/checkpoint/reading_state.h"
 #include "core/checkpoint/release_facts.h"
 #include "core/checkpoint/shard_group.h"
 #include "core/checkpoint/stage0.h"
+#include "core/checkpoint/stage0_reader.h"
 #include "core/checkpoint/swap.h"
+#include "core/checkpoint/universal_agrees.h"
+#include "core/checkpoint/universal_reader.h"
+#include "core/checkpoint/unsupported.h"
+#include "core/checkpoint/weights_agree.h"
 #include "core/checkpoint/work_folders.h"
+#include "core/checkpoint/world_size.h"
+#include "core/checkpoint/wrapper_files.h"
+#include "core/checkpoint/zero12_reader.h"
+#include "core/checkpoint/zero3_reader.h"
+#include "core/checkpoint/zero_stage.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/swap_table.h"
 
 #include <algorithm>
 #include <functional>

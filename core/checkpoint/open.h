@@ -3,16 +3,11 @@
 
 #include "core/base/job_context.h"
 #include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/open_depth.h"
 
 #include <map>
 
 namespace shardscope {
-
-enum class OpenDepth {
-    Structure, ///< rank 0's files, names and sizes of the others: the first picture; other ranks are "not yet
-               ///< read"
-    Full, ///< every file's directory and pickle; payloads are never read
-};
 
 struct OpenOptions {
     std::string tag; ///< empty: from PATH or from `latest`; never guessed
@@ -44,14 +39,5 @@ struct OpenedCheckpoint {
 /// Unreadable, NotACheckpoint (nothing of DeepSpeed's here), Hostile or Damaged when the only file is.
 Result<OpenedCheckpoint> openCheckpoint(
     io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job);
-
-/// Whether it is one without values, made for a bug report (core/torchfile/skeleton_files.h).
-bool isSkeleton(const Checkpoint& checkpoint);
-/// Success when parameters, layout and values can be asked for; else the checkpoint's modelError (exit 3 or
-/// 4).
-Status requireModel(const Checkpoint& checkpoint);
-/// Success when every value can be trusted, so that something may be written from it; else Refused, naming
-/// the findings of severity error whose codes are not in `allow`.
-Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::string>& allow = {});
 
 } // namespace shardscope

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/param_alignment.h"
+
+#include "core/checkpoint/model_header.h"
+#include "core/checkpoint/reading_state.h"
 #include "core/checkpoint/zero_paddings.h"
 
 #include "core/base/finding_codes.h"

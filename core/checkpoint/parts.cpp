@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor slices and pipeline stages: how many there are, and the one model of all.
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/parts.h"
+
+#include "core/checkpoint/layer_names.h"
+#include "core/checkpoint/merged_parts.h"
+#include "core/checkpoint/model_header.h"
+#include "core/checkpoint/module_reader.h"
+#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/scalar_text.h"
+#include "core/checkpoint/whole_tensors.h"
 
 #include "core/base/checked.h"
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/layer_names.h"
-#include "core/checkpoint/merged_parts.h"
-#include "core/checkpoint/scalar_text.h"
+#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/file_table.h"
 
 #include <algorithm>
 #include <map>
@@ -163,13 +170,6 @@ uint32_t countModelRanks(const Reading& reading)
     return recorded && *recorded > 0 && *recorded <= int64_t{kMostModelRanks}
         ? static_cast<uint32_t>(*recorded)
         : count;
-}
-
-void markUnneeded(const Reading& reading, FileId id, std::string why)
-{
-    CheckpointFile& file = reading.out.files[index(id)];
-    file.status = FileStatus::Stale;
-    reading.add(code::kStaleFile, Severity::Warning, std::move(why), file.name);
 }
 
 void markBeyondModelRanks(const Reading& reading, uint32_t modelRanks)

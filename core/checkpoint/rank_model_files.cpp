@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // What ZeRO-3 keeps in the model files of all ranks: fragments of frozen parameters.
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/rank_model_files.h"
+
+#include "core/checkpoint/consistency.h"
+#include "core/checkpoint/file_loader.h"
+#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/unit_states.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/release_facts.h"
+#include "core/checkpoint/model_header.h"
+#include "core/checkpoint/engine_keys.h"
 
 namespace shardscope {
 

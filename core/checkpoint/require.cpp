@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/open.h"
+
+#include "core/checkpoint/require.h"
 
 #include <algorithm>
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that several roots hold: with storage local to each node DeepSpeed writes the model file of ranks
 // that share one on every node (runtime/engine.py, _configure_checkpointing).
+#include "core/checkpoint/root_copies.h"
+
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/reading_state.h"
 
 #include <map>
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/round_robin.h"
+
+#include "core/checkpoint/model_header.h"
 #include "core/checkpoint/param_order.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/reading_state.h"
 
 #include "core/base/finding_codes.h"
 #include "core/partition/round_robin.h"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/shard_group.h"
+#include "core/checkpoint/model_header.h"
+#include "core/checkpoint/engine_keys.h"
 
 namespace shardscope {
 

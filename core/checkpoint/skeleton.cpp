@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/skeleton.h"
+
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/reading.h"
 #include "core/torchfile/skeleton_files.h"
 
 #include <algorithm>
 
 namespace shardscope {
-
-bool Reading::hasNoValues() const
-{
-    return holdsNoValues(files, out.tagFolder);
-}
 
 bool isSkeleton(const Checkpoint& checkpoint)
 {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/slice_mappings.h"
+
 #include "core/checkpoint/param_order.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/reading_state.h"
 
 #include "core/base/finding_codes.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/reading_state.h"
 
 #include <unordered_map>
 

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/stage0_reader.h"
+
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/fused_adam.h"
 #include "core/checkpoint/group_search.h"
+#include "core/checkpoint/module_reader.h"
 #include "core/checkpoint/odd_states.h"
 #include "core/checkpoint/stage0.h"
 #include "core/checkpoint/stage0_evidence.h"
 #include "core/checkpoint/stage0_states.h"
+#include "core/checkpoint/unit_states.h"
 
 #include <algorithm>
 #include <unordered_map>

@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/odd_states.h"
+#include "core/checkpoint/unit_states.h"
 
 #include <algorithm>
 

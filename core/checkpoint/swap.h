@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/reading_state.h"
 #include "core/checkpoint/swap_names.h"
+#include "core/checkpoint/unit_states.h"
 
 #include <map>
 #include <string>
@@ -15,19 +16,6 @@ namespace shardscope {
 /// little-endian elements, no header, one file per sub-group, state and rank
 /// (runtime/swap_tensor/partitioned_optimizer_swapper.py). engine.py's save_checkpoint copies a rank's files
 /// into TAG/offloaded_tensors/rankNN (0.18.0 on) or TAG/offloaded_tensors (0.13.0 to 0.17.6).
-
-/// The folder inside a tag that holds them.
-inline constexpr std::string_view kOffloadedTensors = "offloaded_tensors";
-
-/// Adds the files of `folder`, an offloaded_tensors folder. `ranks`: those whose optimizer files lie beside
-/// it, ascending. A folder without rank levels is the only rank's, or nobody's.
-void addOffloadedTensors(Reading& reading, const io::Path& folder, const std::vector<uint32_t>& ranks);
-/// Whether `folder` is what a run swaps into: NVME_PATH, its zero_stage_3, or that one's optimizer folder.
-bool isSwapFolder(const Reading& reading, const io::Path& folder);
-/// Adds the files of those roots that are swap folders; whether there are any.
-bool addNamedSwapFolders(Reading& reading);
-/// Adds the files of a swap folder beside the checkpoint's tag.
-void addSwapFolderBeside(Reading& reading);
 
 /// What ds_config says that decides where state lies; nothing where it is a path or says nothing.
 struct SwapConfig {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/model_header.h"
 #include "core/checkpoint/swap.h"
 
 #include <algorithm>

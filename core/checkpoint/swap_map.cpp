@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/swap_table.h"
 
 #include <algorithm>
 #include <set>

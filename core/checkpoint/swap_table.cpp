@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/swap.h"
+#include "core/checkpoint/swap_table.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/text_cursor.h"
+#include "core/checkpoint/swap_names.h"
 
 #include <algorithm>
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/unit_states.h"
 
-#include "core/base/finding_codes.h"
 #include "core/checkpoint/elastic_zero3.h"
+#include "core/checkpoint/model_header.h"
 #include "core/checkpoint/muon.h"
 #include "core/checkpoint/odd_states.h"
+#include "core/checkpoint/reading_state.h"
+
+#include "core/base/finding_codes.h"
 #include "core/partition/held_whole.h"
 
 #include <algorithm>

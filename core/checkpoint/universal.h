@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/unit_states.h"
 
 #include <limits>
 #include <map>
@@ -11,9 +13,6 @@
 namespace shardscope {
 
 /// The parts that readUniversal() is made of. What a universal folder holds: checkpoint/ds_to_universal.py.
-
-inline constexpr std::string_view kUniversalFolder = "zero";
-inline constexpr std::string_view kUniversalOptimizer = "zero/optimizer_state.pt";
 
 /// zero/NAME: the files of one parameter, which follow each other in the file table.
 struct ParamFolder {

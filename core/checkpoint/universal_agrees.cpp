@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/universal_agrees.h"
+
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/universal.h"

@@ -1,8 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/universal_reader.h"
+
 #include "core/checkpoint/universal.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/file_loader.h"
+#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/file_table.h"
+#include "core/checkpoint/model_header.h"
+#include "core/checkpoint/module_reader.h"
+#include "core/checkpoint/rank_model_files.h"
+#include "core/checkpoint/unsupported.h"
+#include "core/checkpoint/zero_stage.h"
 
 #include <algorithm>
 #include <set>

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/unsupported.h"
+
 #include "core/checkpoint/experts.h"
+#include "core/checkpoint/file_names.h"
 #include "core/checkpoint/fused_experts.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/model_header.h"
+#include "core/checkpoint/module_reader.h"
+#include "core/checkpoint/reading_state.h"
 
 #include <algorithm>
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/weights_agree.h"
+
+#include "core/checkpoint/reading_state.h"
 #include "core/checkpoint/weight_samples.h"
 #include "core/checkpoint/zenflow.h"
-
-#include "core/checkpoint/reading.h"
 
 #include "core/base/finding_codes.h"
 

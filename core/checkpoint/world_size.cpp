@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/world_size.h"
+
+#include "core/checkpoint/reading_state.h"
 #include "core/checkpoint/shard_group.h"
 #include "core/torchfile/pickle_values.h"
+#include "core/checkpoint/engine_keys.h"
 
 #include <algorithm>
 

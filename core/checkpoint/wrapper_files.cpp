@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/wrapper_files.h"
 
+#include "core/checkpoint/file_table.h"
+#include "core/checkpoint/reading_state.h"
+
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/reading.h"
 
 #include <nlohmann/json.hpp>
 

@@ -9,6 +9,8 @@
 
 namespace shardscope {
 
+struct Reading;
+
 /// In front of the name of a file that lies beside the tag folder, in Checkpoint::files and in plans.
 inline constexpr std::string_view kBesideTag = "../";
 
@@ -26,5 +28,9 @@ bool isWrapperFile(std::string_view wrapper, std::string_view name);
 std::optional<uint32_t> randomStatesRank(std::string_view wrapper, std::string_view name);
 /// The name under which the framework looks for them in a run of `ranks` processes.
 std::string randomStatesName(std::string_view wrapper, uint32_t rank, uint32_t ranks);
+
+/// Files that the framework around DeepSpeed keeps beside the tag folder, as `../NAME`, and its counters as
+/// evidence.
+void readWrapper(const Reading& reading, const std::vector<io::Path>& roots);
 
 } // namespace shardscope

@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/zero12_reader.h"
+
+#include "core/checkpoint/expert_families.h"
+#include "core/checkpoint/fused_experts.h"
+#include "core/checkpoint/module_reader.h"
+#include "core/checkpoint/muon.h"
+#include "core/checkpoint/old_shapes.h"
+#include "core/checkpoint/param_alignment.h"
+#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/round_robin.h"
+#include "core/checkpoint/slice_mappings.h"
+#include "core/checkpoint/unit_states.h"
+#include "core/checkpoint/zenflow.h"
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/expert_families.h"
-#include "core/checkpoint/fused_experts.h"
-#include "core/checkpoint/muon.h"
-#include "core/checkpoint/old_shapes.h"
-#include "core/checkpoint/zenflow.h"
 
 #include <algorithm>
 #include <tuple>

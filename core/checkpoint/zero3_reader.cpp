@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/zero3_reader.h"
+
 #include "core/checkpoint/elastic_zero3.h"
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/fused_zero3.h"
@@ -6,6 +8,8 @@
 #include "core/checkpoint/swap.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/model_header.h"
+#include "core/checkpoint/rank_model_files.h"
 
 #include <algorithm>
 #include <cmath>

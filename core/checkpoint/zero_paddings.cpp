@@ -2,7 +2,7 @@
 #include "core/checkpoint/zero_paddings.h"
 
 #include "core/checkpoint/fused_experts.h"
-#include "core/checkpoint/reading.h"
+#include "core/checkpoint/engine_keys.h"
 
 #include <algorithm>
 

@@ -40,4 +40,8 @@ private:
 bool recordsPaddingsOf(
     const PickleGraph& optimFile, const Checkpoint& checkpoint, const std::vector<UnitId>& units);
 
+/// An optimizer file's pickle without the list of alignment paddings, where that is long and all zero: one
+/// number per parameter in every rank's file, so that keeping them would cost parameters × ranks.
+PickleGraph withoutZeroPaddings(PickleGraph graph);
+
 } // namespace shardscope

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/reading.h"
+
+#include "core/checkpoint/zero_stage.h"
 
 #include <array>
 #include <utility>

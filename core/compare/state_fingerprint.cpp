@@ -3,7 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/require.h"
 #include "core/checkpoint/stage0.h"
 #include "core/compare/slice_replicas.h"
 

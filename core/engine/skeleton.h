@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/checkpoint/checkpoint.h"
 #include "core/base/job_context.h"
-#include "core/checkpoint/open.h"
 
 #include <set>
 #include <string>

@@ -5,7 +5,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/joined_slices.h"
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/require.h"
 #include "core/checkpoint/stage0.h"
 #include "core/checkpoint/wrapper_files.h"
 #include "core/compare/same_degrees.h"

@@ -6,7 +6,7 @@
 #include "core/base/glob.h"
 #include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/joined_slices.h"
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/require.h"
 #include "core/checkpoint/zenflow.h"
 #include "core/io/sha256.h"
 #include "core/plan/adapter_parts.h"
@@ -111,8 +111,7 @@ public:
         nlohmann::json out = choices();
         out["verb"] = verb();
         out["id"] = m_id;
-        out["source"]
-            = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
+        out["source"] = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
         putText(out["source"], "tag", m_source->tag);
         return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
     }

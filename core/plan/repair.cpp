@@ -2,6 +2,7 @@
 #include "core/plan/repair.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/require.h"
 #include "core/doctor/split_folders.h"
 #include "core/io/sha256.h"
 #include "core/plan/amended_parts.h"

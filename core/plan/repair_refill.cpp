@@ -2,6 +2,7 @@
 #include "core/plan/amended.h"
 
 #include "core/checkpoint/layer_names.h"
+#include "core/checkpoint/require.h"
 #include "core/plan/repair_tags.h"
 
 #include <algorithm>

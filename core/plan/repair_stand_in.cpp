@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/file_names.h"
+#include "core/checkpoint/require.h"
 #include "core/doctor/split_folders.h"
 #include "core/layout/address.h"
 #include "core/plan/amended.h"

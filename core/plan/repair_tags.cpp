@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/file_names.h"
+#include "core/checkpoint/open.h"
 
 #include <algorithm>
 

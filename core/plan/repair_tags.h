@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/open.h"
+#include "core/base/job_context.h"
+#include "core/checkpoint/checkpoint.h"
 
 #include <string>
 #include <vector>

@@ -4,7 +4,7 @@
 #include "core/base/build_info.h"
 #include "core/checkpoint/file_names.h"
 #include "core/checkpoint/joined_slices.h"
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/require.h"
 #include "core/compare/state_digest.h"
 #include "core/io/sha256.h"
 #include "core/plan/distributed_source.h"
@@ -140,8 +140,7 @@ public:
             out["world_size"] = m_options.worldSize;
         putText(out, "tag", targetName());
         out["kind"] = kindName(targetKind());
-        out["source"]
-            = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
+        out["source"] = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
         putText(out["source"], "tag", m_source->tag);
         if (m_subGroupSize != 0)
             out["sub_group_size"] = m_subGroupSize;

@@ -5,7 +5,7 @@
 #include "core/compare/tensor_table.h"
 #include "core/plan/archive_composer.h"
 #include "core/plan/refills.h"
-#include "core/plan/reshard.h"
+#include "core/plan/reshard_options.h"
 #include "core/plan/reshard_target.h"
 #include "core/plan/segment_cursors.h"
 #include "core/plan/wrapper_carry.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/plan/export.h"
-#include "core/plan/reshard.h"
+#include "core/plan/reshard_options.h"
 
 #include <string>
 

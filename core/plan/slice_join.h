@@ -3,7 +3,7 @@
 
 #include "core/base/finding.h"
 #include "core/base/job_context.h"
-#include "core/plan/reshard.h"
+#include "core/plan/reshard_options.h"
 
 #include <vector>
 

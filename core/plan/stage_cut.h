@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/plan/reshard.h"
+#include "core/plan/reshard_options.h"
 #include "core/plan/slice_join.h"
 
 namespace shardscope {

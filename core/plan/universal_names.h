@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/universal.h"
+#include "core/checkpoint/file_names.h"
 
 #include <string>
 #include <string_view>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/inspect_report.h"
 
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/skeleton.h"
 #include "core/report/finding_report.h"
 #include "core/report/pickle_json.h"
+#include "core/checkpoint/checkpoint.h"
+
 
 namespace shardscope {
 

@@ -4,6 +4,7 @@
 #include "tests/bench/bench_process.h"
 
 #include "core/checkpoint/open.h"
+#include "core/checkpoint/require.h"
 
 #include <fmt/format.h>
 

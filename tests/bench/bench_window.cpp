@@ -4,7 +4,7 @@
 #include "tests/bench/event_watcher.h"
 
 #include "ui/layoutmap/layout_map_view.h"
-#include "ui/models/parameter_table_model.h"
+#include "ui/models/model_roles.h"
 #include "ui/shell/app_style.h"
 #include "ui/shell/main_window.h"
 #include "ui/tensorview/heat_map.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/hostile/hostile_fixture.h"
 
+#include "core/checkpoint/open.h"
 #include "core/torchfile/pickle_emitter.h"
 #include "core/torchfile/torch_file.h"
 #include "tests/hostile/run_here.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/torchfile/pickle_graph.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"

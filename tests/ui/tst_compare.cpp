@@ -5,7 +5,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/difference_table_model.h"
-#include "ui/models/parameter_table_model.h"
+#include "ui/models/model_roles.h"
 #include "ui/shell/page_window.h"
 #include "ui/views/compare_maps.h"
 #include "ui/views/compare_page.h"

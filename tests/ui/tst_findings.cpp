@@ -4,7 +4,7 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_canvas.h"
-#include "ui/models/parameter_table_model.h"
+#include "ui/models/model_roles.h"
 #include "ui/models/text.h"
 #include "ui/shell/page_window.h"
 #include "ui/views/explorer_panel.h"

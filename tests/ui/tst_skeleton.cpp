@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A checkpoint without values in the window: it opens from its zip file, and says that there are none.
+#include "core/checkpoint/skeleton.h"
 #include "core/engine/skeleton.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"

@@ -12,9 +12,6 @@ class QPushButton;
 
 namespace shardscope::ui {
 
-/// What an address means as a selection. Errors as parseAddress() and locate() give them.
-Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address);
-
 /// Asks for an address in any of its spellings, or a parameter's name, and tells at once whether it exists.
 class GoToDialog : public QDialog
 {

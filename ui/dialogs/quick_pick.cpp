@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/quick_pick.h"
 
-#include "ui/models/parameter_table_model.h"
+#include "ui/models/model_roles.h"
 #include "ui/widgets/cell_delegate.h"
 
 #include <QCoreApplication>

@@ -3,6 +3,7 @@
 
 #include "core/base/parallel.h"
 #include "core/checkpoint/open.h"
+#include "core/checkpoint/require.h"
 #include "core/checkpoint/slice_rules.h"
 #include "core/report/diff_csv.h"
 #include "core/report/diff_report.h"

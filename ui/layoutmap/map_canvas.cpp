@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/map_canvas.h"
 
+#include "ui/widgets/focus_ring.h"
+
 #include <QPaintEvent>
 #include <QPainter>
 
@@ -34,6 +36,7 @@ MapCanvas::MapCanvas(MapViewport* viewport, QWidget* parent)
     setAttribute(Qt::WA_OpaquePaintEvent);
     setMouseTracking(true);
     setFocusPolicy(Qt::StrongFocus);
+    setProperty(kShowsFocusFrame, true);
     setMinimumSize(120, 60);
     connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
     connect(viewport, &MapViewport::selectedChanged, this, qOverload<>(&QWidget::update));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/difference_table_model.h"
 
-#include "ui/models/parameter_table_model.h"
+#include "ui/models/model_roles.h"
 
 namespace shardscope::ui {
 

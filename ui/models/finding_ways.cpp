@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/finding_ways.h"
 
-#include "ui/dialogs/go_to_dialog.h"
+#include "ui/models/address_selection.h"
 
 #include <QCoreApplication>
 

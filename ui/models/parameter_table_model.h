@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/models/model_roles.h"
 #include "ui/models/parameter_filter.h"
 
 #include <QAbstractTableModel>
 
 namespace shardscope::ui {
-
-/// Roles that several models share; delegates and context menus ask for them.
-enum ModelRole : int {
-    ShareRole = Qt::UserRole + 1, ///< double 0…1 for the bar behind a size
-    CopyRole, ///< QString with full precision for the clipboard
-    SeverityRole, ///< int: -1 none, 0 info, 1 warning, 2 error
-    IdRole, ///< uint: index of the thing in the checkpoint
-    MutedRole, ///< bool: show in the muted colour
-};
 
 /// Rows of the parameter table: an index vector over one checkpoint, made by queryRows().
 class ParameterTableModel : public QAbstractTableModel

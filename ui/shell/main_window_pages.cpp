@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What leaves the window: pages in windows of their own, pictures.
+#include "ui/models/address_selection.h"
 #include "ui/shell/main_window.h"
 
-#include "ui/dialogs/go_to_dialog.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_picture.h"
 #include "ui/layoutmap/map_text.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/views/tensor_page.h"
 
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/skeleton.h"
 #include "core/layout/fragments.h"
 #include "core/tensor/compute_choice.h"
 #include "ui/models/progress_text.h"

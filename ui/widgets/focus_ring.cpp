@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/focus_ring.h"
 
-#include "ui/layoutmap/map_canvas.h"
-
 #include <QAbstractScrollArea>
 #include <QApplication>
 #include <QFocusEvent>
@@ -53,7 +51,7 @@ bool wantsFrame(const QWidget* widget)
 {
     return qobject_cast<const QAbstractScrollArea*>(widget) != nullptr
         || qobject_cast<const QLabel*>(widget) != nullptr
-        || qobject_cast<const MapCanvas*>(widget) != nullptr;
+        || widget->property(kShowsFocusFrame).toBool();
 }
 
 bool isByKeyboard(Qt::FocusReason reason)

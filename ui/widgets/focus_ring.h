@@ -9,6 +9,9 @@
 
 namespace shardscope::ui {
 
+/// Name of a property: true on a widget of another class that shows no focus by itself and wants the frame.
+inline constexpr const char* kShowsFocusFrame = "showsFocusFrame";
+
 /// Shows where the keyboard is: a frame around the list, table, tree or map of this window that was reached
 /// by Tab or a shortcut. A click needs no such help and takes the frame away. Small controls draw their focus
 /// themselves.

@@ -2,6 +2,7 @@
 // Tensor slices, pipeline stages and experts: one model of many holders.
 #include "core/checkpoint/experts.h"
 #include "core/checkpoint/open.h"
+#include "core/checkpoint/require.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
 #include "tests/support/places.h"

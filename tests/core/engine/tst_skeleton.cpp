@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/engine/skeleton.h"
 
+#include "core/checkpoint/open.h"
+#include "core/checkpoint/skeleton.h"
 #include "core/engine/skeleton_content.h"
 #include "core/io/crc32.h"
 #include "core/io/faulting_file_system.h"

@@ -2,6 +2,7 @@
 #include "tests/core/plan/plan_fixture.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/open.h"
 #include "core/engine/verify.h"
 #include "core/layout/fragments.h"
 #include "tests/support/places.h"

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/plan/reshard.h"
 
 #include <memory>

@@ -3,6 +3,7 @@
 #include "tests/core/plan/dcp_folder.h"
 
 #include "core/checkpoint/dcp_keys.h"
+#include "core/checkpoint/open.h"
 #include "core/compare/state_fingerprint.h"
 #include "core/engine/verify.h"
 #include "core/layout/address.h"

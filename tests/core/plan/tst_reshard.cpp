@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reshard plans on checkpoints that stock DeepSpeed wrote: whatever the way of ranks, the training state
 // stays the same.
-#include "core/checkpoint/open.h"
 #include "core/engine/verify.h"
 #include "core/plan/reshard.h"
+#include "core/base/job_context.h"
+#include "core/checkpoint/checkpoint.h"
+
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints that are cut into another number of tensor slices. The oracle is the other direction: slices of
 // either number, put together run by run as the sample's own layers cut them, give the same bytes.
+#include "core/checkpoint/open.h"
 #include "core/checkpoint/scalar_text.h"
 #include "core/engine/verify.h"
 #include "core/torchfile/pickle_values.h"

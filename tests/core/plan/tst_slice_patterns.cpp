@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor slices that are joined by patterns, recorded in the checkpoint or given by the user.
+#include "core/checkpoint/open.h"
 #include "core/engine/verify.h"
 #include "core/layout/fragments.h"
 #include "tests/core/plan/plan_fixture.h"

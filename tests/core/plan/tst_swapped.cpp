@@ -2,6 +2,8 @@
 // Checkpoints of NVMe offload, made from a sample of the same state: what is read and written must be the
 // sample's.
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/open.h"
+#include "core/checkpoint/open_depth.h"
 #include "core/layout/fragments.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/plain_writer.h"

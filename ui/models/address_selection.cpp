@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/address_selection.h"
+
+#include "core/layout/address.h"
+#include "ui/models/rank_list.h"
+
+namespace shardscope::ui {
+
+namespace {
+
+UnitId unitOf(const Checkpoint& checkpoint, const FlatAddress& address)
+{
+    for (size_t i = 0; i < checkpoint.units.size(); ++i) {
+        const FlatUnit& unit = checkpoint.units[i];
+        if (!unit.isFlat())
+            continue;
+        const bool same = address.subgroup ? unit.subgroup == address.group
+                                           : unit.group == static_cast<int32_t>(address.group);
+        if (same)
+            return UnitId{static_cast<uint32_t>(i)};
+    }
+    return kNoUnit;
+}
+
+} // namespace
+
+Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address)
+{
+    SHARDSCOPE_TRY(const Address parsed, parseAddress(address.trimmed().toStdString(), checkpoint));
+    SHARDSCOPE_TRY(const Location location, locate(checkpoint, parsed));
+    SelectedThing thing;
+    if (location.param) {
+        thing.param = checkpoint.findParam(location.param->name).value_or(kNoParam);
+        thing.state = location.param->state;
+    }
+    if (location.flat) {
+        thing.rank = rankNumber(checkpoint, location.flat->rank);
+        thing.unit = unitOf(checkpoint, *location.flat);
+        const auto row = thing.unit == kNoUnit
+            ? std::nullopt
+            : rowOfRank(checkpoint, checkpoint.units[index(thing.unit)], *thing.rank);
+        if (row)
+            thing.block = FlatBlock{*row, *row + 1, location.flat->element, location.flat->element + 1};
+        if (thing.state.empty())
+            thing.state = location.flat->state;
+    }
+    if (location.file) {
+        for (size_t i = 0; i < checkpoint.files.size(); ++i)
+            if (checkpoint.files[i].name == location.file->path)
+                thing.file = FileId{static_cast<uint32_t>(i)};
+        if (thing.file != kNoFile) {
+            thing.byte = location.fileByte;
+            if (const auto& content = checkpoint.file(thing.file).content)
+                thing.record = content->zip().find(location.file->record);
+        }
+    }
+    return thing;
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/checkpoint.h"
+#include "ui/models/selection.h"
+
+#include <QString>
+
+namespace shardscope::ui {
+
+/// What an address (core/layout/address.h) selects. Errors as parseAddress() and locate() give them.
+Result<SelectedThing> selectionOf(const Checkpoint& checkpoint, const QString& address);
+
+} // namespace shardscope::ui

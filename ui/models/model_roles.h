@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <QtCore/qnamespace.h>
+
+namespace shardscope::ui {
+
+/// Roles that several models share; delegates and context menus ask for them.
+enum ModelRole : int {
+    ShareRole = Qt::UserRole + 1, ///< double 0…1 for the bar behind a size
+    CopyRole, ///< QString with full precision for the clipboard
+    SeverityRole, ///< int: -1 none, 0 info, 1 warning, 2 error
+    IdRole, ///< uint: index of the thing in the checkpoint
+    MutedRole, ///< bool: show in the muted colour
+};
+
+} // namespace shardscope::ui
