@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/run.h"
 
-#include "app/cli/exit.h"
-#include "app/cli/help.h"
-#include "app/cli/log_file.h"
-#include "app/cli/progress.h"
-#include "app/cli/session.h"
-#include "app/cli/signals.h"
-#include "app/cli/terminal.h"
-#include "app/cli/text_file.h"
-#include "app/cli/version.h"
+#include "app/cli/frame/exit.h"
+#include "app/cli/frame/help.h"
+#include "app/cli/frame/log_file.h"
+#include "app/cli/frame/terminal.h"
+#include "app/cli/frame/version.h"
+#include "app/cli/jobs/progress.h"
+#include "app/cli/jobs/session.h"
+#include "app/cli/jobs/signals.h"
+#include "app/cli/jobs/text_file.h"
 #include "core/base/shell_quote.h"
-#include "core/report/finding_report.h"
-#include "core/report/printable.h"
-#include "core/torchfile/skeleton_files.h"
+#include "core/report/answers/finding_report.h"
+#include "core/report/text/printable.h"
+#include "core/torchfile/skeleton/skeleton_files.h"
 
 #include <algorithm>
 #include <csignal>

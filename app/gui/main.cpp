@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/run.h"
 #include "core/base/build_info.h"
-#include "core/torchfile/skeleton_files.h"
-#include "ui/shell/app_style.h"
+#include "core/torchfile/skeleton/skeleton_files.h"
 #include "ui/shell/main_window.h"
 #include "ui/shell/screenshot.h"
+#include "ui/style/app_style.h"
 
 #include <QApplication>
 #include <QCommandLineParser>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/byte_facts.h"
 
-#include "core/compare/state_diff.h"
+#include "core/compare/diff/state_diff.h"
 
 namespace shardscope {
 

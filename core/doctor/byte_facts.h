@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/compare/state_digest.h"
-#include "core/compare/tensor_statistics.h"
+#include "core/compare/digest/state_digest.h"
+#include "core/compare/digest/tensor_statistics.h"
 
 #include <memory>
 #include <string>

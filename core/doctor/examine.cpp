@@ -4,10 +4,10 @@
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
 #include "core/base/shell_quote.h"
-#include "core/compare/scan_findings.h"
+#include "core/compare/digest/scan_findings.h"
 #include "core/doctor/byte_facts.h"
 #include "core/doctor/finding_sink.h"
-#include "core/torchfile/skeleton_files.h"
+#include "core/torchfile/skeleton/skeleton_files.h"
 
 #include <algorithm>
 #include <chrono>

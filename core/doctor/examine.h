@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/open/open.h"
 #include "core/doctor/diagnosis.h"
 #include "core/doctor/patient.h"
 

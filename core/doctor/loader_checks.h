@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/model/checkpoint.h"
 
 #include <cstdint>
 #include <span>
@@ -63,8 +63,8 @@ struct LoaderCheck {
     std::string_view name = {}; ///< kebab-case
     std::string_view function = {}; ///< of DeepSpeed: "engine.py, _load_checkpoint"
     std::string_view stockSays = {}; ///< exception and message, or what it does silently
-    /// Of the finding that reports a violation in one rank's file. What all ranks share is no difference between
-    /// files: loaderViolations() reports it.
+    /// Of the finding that reports a violation in one rank's file. What all ranks share is no difference
+    /// between files: loaderViolations() reports it.
     std::string_view code = {};
 };
 
@@ -80,8 +80,8 @@ struct LoaderViolation {
     std::string where; ///< the file's name
 };
 
-/// Violations of the checks that have the code kLoaderRefuses, and of others where all ranks share them, in the
-/// files whose content the checkpoint keeps. Reads no bytes beyond that.
+/// Violations of the checks that have the code kLoaderRefuses, and of others where all ranks share them, in
+/// the files whose content the checkpoint keeps. Reads no bytes beyond that.
 std::vector<LoaderViolation> loaderViolations(const Checkpoint& checkpoint);
 
 // By file, for loaderViolations().

@@ -3,9 +3,9 @@
 
 #include "core/base/checked.h"
 #include "core/base/text.h"
-#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/doctor/saved_facts.h"
-#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
 #include <array>
@@ -126,8 +126,7 @@ private:
         if (isBf16 == isEnabled("fp16"))
             return; // fp32, or a configuration that is not there
         for (const FileId id : m_part.optimFiles) {
-            const auto name
-                = id == kNoFile ? std::nullopt : parseCheckpointFileName(m_part.file(id).name);
+            const auto name = id == kNoFile ? std::nullopt : parseCheckpointFileName(m_part.file(id).name);
             if (!name || name->bf16Prefix == isBf16)
                 continue;
             return add(Id::PrecisionPrefix,

@@ -2,9 +2,9 @@
 #include "core/doctor/loader_checks.h"
 
 #include "core/base/checked.h"
-#include "core/checkpoint/zero_paddings.h"
+#include "core/checkpoint/model/zero_paddings.h"
 #include "core/doctor/saved_facts.h"
-#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
 #include <array>
@@ -126,8 +126,8 @@ private:
         return tensor && tensor->sizes.size() == 1 ? tensor->elements() : std::nullopt;
     }
 
-    /// Adam's moments have an element for each master, and for the padding of the partition, which is not saved
-    /// of masters. ZenFlow keeps moments for chosen columns.
+    /// Adam's moments have an element for each master, and for the padding of the partition, which is not
+    /// saved of masters. ZenFlow keeps moments for chosen columns.
     void checkMoments(NodeId wrapper, NodeId base, std::span<const NodeId> masters)
     {
         const auto paddings = sequenceItems(m_graph, lookup(m_graph, wrapper, "group_paddings"));
@@ -138,9 +138,8 @@ private:
             const NodeId state = lookup(m_graph, states, static_cast<int64_t>(i));
             const auto saved = elementsOf(masters[i]);
             const int64_t padding = asInteger(m_graph, paddings[i]).value_or(-1);
-            const auto padded = saved && padding >= 0
-                ? checkedAdd(*saved, static_cast<uint64_t>(padding))
-                : std::nullopt;
+            const auto padded
+                = saved && padding >= 0 ? checkedAdd(*saved, static_cast<uint64_t>(padding)) : std::nullopt;
             for (const std::string_view key : {"exp_avg", "exp_avg_sq"}) {
                 const auto elements = elementsOf(lookup(m_graph, state, key));
                 if (!elements || !padded || *elements == *padded || *elements == *saved)

@@ -2,7 +2,7 @@
 #include "core/doctor/patient.h"
 
 #include "core/base/parallel.h"
-#include "core/torchfile/zip_directory.h"
+#include "core/torchfile/zip/zip_directory.h"
 
 #include <algorithm>
 

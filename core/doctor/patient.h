@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/base/job_context.h"
-#include "core/checkpoint/checkpoint.h"
-#include "core/checkpoint/discover.h"
+#include "core/checkpoint/folder/discover.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/doctor/diagnosis.h"
 #include "core/doctor/target.h"
 #include "core/torchfile/torch_file_sniff.h"

@@ -3,7 +3,7 @@
 
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
-#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/layout/address.h"
 
 #include <algorithm>

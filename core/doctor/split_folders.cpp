@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/split_folders.h"
 
-#include "core/checkpoint/file_names.h"
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/open/open.h"
 #include "core/doctor/patient.h"
 
 #include <algorithm>

@@ -3,7 +3,7 @@
 
 #include "core/base/finding.h"
 #include "core/base/job_context.h"
-#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/model/checkpoint.h"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/weight_files.h"
 
-#include "core/checkpoint/wrapper_files.h"
+#include "core/checkpoint/folder/wrapper_files.h"
 #include "core/torchfile/torch_tensors.h"
 
 namespace shardscope {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/doctor/patient.h"
-#include "core/torchfile/safetensors_file.h"
+#include "core/torchfile/formats/safetensors_file.h"
 
 #include <string>
 #include <vector>

@@ -3,7 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/torchfile/pickle_machine.h"
+#include "core/torchfile/pickle/pickle_machine.h"
 
 #include <algorithm>
 #include <array>

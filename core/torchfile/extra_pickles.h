@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/torchfile/zip_directory.h"
+#include "core/torchfile/zip/zip_directory.h"
 
 #include <span>
 

@@ -6,10 +6,10 @@
 #include "core/base/text.h"
 #include "core/io/file_part.h"
 #include "core/torchfile/extra_pickles.h"
-#include "core/torchfile/legacy_file.h"
+#include "core/torchfile/formats/legacy_file.h"
 #include "core/torchfile/torch_file_records.h"
 #include "core/torchfile/torch_file_sniff.h"
-#include "core/torchfile/zip_directory_end.h"
+#include "core/torchfile/zip/zip_directory_end.h"
 
 #include <algorithm>
 #include <unordered_set>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/torchfile/pickle_machine.h"
-#include "core/torchfile/pickle_values.h"
-#include "core/torchfile/shared_pickles.h"
-#include "core/torchfile/zip_directory.h"
+#include "core/torchfile/pickle/pickle_machine.h"
+#include "core/torchfile/pickle/pickle_values.h"
+#include "core/torchfile/pickle/shared_pickles.h"
+#include "core/torchfile/zip/zip_directory.h"
 
 #include <functional>
 #include <map>

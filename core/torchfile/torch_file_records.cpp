@@ -4,8 +4,8 @@
 #include "core/base/checked.h"
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
-#include "core/torchfile/pickle_machine.h"
-#include "core/torchfile/zip_directory_record.h"
+#include "core/torchfile/pickle/pickle_machine.h"
+#include "core/torchfile/zip/zip_directory_record.h"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/torchfile/pickle_values.h"
-#include "core/torchfile/zip_directory.h"
+#include "core/torchfile/pickle/pickle_values.h"
+#include "core/torchfile/zip/zip_directory.h"
 
 #include <span>
 

@@ -2,7 +2,7 @@
 #include "core/torchfile/torch_tensors.h"
 
 #include "core/base/text.h"
-#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
 

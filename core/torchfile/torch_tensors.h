@@ -3,7 +3,7 @@
 
 #include "core/base/job_context.h"
 #include "core/io/file_system.h"
-#include "core/torchfile/safetensors_file.h"
+#include "core/torchfile/formats/safetensors_file.h"
 #include "core/torchfile/torch_file.h"
 
 #include <memory>

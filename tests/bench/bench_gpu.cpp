@@ -2,8 +2,8 @@
 // What the GPU path reaches of what copies reach: bench_gpu [--threads N] [--file FILE]
 // The ceiling is plain copies from pinned memory; beside it the backend on pinned memory, on what is read
 // from FILE, and plain code on all processors.
-#include "compute/cuda/cuda_gpu.h"
-#include "compute/cuda/gpu_backend.h"
+#include "core/compute/cuda/cuda_gpu.h"
+#include "core/compute/cuda/gpu_backend.h"
 #include "tests/bench/bench_figures.h"
 
 #include <CLI/CLI.hpp>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/synthetic_checkpoint.h"
 #include "ui/layoutmap/layout_map_view.h"
-#include "ui/layoutmap/map_tile_renderer.h"
-#include "ui/shell/theme.h"
+#include "ui/layoutmap/tiles/map_tile_renderer.h"
+#include "ui/style/theme.h"
 
 #include <QApplication>
 #include <QElapsedTimer>

@@ -3,8 +3,8 @@
 #include "tests/bench/bench_figures.h"
 #include "tests/bench/bench_process.h"
 
-#include "core/checkpoint/open.h"
-#include "core/checkpoint/require.h"
+#include "core/checkpoint/model/require.h"
+#include "core/checkpoint/open/open.h"
 
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long the parameter table takes to filter and sort: bench_table [PARAMETERS]. Prints; judges nothing.
 #include "tests/support/synthetic_checkpoint.h"
-#include "ui/models/parameter_filter.h"
-#include "ui/models/parameter_table_model.h"
+#include "ui/models/parameters/parameter_filter.h"
+#include "ui/models/parameters/parameter_table_model.h"
 
 #include <QApplication>
 #include <QTableView>

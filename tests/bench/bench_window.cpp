@@ -5,13 +5,13 @@
 
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/model_roles.h"
-#include "ui/shell/app_style.h"
+#include "ui/pages/explorer_panel.h"
+#include "ui/pages/map_page.h"
+#include "ui/pages/parameters_page.h"
 #include "ui/shell/main_window.h"
+#include "ui/style/app_style.h"
 #include "ui/tensorview/heat_map.h"
 #include "ui/tensorview/tensor_grid.h"
-#include "ui/views/explorer_panel.h"
-#include "ui/views/map_page.h"
-#include "ui/views/parameters_page.h"
 
 #include <QKeyEvent>
 #include <QLineEdit>

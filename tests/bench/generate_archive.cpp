@@ -2,7 +2,7 @@
 #include "tests/bench/generate_archive.h"
 
 #include "core/io/crc32.h"
-#include "core/torchfile/zip_layout.h"
+#include "core/torchfile/zip/zip_layout.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/bench/torch_pickle.h"
 
-#include "core/torchfile/pickle_emitter.h"
+#include "core/torchfile/pickle/pickle_emitter.h"
 
 #include <algorithm>
 #include <array>

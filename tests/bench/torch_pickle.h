@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/tensor/shape.h"
-#include "core/torchfile/pickle_graph.h"
+#include "core/torchfile/pickle/pickle_graph.h"
 
 #include <initializer_list>
 #include <string>

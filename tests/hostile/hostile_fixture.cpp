@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/hostile/hostile_fixture.h"
 
-#include "core/checkpoint/open.h"
-#include "core/torchfile/pickle_emitter.h"
+#include "core/checkpoint/open/open.h"
+#include "core/torchfile/pickle/pickle_emitter.h"
 #include "core/torchfile/torch_file.h"
 #include "tests/hostile/run_here.h"
 #include "tests/support/places.h"

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/checkpoint.h"
-#include "core/torchfile/pickle_graph.h"
+#include "core/checkpoint/model/checkpoint.h"
+#include "core/torchfile/pickle/pickle_graph.h"
 #include "tests/support/process.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_archive_builder.h"

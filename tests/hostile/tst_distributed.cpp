@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Distributed checkpoints whose metadata or archives lie, attack or are torn.
-#include "core/plan/archive_composer.h"
-#include "core/plan/literal_archive.h"
-#include "core/torchfile/dcp_metadata.h"
-#include "core/torchfile/pickle_emitter.h"
+#include "core/plan/compose/archive_composer.h"
+#include "core/plan/model/literal_archive.h"
+#include "core/torchfile/formats/dcp_metadata.h"
+#include "core/torchfile/pickle/pickle_emitter.h"
 #include "tests/hostile/bounded_memory.h"
 #include "tests/hostile/hostile_fixture.h"
 

@@ -3,11 +3,11 @@
 // sync, fails once.
 #include "tests/hostile/hostile_fixture.h"
 
-#include "core/engine/execute.h"
+#include "core/engine/write/execute.h"
 #include "core/io/faulting_file_system.h"
-#include "core/plan/export.h"
-#include "core/plan/repair.h"
-#include "core/plan/reshard.h"
+#include "core/plan/export/export.h"
+#include "core/plan/repair/repair.h"
+#include "core/plan/reshard/reshard.h"
 
 #include <doctest/doctest.h>
 

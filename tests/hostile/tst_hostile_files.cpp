@@ -3,7 +3,7 @@
 // What each does to the parser alone is in tests/core/torchfile/tst_zip_hostile.cpp.
 #include "tests/hostile/hostile_files.h"
 
-#include "core/torchfile/zip_directory.h"
+#include "core/torchfile/zip/zip_directory.h"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 // verb. What each does to the parser alone is in tests/core/torchfile/tst_pickle_hostile.cpp.
 #include "tests/hostile/hostile_files.h"
 
-#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/pickle/pickle_values.h"
 
 #include <doctest/doctest.h>
 

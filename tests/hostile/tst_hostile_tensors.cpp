@@ -3,7 +3,7 @@
 // were true.
 #include "tests/hostile/hostile_files.h"
 
-#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/pickle/pickle_values.h"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 #include "tests/hostile/hostile_fixture.h"
 
 #include "core/base/finding_codes.h"
-#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/pickle/pickle_values.h"
 
 #include <doctest/doctest.h>
 

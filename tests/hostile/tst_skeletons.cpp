@@ -3,8 +3,8 @@
 #include "tests/hostile/hostile_fixture.h"
 #include "tests/support/torch_archive_builder.h"
 
-#include "core/checkpoint/open.h"
-#include "core/torchfile/skeleton_files.h"
+#include "core/checkpoint/open/open.h"
+#include "core/torchfile/skeleton/skeleton_files.h"
 
 #include <doctest/doctest.h>
 

@@ -2,8 +2,8 @@
 // One rank's file cut short, overwritten or flipped: said, refused, and never read as if it were whole.
 #include "tests/hostile/hostile_fixture.h"
 
-#include "core/checkpoint/require.h"
-#include "core/engine/verify.h"
+#include "core/checkpoint/model/require.h"
+#include "core/engine/verify/verify.h"
 #include "core/torchfile/torch_file.h"
 #include "tests/support/places.h"
 

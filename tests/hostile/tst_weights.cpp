@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights in safetensors files: what is read of good ones, and what bad ones come to.
-#include "core/torchfile/safetensors_file.h"
+#include "core/torchfile/formats/safetensors_file.h"
 #include "tests/hostile/hostile_fixture.h"
 
 #include <doctest/doctest.h>

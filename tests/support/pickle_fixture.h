@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/torchfile/pickle_machine.h"
+#include "core/torchfile/pickle/pickle_machine.h"
 
 #include <string>
 #include <string_view>

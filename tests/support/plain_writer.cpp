@@ -3,7 +3,7 @@
 
 #include "core/io/crc32.h"
 #include "core/tensor/convert.h"
-#include "core/torchfile/zip_layout.h"
+#include "core/torchfile/zip/zip_layout.h"
 
 #include <fstream>
 #include <stdexcept>

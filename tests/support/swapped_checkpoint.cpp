@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/swapped_checkpoint.h"
 
-#include "core/checkpoint/open.h"
-#include "core/torchfile/pickle_emitter.h"
+#include "core/checkpoint/open/open.h"
+#include "core/torchfile/pickle/pickle_emitter.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_archive_builder.h"
 

@@ -2,7 +2,7 @@
 #include "tests/support/synthetic_plan.h"
 
 #include "core/io/crc32.h"
-#include "core/torchfile/zip_layout.h"
+#include "core/torchfile/zip/zip_layout.h"
 #include "tests/support/temporary_folder.h"
 
 #include <algorithm>

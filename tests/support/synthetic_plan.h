@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/plan/write_plan.h"
+#include "core/plan/model/write_plan.h"
 
 #include <cstdint>
 #include <filesystem>

@@ -4,7 +4,7 @@
 #include "core/io/crc32.h"
 #include "core/io/file_system.h"
 #include "core/torchfile/torch_file.h"
-#include "core/torchfile/zip_layout.h"
+#include "core/torchfile/zip/zip_layout.h"
 
 #include <zlib.h>
 

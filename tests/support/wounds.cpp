@@ -2,7 +2,7 @@
 #include "tests/support/wounds.h"
 #include "tests/support/places.h"
 
-#include "core/plan/literal_archive.h"
+#include "core/plan/model/literal_archive.h"
 
 #include <doctest/doctest.h>
 

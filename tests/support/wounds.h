@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/doctor/examine.h"
-#include "core/plan/archive_composer.h"
+#include "core/plan/compose/archive_composer.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>

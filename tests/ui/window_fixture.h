@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/torchfile/skeleton_files.h"
+#include "core/torchfile/skeleton/skeleton_files.h"
 #include "tests/support/places.h"
 #include "ui/shell/main_window.h"
 

@@ -3,7 +3,7 @@
 
 #include "core/base/text.h"
 #include "ui/models/config_entries.h"
-#include "ui/models/text.h"
+#include "ui/text/text.h"
 
 #include <QAction>
 #include <QCheckBox>

@@ -2,7 +2,7 @@
 #include "ui/dialogs/go_to_dialog.h"
 
 #include "ui/models/address_selection.h"
-#include "ui/models/text.h"
+#include "ui/text/text.h"
 
 #include <QDialogButtonBox>
 #include <QLabel>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/quick_pick.h"
 
+#include "ui/controls/cell_delegate.h"
 #include "ui/models/model_roles.h"
-#include "ui/widgets/cell_delegate.h"
 
 #include <QCoreApplication>
 #include <QHeaderView>

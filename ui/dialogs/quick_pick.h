@@ -2,8 +2,8 @@
 #pragma once
 
 #include "ui/jobs/latest_only.h"
-#include "ui/models/picks.h"
-#include "ui/shell/theme.h"
+#include "ui/models/parameters/picks.h"
+#include "ui/style/theme.h"
 
 #include <QDialog>
 

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "ui/jobs/latest_only.h"
-#include "ui/models/reshard_preview.h"
-#include "ui/shell/theme.h"
+#include "ui/models/plans/reshard_preview.h"
+#include "ui/style/theme.h"
 
 #include <QDialog>
 #include <QTimer>

@@ -2,9 +2,9 @@
 #include "ui/dialogs/reshard_form.h"
 
 #include "core/base/text.h"
-#include "core/plan/reshard_options.h"
+#include "core/plan/target/reshard_options.h"
 #include "ui/dialogs/source_choices.h"
-#include "ui/models/text.h"
+#include "ui/text/text.h"
 
 #include <QCheckBox>
 #include <QComboBox>

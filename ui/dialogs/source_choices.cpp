@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/dialogs/source_choices.h"
 
-#include "core/plan/elastic_options.h"
-#include "core/plan/expert_degree.h"
-#include "ui/models/text.h"
+#include "core/plan/target/elastic_options.h"
+#include "core/plan/target/expert_degree.h"
+#include "ui/text/text.h"
 
 #include <QComboBox>
 #include <QFileDialog>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/jobs/check_run.h"
 
-#include "core/report/check_report.h"
-#include "core/report/html_report.h"
-#include "core/report/sarif_report.h"
+#include "core/report/answers/check_report.h"
+#include "core/report/documents/html_report.h"
+#include "core/report/documents/sarif_report.h"
 #include "ui/jobs/free_later.h"
 
 #include <QSaveFile>

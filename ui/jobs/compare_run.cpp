@@ -2,14 +2,14 @@
 #include "ui/jobs/compare_run.h"
 
 #include "core/base/parallel.h"
-#include "core/checkpoint/open.h"
-#include "core/checkpoint/require.h"
-#include "core/checkpoint/slice_rules.h"
-#include "core/report/diff_csv.h"
-#include "core/report/diff_report.h"
+#include "core/checkpoint/model/require.h"
+#include "core/checkpoint/open/open.h"
+#include "core/checkpoint/slices/slice_rules.h"
+#include "core/report/answers/diff_report.h"
+#include "core/report/documents/diff_csv.h"
 #include "core/tensor/compute_choice.h"
-#include "ui/models/shell_words.h"
-#include "ui/models/text.h"
+#include "ui/jobs/shell_words.h"
+#include "ui/text/text.h"
 
 #include <QLocale>
 #include <QSaveFile>

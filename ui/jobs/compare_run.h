@@ -2,10 +2,10 @@
 #pragma once
 
 #include "core/layout/map_query.h"
+#include "ui/jobs/difference_list.h"
+#include "ui/jobs/difference_marks.h"
 #include "ui/jobs/latest_only.h"
-#include "ui/models/difference_list.h"
-#include "ui/models/difference_marks.h"
-#include "ui/models/shell_words.h"
+#include "ui/jobs/shell_words.h"
 
 #include <QObject>
 
@@ -80,7 +80,8 @@ QString compareCommand(const SourceWords& left, const CompareWish& wish);
 /// The whole answer as JSON, as `shardscope diff --json` prints it, into a file. Empty when that went well,
 /// else why not. For a worker.
 QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path);
-/// These rows of outcome.differences, in this order, as CSV (core/report/diff_csv.h). Result as above.
+/// These rows of outcome.differences, in this order, as CSV (core/report/documents/diff_csv.h). Result as
+/// above.
 QString writeDifferenceRows(
     const CompareOutcome& outcome, const std::vector<uint32_t>& rows, const QString& path);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/jobs/job.h"
 
-#include "ui/models/text.h"
+#include "ui/text/text.h"
 
 #include <QTime>
 

@@ -2,9 +2,9 @@
 #include "ui/jobs/write_job.h"
 
 #include "core/base/parallel.h"
-#include "core/checkpoint/open.h"
-#include "core/report/repair_report.h"
-#include "ui/models/text.h"
+#include "core/checkpoint/open/open.h"
+#include "core/report/answers/repair_report.h"
+#include "ui/text/text.h"
 
 #include <QCoreApplication>
 

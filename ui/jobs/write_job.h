@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/engine/execute.h"
-#include "core/plan/export.h"
-#include "core/plan/repair.h"
-#include "core/plan/reshard.h"
+#include "core/engine/write/execute.h"
+#include "core/plan/export/export.h"
+#include "core/plan/repair/repair.h"
+#include "core/plan/reshard/reshard.h"
 #include "ui/jobs/job.h"
 
 namespace shardscope::ui {

@@ -10,7 +10,7 @@
 #include "ui/layoutmap/map_scroll_bar.h"
 #include "ui/layoutmap/map_selection_link.h"
 #include "ui/layoutmap/rank_gutter.h"
-#include "ui/shell/theme.h"
+#include "ui/style/theme.h"
 
 #include <QGridLayout>
 

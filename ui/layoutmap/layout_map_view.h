@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/map_bookmarks.h"
+#include "ui/layoutmap/geometry/map_bookmarks.h"
 #include "ui/layoutmap/map_canvas.h"
 
 #include <QWidget>

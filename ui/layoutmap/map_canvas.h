@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/map_painter.h"
-#include "ui/layoutmap/map_tile_cache.h"
-#include "ui/layoutmap/map_tile_loader.h"
+#include "ui/layoutmap/tiles/map_painter.h"
+#include "ui/layoutmap/tiles/map_tile_cache.h"
+#include "ui/layoutmap/tiles/map_tile_loader.h"
 
 #include <QWidget>
 

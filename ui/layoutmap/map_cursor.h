@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "ui/layoutmap/geometry/map_navigation.h"
 #include "ui/layoutmap/map_canvas.h"
-#include "ui/layoutmap/map_navigation.h"
 
 #include <QObject>
 

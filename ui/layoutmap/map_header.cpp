@@ -2,7 +2,7 @@
 #include "ui/layoutmap/map_header.h"
 
 #include "core/base/text.h"
-#include "ui/layoutmap/map_text.h"
+#include "ui/layoutmap/geometry/map_text.h"
 
 #include <QComboBox>
 #include <QHBoxLayout>

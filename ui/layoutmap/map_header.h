@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/map_source.h"
+#include "ui/layoutmap/geometry/map_source.h"
 
 #include <QWidget>
 

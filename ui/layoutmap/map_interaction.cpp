@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/map_interaction.h"
 
-#include "ui/layoutmap/map_text.h"
+#include "ui/layoutmap/geometry/map_text.h"
 
 #include <QApplication>
 #include <QHelpEvent>

@@ -2,8 +2,8 @@
 #include "ui/layoutmap/map_legend.h"
 
 #include "core/layout/fragments.h"
-#include "ui/layoutmap/map_cell_shapes.h"
-#include "ui/layoutmap/map_text.h"
+#include "ui/layoutmap/geometry/map_text.h"
+#include "ui/layoutmap/tiles/map_cell_shapes.h"
 
 #include <QHelpEvent>
 #include <QKeyEvent>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/map_palette.h"
-#include "ui/layoutmap/map_row_sampler.h"
+#include "ui/layoutmap/geometry/map_palette.h"
+#include "ui/layoutmap/geometry/map_row_sampler.h"
 
 #include <QWidget>
 

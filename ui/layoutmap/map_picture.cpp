@@ -3,11 +3,11 @@
 
 #include "core/base/build_info.h"
 #include "ui/layoutmap/layout_map_view.h"
-#include "ui/layoutmap/map_cell_shapes.h"
 #include "ui/layoutmap/map_legend.h"
 #include "ui/layoutmap/map_pinned_rows.h"
 #include "ui/layoutmap/map_ruler.h"
 #include "ui/layoutmap/rank_gutter.h"
+#include "ui/layoutmap/tiles/map_cell_shapes.h"
 
 #include <QCoreApplication>
 #include <QFontMetrics>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/map_tile_renderer.h"
+#include "ui/layoutmap/tiles/map_tile_renderer.h"
 
 #include <QPicture>
 

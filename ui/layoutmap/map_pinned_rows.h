@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/map_tile_renderer.h"
-#include "ui/layoutmap/map_viewport.h"
+#include "ui/layoutmap/geometry/map_viewport.h"
+#include "ui/layoutmap/tiles/map_tile_renderer.h"
 
 #include <QWidget>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "ui/layoutmap/map_palette.h"
-#include "ui/layoutmap/map_source.h"
-#include "ui/layoutmap/map_viewport.h"
+#include "ui/layoutmap/geometry/map_palette.h"
+#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/layoutmap/geometry/map_viewport.h"
 
 #include <QScrollBar>
 

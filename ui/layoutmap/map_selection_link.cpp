@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/layoutmap/map_selection_link.h"
 
+#include "ui/layoutmap/geometry/map_text.h"
 #include "ui/layoutmap/map_interaction.h"
-#include "ui/layoutmap/map_text.h"
-#include "ui/models/rank_list.h"
+#include "ui/text/rank_list.h"
 
 namespace shardscope::ui {
 

@@ -2,9 +2,9 @@
 #include "ui/layoutmap/rank_gutter.h"
 
 #include "core/base/text.h"
-#include "ui/layoutmap/map_text.h"
-#include "ui/layoutmap/map_tile_renderer.h"
-#include "ui/models/rank_list.h"
+#include "ui/layoutmap/geometry/map_text.h"
+#include "ui/layoutmap/tiles/map_tile_renderer.h"
+#include "ui/text/rank_list.h"
 
 #include <QHelpEvent>
 #include <QMouseEvent>

@@ -2,7 +2,7 @@
 #include "ui/models/address_selection.h"
 
 #include "core/layout/address.h"
-#include "ui/models/rank_list.h"
+#include "ui/text/rank_list.h"
 
 namespace shardscope::ui {
 

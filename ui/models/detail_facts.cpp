@@ -3,9 +3,9 @@
 
 #include "core/layout/address.h"
 #include "core/layout/map_query.h"
-#include "ui/models/rank_list.h"
-#include "ui/models/text.h"
-#include "ui/models/unreadable.h"
+#include "ui/text/rank_list.h"
+#include "ui/text/text.h"
+#include "ui/text/unreadable.h"
 
 #include <QCoreApplication>
 

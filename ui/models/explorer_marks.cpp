@@ -2,7 +2,7 @@
 #include "ui/models/explorer_marks.h"
 
 #include "core/layout/address.h"
-#include "ui/models/rank_list.h"
+#include "ui/text/rank_list.h"
 
 #include <string_view>
 

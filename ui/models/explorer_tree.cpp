@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/explorer_tree.h"
 
-#include "ui/models/rank_list.h"
+#include "ui/text/rank_list.h"
 
 #include <algorithm>
 #include <unordered_map>

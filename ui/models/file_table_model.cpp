@@ -2,8 +2,8 @@
 #include "ui/models/file_table_model.h"
 
 #include "ui/models/model_roles.h"
-#include "ui/models/text.h"
-#include "ui/models/unreadable.h"
+#include "ui/text/text.h"
+#include "ui/text/unreadable.h"
 
 #include <algorithm>
 

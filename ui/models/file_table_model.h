@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/model/checkpoint.h"
 
 #include <QAbstractTableModel>
 

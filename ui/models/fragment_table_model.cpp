@@ -2,9 +2,9 @@
 #include "ui/models/fragment_table_model.h"
 
 #include "ui/models/model_roles.h"
-#include "ui/models/rank_list.h"
-#include "ui/models/text.h"
-#include "ui/models/unreadable.h"
+#include "ui/text/rank_list.h"
+#include "ui/text/text.h"
+#include "ui/text/unreadable.h"
 
 using namespace Qt::StringLiterals;
 

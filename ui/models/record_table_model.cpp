@@ -2,7 +2,7 @@
 #include "ui/models/record_table_model.h"
 
 #include "ui/models/model_roles.h"
-#include "ui/models/text.h"
+#include "ui/text/text.h"
 
 #include <algorithm>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/session.h"
 
-#include "core/checkpoint/stage0.h"
+#include "core/checkpoint/model/stage0.h"
 #include "ui/jobs/free_later.h"
-#include "ui/models/rank_list.h"
-#include "ui/models/text.h"
+#include "ui/text/rank_list.h"
+#include "ui/text/text.h"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include "ui/models/selection_history.h"
 #include "ui/models/session.h"
 #include "ui/shell/actions.h"
-#include "ui/shell/settings.h"
+#include "ui/style/settings.h"
 
 #include <QMainWindow>
 #include <QSet>

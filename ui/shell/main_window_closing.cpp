@@ -2,7 +2,7 @@
 // Closing the window while jobs run.
 #include "ui/shell/main_window.h"
 
-#include "ui/models/text.h"
+#include "ui/text/text.h"
 
 #include <QAction>
 #include <QCloseEvent>

@@ -3,10 +3,10 @@
 #include "ui/shell/main_window.h"
 
 #include "ui/dialogs/quick_pick.h"
-#include "ui/views/details_panel.h"
-#include "ui/views/explorer_panel.h"
-#include "ui/views/jobs_panel.h"
-#include "ui/views/parameters_page.h"
+#include "ui/pages/details_panel.h"
+#include "ui/pages/explorer_panel.h"
+#include "ui/pages/jobs_panel.h"
+#include "ui/pages/parameters_page.h"
 #include "ui/widgets/focus_order.h"
 #include "ui/widgets/message_bar.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ui/models/session.h"
-#include "ui/shell/theme.h"
+#include "ui/style/theme.h"
 
 #include <QWidget>
 

@@ -4,8 +4,8 @@
 #include "ui/dialogs/export_dialog.h"
 #include "ui/dialogs/reshard_dialog.h"
 #include "ui/layoutmap/layout_map_view.h"
-#include "ui/models/text.h"
 #include "ui/shell/main_window.h"
+#include "ui/text/text.h"
 
 #include <QDeadlineTimer>
 #include <QEventLoop>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/heat_map.h"
 
-#include "ui/models/text.h"
 #include "ui/tensorview/number_format.h"
+#include "ui/text/text.h"
 
 #include <QKeyEvent>
 #include <QMouseEvent>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "ui/jobs/latest_only.h"
-#include "ui/shell/theme.h"
+#include "ui/style/theme.h"
 #include "ui/tensorview/element_cursor.h"
 #include "ui/tensorview/heat_samples.h"
 #include "ui/tensorview/value_scale.h"

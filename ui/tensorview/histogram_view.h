@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/compare/tensor_statistics.h"
-#include "ui/shell/theme.h"
+#include "core/compare/digest/tensor_statistics.h"
+#include "ui/style/theme.h"
 
 #include <QWidget>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/statistics_panel.h"
 
-#include "core/report/compute_report.h"
-#include "ui/models/text.h"
+#include "core/report/answers/compute_report.h"
+#include "ui/text/text.h"
 
 #include <QGridLayout>
 #include <QLabel>

@@ -2,8 +2,8 @@
 #include "ui/tensorview/tensor_findings.h"
 
 #include "core/layout/present_elements.h"
-#include "ui/models/text.h"
 #include "ui/tensorview/number_format.h"
+#include "ui/text/text.h"
 
 #include <QCoreApplication>
 

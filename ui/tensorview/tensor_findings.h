@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/compare/tensor_statistics.h"
+#include "core/compare/digest/tensor_statistics.h"
 #include "core/tensor/compute_choice.h"
 #include "ui/tensorview/tensor_source.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/tensorview/tensor_grid.h"
-#include "ui/models/unreadable.h"
+#include "ui/text/unreadable.h"
 
-#include "ui/models/text.h"
+#include "ui/text/text.h"
 
 #include <QFontDatabase>
 #include <QMouseEvent>

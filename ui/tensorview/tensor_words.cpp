@@ -2,10 +2,10 @@
 #include "ui/tensorview/tensor_words.h"
 
 #include "core/layout/address.h"
-#include "ui/models/shell_words.h"
-#include "ui/models/text.h"
-#include "ui/models/unreadable.h"
+#include "ui/jobs/shell_words.h"
 #include "ui/tensorview/number_format.h"
+#include "ui/text/text.h"
+#include "ui/text/unreadable.h"
 
 #include <QApplication>
 #include <QClipboard>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/command_line.h"
 
-#include "ui/shell/icons.h"
+#include "ui/style/icons.h"
 
 #include <QApplication>
 #include <QClipboard>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/filter_field.h"
 
-#include "ui/shell/icons.h"
+#include "ui/style/icons.h"
 
 #include <QAction>
 #include <QKeyEvent>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/message_bar.h"
 
-#include "ui/models/text.h"
-#include "ui/shell/icons.h"
+#include "ui/style/icons.h"
+#include "ui/text/text.h"
 
 #include <QHBoxLayout>
 #include <QLabel>

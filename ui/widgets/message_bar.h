@@ -3,7 +3,7 @@
 
 #include "core/base/error.h"
 #include "core/base/finding.h"
-#include "ui/shell/theme.h"
+#include "ui/style/theme.h"
 
 #include <QFrame>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/plan_foot.h"
 
-#include "ui/models/plan_text.h"
-#include "ui/models/text.h"
+#include "ui/text/plan_text.h"
+#include "ui/text/text.h"
 #include "ui/widgets/command_line.h"
 
 #include <QDialogButtonBox>

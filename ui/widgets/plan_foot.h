@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/plan/write_plan.h"
-#include "ui/shell/theme.h"
+#include "core/plan/model/write_plan.h"
+#include "ui/style/theme.h"
 
 #include <QWidget>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/widgets/stacked_bar.h"
 
-#include "ui/models/text.h"
+#include "ui/text/text.h"
 
 #include <QPainter>
 #include <QPainterPath>

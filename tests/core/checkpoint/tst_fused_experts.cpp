@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // AutoEP: tensors of several experts, shown one by one.
-#include "core/checkpoint/fused_experts.h"
-#include "core/checkpoint/open.h"
-#include "core/torchfile/pickle_graph.h"
-#include "core/torchfile/pickle_values.h"
+#include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/open/open.h"
+#include "core/torchfile/pickle/pickle_graph.h"
+#include "core/torchfile/pickle/pickle_values.h"
 #include "tests/support/places.h"
 
 #include <doctest/doctest.h>

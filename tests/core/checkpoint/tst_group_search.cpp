@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dealing tensors to the groups of an optimizer that names none, against every way to do it.
-#include "core/checkpoint/group_search.h"
+#include "core/checkpoint/naming/group_search.h"
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tensor slices, pipeline stages and experts: one model of many holders.
-#include "core/checkpoint/experts.h"
-#include "core/checkpoint/open.h"
-#include "core/checkpoint/require.h"
+#include "core/checkpoint/model/experts.h"
+#include "core/checkpoint/model/require.h"
+#include "core/checkpoint/open/open.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
 #include "tests/support/places.h"

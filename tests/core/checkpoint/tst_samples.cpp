@@ -2,7 +2,7 @@
 // The readers against what stock DeepSpeed's live engine held when it saved the samples
 // (tests/data/samples/*.json).
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/open.h"
+#include "core/checkpoint/open/open.h"
 #include "core/io/sha256.h"
 #include "core/layout/fragments.h"
 #include "tests/support/places.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The spelling that digests of options and schedulers are made from.
-#include "core/checkpoint/scalar_text.h"
+#include "core/checkpoint/model/scalar_text.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns that say how tensor slices join, and what they make of slices.
-#include "core/checkpoint/slice_pieces.h"
-#include "core/checkpoint/slice_rules.h"
+#include "core/checkpoint/slices/slice_pieces.h"
+#include "core/checkpoint/slices/slice_rules.h"
 
 #include <doctest/doctest.h>
 

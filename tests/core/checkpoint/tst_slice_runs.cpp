@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of joined slices against an element by element walk.
-#include "core/checkpoint/joined_slices.h"
+#include "core/checkpoint/slices/joined_slices.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/file_loader.h"
-#include "core/checkpoint/module_reader.h"
-#include "core/checkpoint/reading_state.h"
+#include "core/checkpoint/folder/file_loader.h"
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/units/module_reader.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_archive_builder.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/zero_paddings.h"
+#include "core/checkpoint/model/zero_paddings.h"
 
 #include <doctest/doctest.h>
 

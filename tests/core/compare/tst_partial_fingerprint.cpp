@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Digests of files that add up to a fingerprint.
-#include "core/compare/partial_fingerprint.h"
+#include "core/compare/digest/partial_fingerprint.h"
 
 #include <doctest/doctest.h>
 

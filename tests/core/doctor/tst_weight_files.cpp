@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Weights beside a checkpoint that are not the weights; and universal folders that lost some on the way.
-#include "core/checkpoint/joined_slices.h"
+#include "core/checkpoint/slices/joined_slices.h"
 #include "core/tensor/convert.h"
 #include "tests/support/wounds.h"
 

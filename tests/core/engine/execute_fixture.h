@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/engine/run_plan.h"
+#include "core/engine/write/run_plan.h"
 #include "tests/support/synthetic_plan.h"
 #include "tests/support/temporary_folder.h"
 

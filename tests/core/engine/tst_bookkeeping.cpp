@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/engine/element_digests.h"
-#include "core/engine/interval_set.h"
-#include "core/engine/journal.h"
-#include "core/engine/memory_plan.h"
-#include "core/engine/source_crcs.h"
+#include "core/engine/stream/element_digests.h"
+#include "core/engine/stream/interval_set.h"
+#include "core/engine/stream/journal.h"
+#include "core/engine/stream/memory_plan.h"
+#include "core/engine/stream/source_crcs.h"
 #include "core/io/crc32.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/engine/chunk_sink.h"
+#include "core/engine/stream/chunk_sink.h"
 
 #include <doctest/doctest.h>
 

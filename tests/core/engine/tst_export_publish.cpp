@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // An export into a folder that exists: killed at every call, the same command completes it, and nothing
 // between two exports is believed.
-#include "core/checkpoint/open.h"
-#include "core/engine/execute.h"
-#include "core/engine/verify.h"
+#include "core/checkpoint/open/open.h"
+#include "core/engine/verify/verify.h"
+#include "core/engine/write/execute.h"
 #include "core/io/faulting_file_system.h"
-#include "core/plan/export.h"
+#include "core/plan/export/export.h"
 #include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
 

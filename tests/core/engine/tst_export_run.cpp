@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine on export plans: the naive writer's bytes, under DST itself, checked on the way in and out.
-#include "core/checkpoint/open.h"
-#include "core/engine/execute.h"
-#include "core/engine/memory_plan.h"
-#include "core/engine/verify_export.h"
-#include "core/engine/written_tensors.h"
-#include "core/plan/export.h"
+#include "core/checkpoint/open/open.h"
+#include "core/engine/stream/memory_plan.h"
+#include "core/engine/verify/verify_export.h"
+#include "core/engine/verify/written_tensors.h"
+#include "core/engine/write/execute.h"
+#include "core/plan/export/export.h"
 #include "tests/support/places.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows gathered from a file that has a matrix column by column, against reading one element after the other.
-#include "core/engine/gathered_rows.h"
+#include "core/engine/stream/gathered_rows.h"
 #include "core/tensor/transposed_order.h"
 #include "tests/support/temporary_folder.h"
 

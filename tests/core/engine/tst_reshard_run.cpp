@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The engine on real reshard plans: its files are the naive writer's, and the committed result verifies.
-#include "core/checkpoint/open.h"
-#include "core/engine/execute.h"
-#include "core/engine/verify.h"
-#include "core/plan/reshard.h"
+#include "core/checkpoint/open/open.h"
+#include "core/engine/verify/verify.h"
+#include "core/engine/write/execute.h"
+#include "core/plan/reshard/reshard.h"
 #include "tests/support/places.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/plan/archive_composer.h"
-#include "core/plan/export.h"
-#include "core/plan/literal_archive.h"
-#include "core/torchfile/dcp_metadata.h"
+#include "core/plan/compose/archive_composer.h"
+#include "core/plan/export/export.h"
+#include "core/plan/model/literal_archive.h"
+#include "core/torchfile/formats/dcp_metadata.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/plain_writer.h"
 #include "tests/support/temporary_folder.h"

@@ -2,8 +2,8 @@
 #include "tests/core/plan/plan_fixture.h"
 
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/open.h"
-#include "core/engine/verify.h"
+#include "core/checkpoint/open/open.h"
+#include "core/engine/verify/verify.h"
 #include "core/layout/fragments.h"
 #include "tests/support/places.h"
 #include "tests/support/plain_writer.h"

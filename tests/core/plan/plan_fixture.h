@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/checkpoint.h"
-#include "core/plan/reshard.h"
+#include "core/checkpoint/model/checkpoint.h"
+#include "core/plan/reshard/reshard.h"
 
 #include <memory>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Differences as comma-separated rows.
-#include "core/report/diff_csv.h"
+#include "core/report/documents/diff_csv.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/pickle_json.h"
+#include "core/report/json/pickle_json.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

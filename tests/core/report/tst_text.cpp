@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/printable.h"
-#include "core/report/text_table.h"
+#include "core/report/text/printable.h"
+#include "core/report/text/text_table.h"
 
 #include <doctest/doctest.h>
 

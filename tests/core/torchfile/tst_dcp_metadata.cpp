@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torchfile/dcp_metadata.h"
-#include "core/torchfile/pickle_emitter.h"
-#include "core/torchfile/pickle_graph.h"
+#include "core/torchfile/formats/dcp_metadata.h"
+#include "core/torchfile/pickle/pickle_emitter.h"
+#include "core/torchfile/pickle/pickle_graph.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torchfile/kept_bytes.h"
+#include "core/torchfile/zip/kept_bytes.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
-#include "core/torchfile/npy_folder.h"
-#include "core/torchfile/npy_format.h"
+#include "core/torchfile/formats/npy_folder.h"
+#include "core/torchfile/formats/npy_format.h"
 #include "tests/support/temporary_folder.h"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
-#include "core/torchfile/pickle_emitter.h"
-#include "core/torchfile/pickle_machine_opcodes.h"
-#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/pickle/pickle_emitter.h"
+#include "core/torchfile/pickle/pickle_machine_opcodes.h"
+#include "core/torchfile/pickle/pickle_values.h"
 #include "tests/support/pickle_fixture.h"
 
 #include <doctest/doctest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torchfile/pickle_emitter.h"
+#include "core/torchfile/pickle/pickle_emitter.h"
 #include "tests/support/pickle_fixture.h"
 
 #include <doctest/doctest.h>

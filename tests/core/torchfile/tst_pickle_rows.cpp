@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Long rows of equal small integers, as DeepSpeed writes one zero per parameter into every rank's file.
-#include "core/torchfile/pickle_emitter.h"
+#include "core/torchfile/pickle/pickle_emitter.h"
 #include "tests/support/pickle_fixture.h"
 
 #include <doctest/doctest.h>

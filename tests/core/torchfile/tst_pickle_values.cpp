@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
-#include "core/torchfile/pickle_values.h"
+#include "core/torchfile/pickle/pickle_values.h"
 #include "tests/support/pickle_fixture.h"
 
 #include <doctest/doctest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is written must be the reference writer's bytes (tests/interop holds them against it) and read back.
-#include "core/torchfile/safetensors_file.h"
-#include "core/torchfile/safetensors_layout.h"
+#include "core/torchfile/formats/safetensors_file.h"
+#include "core/torchfile/formats/safetensors_layout.h"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torchfile/skeleton_files.h"
+#include "core/torchfile/skeleton/skeleton_files.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_archive_builder.h"
 

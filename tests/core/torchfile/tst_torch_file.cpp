@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/torchfile/torch_file.h"
-#include "core/torchfile/zip_layout.h"
+#include "core/torchfile/zip/zip_layout.h"
 #include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"
 #include "tests/support/torch_archive_builder.h"

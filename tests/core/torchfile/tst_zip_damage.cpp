@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Truncation everywhere, flips everywhere, and what can be rebuilt when the directory is lost.
-#include "core/torchfile/zip_directory.h"
+#include "core/torchfile/zip/zip_directory.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/io/crc32.h"
-#include "core/torchfile/zip_directory.h"
-#include "core/torchfile/zip_layout.h"
+#include "core/torchfile/zip/zip_directory.h"
+#include "core/torchfile/zip/zip_layout.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/places.h"
 #include "tests/support/temporary_folder.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Archives made to cheat or crash a reader; Z numbers are rows of the catalogue of hostile inputs.
-#include "core/torchfile/zip_directory.h"
+#include "core/torchfile/zip/zip_directory.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/torch_archive_builder.h"
 

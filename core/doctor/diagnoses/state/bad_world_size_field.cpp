@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/checked.h"
-#include "core/checkpoint/file_names.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/stage0.h"
+#include "core/checkpoint/model/stage0.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 

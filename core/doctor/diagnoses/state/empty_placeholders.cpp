@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/shell_quote.h"
-#include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/weight_files.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/fused_experts.h"
+#include "core/checkpoint/model/fused_experts.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/wrapper_files.h"
+#include "core/checkpoint/folder/wrapper_files.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/shell_quote.h"
-#include "core/checkpoint/joined_slices.h"
+#include "core/checkpoint/slices/joined_slices.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/weight_files.h"
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/shell_quote.h"
 #include "core/base/text.h"
-#include "core/checkpoint/open.h"
-#include "core/compare/same_degrees.h"
-#include "core/compare/state_diff.h"
+#include "core/checkpoint/open/open.h"
+#include "core/compare/diff/same_degrees.h"
+#include "core/compare/diff/state_diff.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 

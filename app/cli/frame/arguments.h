@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/cli/frame/command.h"
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardscope::cli {
+
+/// The options and arguments of one call, already checked against the Command they belong to.
+class Arguments
+{
+public:
+    [[nodiscard]] bool has(std::string_view option) const;
+    /// The last value given; empty when there is none.
+    [[nodiscard]] std::string text(std::string_view option) const;
+    [[nodiscard]] std::vector<std::string> all(std::string_view option) const;
+    [[nodiscard]] std::optional<uint64_t> count(std::string_view option) const;
+    [[nodiscard]] std::optional<uint64_t> size(std::string_view option) const;
+    /// An argument by its name in the Command ("PATH"); empty when it was not given.
+    [[nodiscard]] std::string positional(std::string_view name) const;
+    /// All values of one that repeats.
+    [[nodiscard]] std::vector<std::string> allOf(std::string_view positional) const;
+
+    void set(std::string_view option, std::vector<std::string> values);
+    void addPositional(std::string_view name, std::string value);
+
+private:
+    std::map<std::string, std::vector<std::string>, std::less<>> m_options;
+    std::map<std::string, std::vector<std::string>, std::less<>> m_positionals;
+};
+
+struct Parsed {
+    const Command* command = nullptr; ///< the innermost one
+    std::vector<const Command*> path; ///< from the program to it
+    Arguments arguments;
+};
+
+/// Finds the verb and reads its options. Usage, with a suggestion where a word was nearly right.
+///
+/// `--help` wins over everything that is missing. Options may stand before the verb, too.
+Result<Parsed> parse(const Command& root, std::span<const std::string> words);
+
+} // namespace shardscope::cli

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/cli/frame/command.h"
+#include "core/report/text/text_table.h"
+
+#include <string>
+#include <vector>
+
+namespace shardscope::cli {
+
+/// "shardscope plan reshard"
+std::string commandLine(const std::vector<const Command*>& path);
+/// "shardscope reshard SRC DST --world-size N [OPTIONS]"
+std::string synopsis(const std::vector<const Command*>& path);
+/// "-t, --tag TAG"
+std::string optionTerm(const Option& option);
+
+/// The text of `--help`: name, synopsis, description, arguments, options, examples, exit status.
+/// Lines have at most `width` columns, but for longer words.
+void writeHelp(
+    const TextSink& sink, const TextStyle& style, const std::vector<const Command*>& path, size_t width);
+/// The commands below the last one of `path`, with a summary each.
+void writeCommandList(
+    const TextSink& sink, const TextStyle& style, const std::vector<const Command*>& path, size_t width);
+
+} // namespace shardscope::cli

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/report/json/json_writer.h"
+
+namespace shardscope::cli {
+
+/// The answer of `--version`.
+void writeVersion(const TextSink& sink, bool json);
+
+} // namespace shardscope::cli

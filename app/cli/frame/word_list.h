@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/cli/frame/arguments.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardscope::cli {
+
+/// The words of an option that takes several with commas between, and may be repeated.
+std::vector<std::string> wordsAsked(const Arguments& arguments, const char* option);
+/// The same for findings, by code or letter, or `also`. Usage names the nearest of what is no finding.
+Result<std::vector<std::string>> findingsAsked(
+    const Arguments& arguments, const char* option, std::string_view also = {});
+
+} // namespace shardscope::cli

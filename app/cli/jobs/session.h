@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/cli/frame/arguments.h"
+#include "app/cli/frame/output.h"
+#include "core/base/job_context.h"
+#include "core/checkpoint/open/open.h"
+#include "core/io/file_system.h"
+#include "core/report/answers/answer.h"
+
+namespace shardscope::cli {
+
+/// Everything one verb needs while it runs.
+class Session
+{
+public:
+    Session(const Parsed& parsed, Output& output, io::FileSystem& files, JobContext& job)
+        : m_parsed(parsed)
+        , m_output(output)
+        , m_files(files)
+        , m_job(job)
+    {
+    }
+
+    [[nodiscard]] const Parsed& parsed() const { return m_parsed; }
+    [[nodiscard]] const Arguments& arguments() const { return m_parsed.arguments; }
+    [[nodiscard]] Output& output() const { return m_output; }
+    [[nodiscard]] io::FileSystem& files() const { return m_files; }
+    [[nodiscard]] JobContext& job() const { return m_job; }
+
+    /// PATH, or SRC of verbs that write.
+    [[nodiscard]] std::string askedPath() const;
+    /// --tag and --root; with --donor, PATH is the first root.
+    [[nodiscard]] OpenOptions openOptions() const;
+    /// Opens PATH, or the donor of that, with them.
+    Result<OpenedCheckpoint> openPath() const;
+    /// The same for verbs that need a tag: NotFound when none was chosen.
+    Result<OpenedCheckpoint> openTag() const;
+    /// The same for verbs that need the model: Unsupported for kinds this build cannot interpret, Damaged
+    /// when too little is readable. Findings are warned of.
+    Result<OpenedCheckpoint> openModel() const;
+    /// Opens the checkpoint that another one is held against, which must have a model, too.
+    Result<OpenedCheckpoint> openOther(const std::string& path, const std::string& tag) const;
+
+    [[nodiscard]] AnswerContext context(
+        const OpenedCheckpoint& opened, const ComputeChoice* compute = nullptr) const;
+
+private:
+    const Parsed& m_parsed;
+    Output& m_output;
+    io::FileSystem& m_files;
+    JobContext& m_job;
+};
+
+/// Unsupported when the command needs values and an argument is a skeleton, which has none.
+Status requireValues(const Session& session);
+/// Unsupported when `path` is a skeleton; `what` needs its values.
+Status requireValuesIn(io::FileSystem& files, const std::string& path, std::string_view what);
+/// Success when a tag was chosen; else NotFound with the tags there are.
+Status requireTag(const Checkpoint& checkpoint);
+/// Unsupported when the kind is recognised and this build cannot interpret it; success for supported and
+/// damaged ones.
+Status requireKnownKind(const Checkpoint& checkpoint);
+
+} // namespace shardscope::cli

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/jobs/signals.h"
+
+#include <array>
+#include <csignal>
+#include <cstdint>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace shardscope::cli {
+
+namespace {
+
+/// Signals that were ignored at the start, as `nohup` ignores SIGHUP, stay ignored: a blocked signal would
+/// reach the descriptor although it is ignored.
+sigset_t watchedSignals()
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
+        struct sigaction action {
+        };
+        if (sigaction(number, nullptr, &action) == 0 && action.sa_handler != SIG_IGN)
+            sigaddset(&set, number);
+    }
+    return set;
+}
+
+void watch(int signalFile, int endFile, std::stop_source stop, const std::function<void()>& told)
+{
+    for (;;) {
+        std::array<pollfd, 2> waited{{{signalFile, POLLIN, 0}, {endFile, POLLIN, 0}}};
+        if (poll(waited.data(), waited.size(), -1) < 0)
+            continue; // interrupted
+        if (waited[1].revents != 0)
+            return;
+        signalfd_siginfo info{};
+        if (read(signalFile, &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info)))
+            continue;
+        if (stop.stop_requested())
+            _exit(130); // asked twice: what is on disk survives that
+        stop.request_stop();
+        told();
+    }
+}
+
+} // namespace
+
+SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> told)
+{
+    // A file beyond the size limit (ulimit -f) is then an error of write(), which can be reported.
+    (void)std::signal(SIGXFSZ, SIG_IGN);
+    const sigset_t set = watchedSignals();
+    m_signalFile = signalfd(-1, &set, SFD_CLOEXEC);
+    m_endFile = eventfd(0, EFD_CLOEXEC);
+    if (m_signalFile < 0 || m_endFile < 0)
+        return; // without descriptors the signals keep their usual meaning: they end the process
+    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    m_thread = std::thread([this, stop = std::move(stop), told = std::move(told)] {
+        watch(m_signalFile, m_endFile, stop, told);
+    });
+}
+
+SignalWatcher::~SignalWatcher()
+{
+    if (m_thread.joinable()) {
+        const uint64_t one = 1;
+        (void)!write(m_endFile, &one, sizeof(one));
+        m_thread.join();
+        const sigset_t set = watchedSignals();
+        pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    }
+    if (m_signalFile >= 0)
+        close(m_signalFile);
+    if (m_endFile >= 0)
+        close(m_endFile);
+}
+
+} // namespace shardscope::cli

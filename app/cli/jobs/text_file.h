@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/cli/jobs/session.h"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace shardscope::cli {
+
+/// In place of a file's name: standard output.
+inline constexpr std::string_view kStandardOutput = "-";
+
+/// Writes a small file that the user named, next to the answer. It appears complete or not at all, and
+/// replaces another only with `replace`: else TargetExists. `-` writes it to standard output, and the answer
+/// in words goes to standard error from then on.
+Status writeTextFile(const Session& session, const std::string& path, const std::string& text, bool replace);
+/// Usage when standard output would get more than one thing: two of these files, or one and --json.
+Status checkStandardOutput(const Arguments& arguments, const std::vector<std::string>& fileOptions);
+/// Usage when `path` is `-`, for files that cannot be written to standard output.
+Status requireFile(const std::string& path, const std::string& name, const std::string& hint);
+
+} // namespace shardscope::cli

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/jobs/write_job.h"
+
+#include "app/cli/frame/exit.h"
+#include "app/cli/jobs/export_job.h"
+#include "core/base/finding_codes.h"
+#include "core/base/nearest_word.h"
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+#include "core/base/text_cursor.h"
+#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/slices/slice_rules.h"
+#include "core/engine/write/clean.h"
+#include "core/engine/write/execute.h"
+#include "core/engine/write/preflight.h"
+#include "core/engine/write/replaced_files.h"
+#include "core/engine/write/work_folder.h"
+#include "core/report/answers/plan_report.h"
+#include "core/report/text/printable.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace shardscope::cli {
+
+namespace {
+
+/// What --dry-run can tell of the target without touching it: the same refusals that the run would begin
+/// with.
+Status checkDestination(
+    io::FileSystem& files, const ExecuteOptions& options, const WritePlan& plan, JobContext& job)
+{
+    SHARDSCOPE_CHECK(checkPlanNames(plan));
+    SHARDSCOPE_CHECK(checkTargetPlaces(files, plan, options.destination, options.sourceRunFolder));
+    const io::Path target = options.destination / plan.targetName();
+    SHARDSCOPE_TRY(const bool there, isOccupied(files, plan, target));
+    if (there && !options.force)
+        return fail(ErrorCode::TargetExists, "the target exists already", target.string(),
+            "choose another folder or tag, or replace it with --force");
+    if (there)
+        SHARDSCOPE_CHECK(checkReplaceable(files, plan, target));
+    return options.force ? Status() : checkBeside(files, plan, options.destination, {}, job);
+}
+
+Result<ReshardOptions> optionsFrom(const Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    ReshardOptions out;
+    SHARDSCOPE_TRY(out.patterns, patternsText(session));
+    out.ties = arguments.all("--tie");
+    out.tagOut = arguments.text("--tag-out");
+    out.writePointer = !arguments.has("--no-latest");
+    out.optimizerOptions = arguments.all("--optimizer-option");
+    SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
+    return out;
+}
+
+Result<std::optional<uint32_t>> degreeAsked(const Arguments& arguments, const std::string& option)
+{
+    const auto degree = arguments.count(option);
+    if (!degree)
+        return std::optional<uint32_t>();
+    if (*degree == 0 || *degree > std::numeric_limits<uint32_t>::max())
+        return fail(ErrorCode::Usage, option + " must be at least 1 and fit 32 bits");
+    return std::optional(static_cast<uint32_t>(*degree));
+}
+
+Result<std::vector<uint32_t>> layersAsked(const Arguments& arguments)
+{
+    std::vector<uint32_t> out;
+    if (!arguments.has("--pp-layers"))
+        return out;
+    const std::string text = arguments.text("--pp-layers");
+    TextCursor cursor(text);
+    do {
+        if (!cursor.takeNumber(out.emplace_back()))
+            return fail(ErrorCode::Usage, "--pp-layers takes layers by their numbers, as in 0,4,7");
+    } while (cursor.takeText(","));
+    if (!cursor.atEnd())
+        return fail(ErrorCode::Usage, "--pp-layers takes layers by their numbers, as in 0,4,7");
+    return out;
+}
+
+/// The options that native targets alone have.
+Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
+{
+    const uint64_t worldSize = arguments.count("--world-size").value_or(0);
+    if (worldSize == 0 || worldSize > std::numeric_limits<uint32_t>::max())
+        return fail(ErrorCode::Usage, "--world-size must be at least 1 and fit 32 bits");
+    out.worldSize = static_cast<uint32_t>(worldSize);
+    if (arguments.has("--stage")) {
+        const uint64_t stage = arguments.count("--stage").value_or(4);
+        if (stage > 3)
+            return fail(ErrorCode::Usage, "--stage must be 0, 1, 2 or 3");
+        out.stage = static_cast<int>(stage);
+    }
+    if (arguments.has("--stage0-form"))
+        out.stage0Form = stage0FormOf(arguments.text("--stage0-form"));
+    SHARDSCOPE_TRY(out.tp, degreeAsked(arguments, "--tp"));
+    out.paddedVocabulary = arguments.count("--padded-vocab-size");
+    SHARDSCOPE_TRY(out.pp, degreeAsked(arguments, "--pp"));
+    SHARDSCOPE_TRY(out.stageLayers, layersAsked(arguments));
+    out.tiedLayers = arguments.all("--pp-tied");
+    SHARDSCOPE_TRY(out.ep, degreeAsked(arguments, "--ep"));
+    out.rowMajor = arguments.has("--row-major");
+    out.subGroupSize = arguments.count("--sub-group-size");
+    if (out.subGroupSize && *out.subGroupSize == 0)
+        return fail(ErrorCode::Usage, "--sub-group-size must be at least 1");
+    return {};
+}
+
+Result<ExecuteOptions> executeOptions(const Arguments& arguments, const WriteJob& job)
+{
+    ExecuteOptions out;
+    out.destination = job.folder;
+    const bool alone = liesInNoRun(job.source->kind);
+    out.sourceRunFolder = alone ? job.source->tagFolder : job.source->runFolder;
+    SHARDSCOPE_TRY(out.jobs, jobsAsked(arguments));
+    out.memoryLimitBytes = arguments.size("--memory-limit").value_or(out.memoryLimitBytes);
+    out.verify = !arguments.has("--no-verify");
+    out.force = arguments.has("--force");
+    out.restart = arguments.has("--restart");
+    return out;
+}
+
+} // namespace
+
+Result<std::vector<std::string>> allowedCodes(const Arguments& arguments)
+{
+    std::vector<std::string> out = arguments.all("--allow");
+    const std::vector<std::string> codes(code::all().begin(), code::all().end());
+    for (const std::string& allowed : out) {
+        if (std::find(codes.begin(), codes.end(), allowed) != codes.end())
+            continue;
+        return fail(ErrorCode::Usage, "--allow " + allowed + ": there is no such finding", {},
+            nearestHint(allowed, codes, "findings carry their codes in `shardscope inspect`"));
+    }
+    return out;
+}
+
+Result<std::optional<std::string>> patternsText(const Session& session)
+{
+    if (!session.arguments().has("--patterns"))
+        return std::optional<std::string>();
+    SHARDSCOPE_TRY(std::string text,
+        session.files().readSmall(session.arguments().text("--patterns"), kPatternsLimitBytes));
+    return std::optional(std::move(text));
+}
+
+Result<std::optional<SliceRules>> rulesAsked(const Session& session)
+{
+    SHARDSCOPE_TRY(const std::optional<std::string> text, patternsText(session));
+    if (!text)
+        return std::optional<SliceRules>();
+    SHARDSCOPE_TRY(SliceRules rules, SliceRules::fromJson(*text, session.arguments().text("--patterns")));
+    return std::optional(std::move(rules));
+}
+
+Error refusal(Error error)
+{
+    if (error.code == ErrorCode::Damaged || error.code == ErrorCode::Hostile)
+        error.code = ErrorCode::Refused;
+    return error;
+}
+
+Result<WriteJob> planReshardJob(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(session));
+    SHARDSCOPE_CHECK(addNativeOptions(arguments, options));
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
+    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    session.job().log("planning for world size " + std::to_string(options.worldSize) + " from "
+        + checkpointFolder(*opened.checkpoint));
+    SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));
+    const std::string destination = arguments.positional("DST");
+    return WriteJob{std::move(plan), opened.checkpoint, destination, destination};
+}
+
+namespace {
+
+/// A distributed checkpoint is a folder by itself, which has no tag and no pointer.
+Result<ExportOptions> distributedOptions(const Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    for (const char* option : {"--tag-out", "--optimizer-option", "--no-latest"}) {
+        if (arguments.has(option))
+            return fail(ErrorCode::Usage, std::string(option) + " belongs to --to universal");
+    }
+    ExportOptions out;
+    out.format = ExportFormat::Dcp;
+    SHARDSCOPE_TRY(out.patterns, patternsText(session));
+    out.ties = arguments.all("--tie");
+    SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
+    return out;
+}
+
+} // namespace
+
+Result<WriteJob> planConvertJob(Session& session)
+{
+    if (session.arguments().text("--to") == "dcp") {
+        SHARDSCOPE_TRY(ExportOptions asked, distributedOptions(session));
+        SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
+        SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+        session.job().log("planning a distributed checkpoint from " + checkpointFolder(*opened.checkpoint));
+        return exportJobFor(
+            session, opened.checkpoint, std::move(asked), session.arguments().positional("DST"));
+    }
+    SHARDSCOPE_TRY(ReshardOptions options, optionsFrom(session));
+    options.form = TargetForm::Universal;
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
+    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    session.job().log("planning a universal checkpoint from " + checkpointFolder(*opened.checkpoint));
+    SHARDSCOPE_TRY(auto plan, planFor(session, opened.checkpoint, options));
+    const std::string destination = session.arguments().positional("DST");
+    return WriteJob{std::move(plan), opened.checkpoint, destination, destination};
+}
+
+Result<std::shared_ptr<const ReshardPlan>> planFor(
+    const Session& session, const CheckpointPtr& source, const ReshardOptions& options)
+{
+    auto plan = planReshard(session.files(), source, options, session.job());
+    if (!plan)
+        return forward(refusal(plan.error()));
+    return plan;
+}
+
+namespace {
+
+/// Says which other jobs for the same target are unfinished. Their disk space would be forgotten otherwise.
+void warnOfOtherWork(Session& session, const WritePlan& plan, const io::Path& destination)
+{
+    Output& output = session.output();
+    if (output.quiet())
+        return;
+    const io::Path target = destination / plan.targetName();
+    for (const io::Path& folder : {destination, target}) {
+        for (const UnfinishedWork& work : findUnfinishedWork(session.files(), folder)) {
+            const bool isOther = work.isFolder && work.target == plan.targetName()
+                && work.path != WorkFolder::pathFor(plan, folder);
+            if (!isOther)
+                continue;
+            const bool isRunning = isWorkFolderInUse(session.files(), work.path);
+            const std::string what = isRunning ? " is running: " : " is unfinished: ";
+            const std::string hint = isRunning
+                ? ""
+                : "; the command that began it continues it, and `shardscope clean` removes it";
+            output.message("warning: another job that writes " + printable(target.string()) + what
+                + printable(work.path.string()) + " (" + formatBytes(work.bytes) + ")" + hint + "\n");
+        }
+        if (plan.ownsFolder())
+            break; // jobs for a tag work next to it
+    }
+}
+
+} // namespace
+
+Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string& verb)
+{
+    Output& output = session.output();
+    SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session.arguments(), job));
+    std::vector<std::string> replaces;
+    if (options.force) { // a target that cannot be looked at is refused below
+        replaces = replacedFiles(session.files(), job.writePlan(), options.destination).value_or(replaces);
+    }
+    const PlanContext context{.verb = verb,
+        .source = checkpointFolder(*job.source),
+        .sourceTag = job.source->tag,
+        .destination = job.destination,
+        .memoryBytes = options.memoryLimitBytes,
+        .freeBytes = freeBytesAt(session.files(), options.destination),
+        .replaces = std::move(replaces),
+        .savedTo = {},
+        .more = job.more};
+    const WritePlan& plan = job.writePlan();
+    const auto writeJson = [&](const std::optional<ExecuteReport>& result) {
+        std::visit(
+            [&](const auto& held) { writePlanJson(output.answer(), context, *held, result); }, job.plan);
+    };
+    if (!output.json() && !output.quiet())
+        std::visit(
+            [&](const auto& held) { writePlanText(output.answer(), output.answerStyle(), context, *held); },
+            job.plan);
+    if (session.arguments().has("--dry-run")) {
+        SHARDSCOPE_CHECK(checkDestination(session.files(), options, plan, session.job()));
+        if (output.json())
+            writeJson(std::nullopt);
+        else
+            output.answer()("nothing was written: this is a dry run\n");
+        return kExitDone;
+    }
+    warnOfOtherWork(session, plan, options.destination);
+    session.job().log("running plan " + plan.id() + " into " + job.destination);
+    // The plan is shown before the work begins, which may take hours.
+    SHARDSCOPE_CHECK(output.finishAnswer());
+    SHARDSCOPE_TRY(
+        options.compute, computeAsked(session, ComputeTask::Transform, plan.writesBytes(), options.jobs));
+    const auto report = execute(session.files(), plan, options, session.job());
+    if (!report)
+        return forward(refusal(report.error()));
+    int code = kExitDone;
+    if (job.afterwards) {
+        SHARDSCOPE_TRY(code, job.afterwards(*report));
+    }
+    if (output.json())
+        writeJson(*report);
+    else if (output.quiet())
+        writeResultLine(output.answer(), output.answerStyle(), *report);
+    else
+        writeResultText(output.answer(), output.answerStyle(), *report);
+    return code;
+}
+
+} // namespace shardscope::cli

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/command.h"
+#include "app/cli/frame/common_options.h"
+#include "app/cli/verbs/verbs.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+Command makeProgram()
+{
+    Command out;
+    out.name = "shardscope";
+    out.summary = "inspect, verify and reshard DeepSpeed checkpoints";
+    out.description = {
+        "Shows what a DeepSpeed checkpoint holds and where every element of every parameter and optimizer "
+        "state lives, "
+        "and rewrites it for another number of GPUs. It needs neither Python nor a GPU, never runs what a "
+        "file contains "
+        "and never changes its input.",
+        "Answers go to standard output, all else to standard error. `shardscope COMMAND --help` explains one "
+        "command.",
+    };
+    out.options = {
+        {.name = "--version", .letter = 'V', .help = "Print version and build; with --json as an object."}};
+    out.commonOptions = outputOptions();
+    out.examples = {
+        {"shardscope inspect runs/llama", "What is in this folder?"},
+        {"shardscope reshard runs/llama runs/llama-16 --world-size 16", "Go on with 16 GPUs:"},
+        {"shardscope verify runs/llama-16 --against runs/llama",
+            "Is the result complete and the same state?"},
+    };
+    out.children = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
+        statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(), repairCommand(),
+        reshardCommand(), convertCommand(), exportCommand(), skeletonCommand(), planCommand(), runCommand(),
+        cleanCommand(), completionCommand()};
+    return out;
+}
+
+} // namespace
+
+const Command& program()
+{
+    static const Command kProgram = makeProgram();
+    return kProgram;
+}
+
+} // namespace shardscope::cli

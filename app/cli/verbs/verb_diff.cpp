@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/common_options.h"
+#include "app/cli/frame/exit.h"
+#include "app/cli/jobs/session.h"
+#include "app/cli/jobs/write_job.h"
+#include "app/cli/verbs/verbs.h"
+#include "core/base/nearest_word.h"
+#include "core/checkpoint/slices/slice_rules.h"
+#include "core/compare/diff/judged_diff.h"
+#include "core/report/answers/diff_report.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+
+namespace shardscope::cli {
+
+namespace {
+
+constexpr uint64_t kDefaultLimit = 40;
+
+Result<double> toleranceAsked(const Arguments& arguments, const char* option)
+{
+    const std::string text = arguments.text(option);
+    if (text.empty())
+        return 0.0;
+    double out = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
+    if (error != std::errc() || end != text.data() + text.size() || !(out >= 0))
+        return fail(ErrorCode::Usage, std::string(option) + " takes a number from 0 on, not `" + text + "`");
+    return out;
+}
+
+/// A state that neither checkpoint has would compare nothing, and nothing is not equal.
+Status checkStates(const std::vector<std::string>& asked, const Checkpoint& left, const Checkpoint& right)
+{
+    std::vector<std::string> known = left.stateNames();
+    std::ranges::copy(right.stateNames(), std::back_inserter(known));
+    for (const std::string& state : asked) {
+        if (std::ranges::find(known, state) == known.end())
+            return fail(ErrorCode::Usage, "neither checkpoint has a state `" + state + "`", {},
+                nearestHint(state, known, "`shardscope inspect` lists the states"));
+    }
+    return {};
+}
+
+Result<int> runDiff(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    DiffOptions options;
+    SHARDSCOPE_TRY(options.tolerance.relative, toleranceAsked(arguments, "--rtol"));
+    SHARDSCOPE_TRY(options.tolerance.absolute, toleranceAsked(arguments, "--atol"));
+    SHARDSCOPE_TRY(options.jobs, jobsAsked(arguments));
+    options.states = arguments.all("--state");
+    SHARDSCOPE_TRY(const OpenedCheckpoint left, session.openModel());
+    SHARDSCOPE_TRY(const OpenedCheckpoint right,
+        session.openOther(arguments.positional("OTHER"), arguments.text("--other-tag")));
+    SHARDSCOPE_CHECK(checkStates(options.states, *left.checkpoint, *right.checkpoint));
+    SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
+    SHARDSCOPE_TRY(const ComputeChoice compute,
+        computeAsked(session, ComputeTask::Comparison, bytesOf(*left.checkpoint) + bytesOf(*right.checkpoint),
+            options.jobs));
+    SHARDSCOPE_TRY(const JudgedDiff judged,
+        judgeDiff(session.files(), left.checkpoint, right.checkpoint, rules ? &*rules : nullptr, options,
+            *compute.backend, session.job()));
+    const DiffAnswer answer{session.context(left, &compute),
+        {*right.checkpoint, arguments.positional("OTHER"), right.selectedFile, nullptr}, judged.diff,
+        judged.verdict, judged.causes, arguments.count("--limit").value_or(kDefaultLimit)};
+    Output& output = session.output();
+    if (output.json())
+        writeDiffJson(output.answer(), answer);
+    else
+        writeDiffText(output.answer(), output.answerStyle(), answer);
+    return judged.diff.areEqual() ? kExitDone : kExitNo;
+}
+
+} // namespace
+
+Command diffCommand()
+{
+    return {
+        .name = "diff",
+        .summary = "are two checkpoints the same training state, and if not, why?",
+        .description
+        = {"Compares every parameter, every optimizer state, steps, options of param groups, loss scaler, "
+           "scheduler and counters of any two checkpoints, whatever their number of ranks, ZeRO stage and "
+           "form. What pads buffers and 16-bit copies beside masters are no part of the training state.",
+            "Besides the values it compares the next optimizer step that both would make, without a gradient "
+            "and with one of 1 everywhere, and says what that means for training on. Known causes are named: "
+            "zeroed moments, a step started anew, tensors or ranks that changed places, flat groups taken in "
+            "another order than round_robin_gradients dealt them in, one stale rank, "
+            "masters refilled from 16-bit weights and others. The exit status is 1 when anything differs by "
+            "more than the tolerance."},
+        .positionals = {pathArgument(),
+            {.name = "OTHER",
+                .kind = ValueKind::Path,
+                .help = "The checkpoint to compare it with: a run, tag or universal folder, or weights."}},
+        .options
+        = joined({{.name = "--rtol",
+                      .kind = ValueKind::Text,
+                      .valueName = "R",
+                      .help = "Values count as equal up to ATOL + R × |right|; without it 0."},
+                     {.name = "--atol",
+                         .kind = ValueKind::Text,
+                         .valueName = "A",
+                         .help = "See --rtol; without it 0."},
+                     {.name = "--state",
+                         .kind = ValueKind::Text,
+                         .valueName = "STATE",
+                         .help = "Compare only this state, such as fp32 or exp_avg. Can be repeated.",
+                         .repeats = true},
+                     {.name = "--other-tag",
+                         .kind = ValueKind::Text,
+                         .valueName = "TAG",
+                         .help = "The tag of OTHER; without it what its `latest` names."},
+                     {.name = "--patterns",
+                         .kind = ValueKind::File,
+                         .valueName = "FILE",
+                         .help = "Where the two differ in tensor slices: how slices join, if the "
+                                 "checkpoints do not record it."},
+                     {.name = "--limit",
+                         .letter = 'l',
+                         .kind = ValueKind::Count,
+                         .valueName = "N",
+                         .help = "List at most N differences; without it 40. --json has all."}},
+            joined(computeOptions(), checkpointOptions())),
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope diff runs/llama runs/llama-16", "Is the resharded one the same?"},
+            {"shardscope diff runs/llama runs/llama --other-tag global_step900", "What changed since?"},
+            {"shardscope diff runs/a runs/b --rtol 1e-5 --state fp32", "Weights alone, with a tolerance:"}},
+        .run = runDiff,
+        .values = Command::Values::Needed,
+    };
+}
+
+} // namespace shardscope::cli

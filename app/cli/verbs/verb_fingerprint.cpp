@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/common_options.h"
+#include "app/cli/frame/exit.h"
+#include "app/cli/jobs/session.h"
+#include "app/cli/jobs/write_job.h"
+#include "app/cli/verbs/verbs.h"
+#include "core/checkpoint/model/require.h"
+#include "core/compare/diff/same_degrees.h"
+#include "core/report/answers/fingerprint_report.h"
+
+#include <array>
+
+namespace shardscope::cli {
+
+namespace {
+
+constexpr uint64_t kAnswerLimitBytes = uint64_t{256} << 20;
+
+Status checkUsage(const Arguments& arguments)
+{
+    // Each pair asks for two different answers.
+    static constexpr std::array<std::pair<const char*, const char*>, 6> kApart{{
+        {"--combine", "--partial"},
+        {"--combine", "--per-parameter"},
+        {"--combine", "--join"},
+        {"--combine", "--tag"},
+        {"--partial", "--per-parameter"},
+        {"--partial", "--join"},
+    }};
+    for (const auto& [one, other] : kApart) {
+        if (arguments.has(one) && arguments.has(other))
+            return fail(ErrorCode::Usage, std::string(one) + " and " + other + " do not go together");
+    }
+    if (arguments.has("--patterns") && !arguments.has("--join"))
+        return fail(ErrorCode::Usage, "--patterns belongs to --join");
+    const auto paths = arguments.allOf("PATH");
+    if (paths.size() > 1 && !arguments.has("--combine"))
+        return fail(ErrorCode::Usage, "too many arguments: `" + paths[1] + "`", {},
+            "several PATHs are answers to add, with --combine; folders of one checkpoint are named with "
+            "--root");
+    return {};
+}
+
+Result<int> runCombine(Session& session)
+{
+    const auto paths = session.arguments().allOf("PATH");
+    std::optional<PartialFingerprint> sum;
+    for (const std::string& path : paths) {
+        SHARDSCOPE_TRY(const std::string text, session.files().readSmall(path, kAnswerLimitBytes));
+        SHARDSCOPE_TRY(PartialFingerprint partial, parsePartial(text, path));
+        if (!sum)
+            sum = std::move(partial);
+        else if (auto added = addPartial(*sum, partial); !added) {
+            added.error().path = path;
+            return forward(std::move(added).error());
+        }
+    }
+    Output& output = session.output();
+    const PartialSubject subject{nullptr, paths};
+    if (output.json())
+        writePartialJson(output.answer(), subject, *sum);
+    else
+        writePartialText(output.answer(), output.answerStyle(), subject, *sum);
+    return sum->whole() ? kExitDone : kExitNo;
+}
+
+Result<CheckpointPtr> joinedCheckpoint(Session& session, const CheckpointPtr& checkpoint)
+{
+    SHARDSCOPE_CHECK(requireComplete(*checkpoint));
+    SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
+    return inOneSlice(checkpoint, rules ? &*rules : nullptr);
+}
+
+Result<int> runFingerprint(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    SHARDSCOPE_CHECK(checkUsage(arguments));
+    if (arguments.has("--combine"))
+        return runCombine(session);
+    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(arguments));
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
+    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    SHARDSCOPE_TRY(const ComputeChoice compute,
+        computeAsked(session, ComputeTask::Transform, bytesOf(*opened.checkpoint), jobs));
+    const Workers workers(jobs, *compute.backend);
+    const AnswerContext context = session.context(opened, &compute);
+    Output& output = session.output();
+    if (arguments.has("--partial")) {
+        SHARDSCOPE_TRY(const PartialFingerprint partial,
+            digestFiles(session.files(), opened.checkpoint, workers, session.job()));
+        const PartialSubject subject{&context, {}};
+        if (output.json())
+            writePartialJson(output.answer(), subject, partial);
+        else
+            writePartialText(output.answer(), output.answerStyle(), subject, partial);
+        return kExitDone;
+    }
+    CheckpointPtr checkpoint = opened.checkpoint;
+    if (arguments.has("--join")) {
+        SHARDSCOPE_TRY(checkpoint, joinedCheckpoint(session, checkpoint));
+    }
+    SHARDSCOPE_TRY(const StateFingerprint fingerprint,
+        fingerprintState(session.files(), checkpoint, workers, session.job()));
+    const FingerprintSubject subject{
+        context, checkpoint, arguments.has("--join"), arguments.has("--per-parameter")};
+    if (output.json())
+        writeFingerprintJson(output.answer(), subject, fingerprint);
+    else
+        writeFingerprintText(output.answer(), output.answerStyle(), subject, fingerprint);
+    return kExitDone;
+}
+
+} // namespace
+
+Command fingerprintCommand()
+{
+    Positional path = pathArgument();
+    path.help += " With --combine: files with answers.";
+    path.repeats = true;
+    return {
+        .name = "fingerprint",
+        .summary = "one digest of the training state, whatever the number of ranks",
+        .description
+        = {"Prints a digest of 128 bits that depends on the training state and on nothing else: masters, "
+           "optimizer states, frozen parameters, buffers, steps, options, loss scaler and scheduler. Any "
+           "number of ranks, stage and form that holds the same state has the same. It is what `verify` "
+           "shows and what the manifest of every rewritten checkpoint carries.",
+            "It is the sum of the digests that are listed with it, one per state and scalar, so that they "
+            "show what differs. Every byte is read once and CRCs are checked; of what is damaged or "
+            "missing there is no digest, and the command refuses.",
+            "Where the ranks' files lie on several machines, `--partial --json` digests those of one place, "
+            "and `--combine` adds the answers: files may be in several, with the same content, and must be "
+            "of one run and step. The exit status is 1 as long as some are missing."},
+        .positionals = {path},
+        .options = joined(
+            {{.name = "--per-parameter", .help = "The digest of every state of every parameter, too."},
+                {.name = "--join",
+                    .help = "Digest tensor slices and pipeline stages as what they make together, which is "
+                            "the same for any number of them. Without it they are digested as they lie."},
+                {.name = "--patterns",
+                    .kind = ValueKind::File,
+                    .valueName = "FILE",
+                    .help = "With --join: how slices join, if the checkpoint does not record it."},
+                {.name = "--partial",
+                    .help = "Digest the files that are here; those of other ranks may be missing."},
+                {.name = "--combine",
+                    .help
+                    = "Every PATH is a file with an answer of `fingerprint --partial --json`: add them."}},
+            joined(computeOptions(), checkpointOptions())),
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope fingerprint runs/llama", "Which state is it?"},
+            {"shardscope fingerprint runs/llama --partial --json > node3.json",
+                "The files that one node has kept:"},
+            {"shardscope fingerprint --combine node*.json", "What all nodes have together:"}},
+        .run = runFingerprint,
+        .values = Command::Values::Needed,
+    };
+}
+
+} // namespace shardscope::cli

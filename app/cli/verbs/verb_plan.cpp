@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/common_options.h"
+#include "app/cli/frame/exit.h"
+#include "app/cli/jobs/export_job.h"
+#include "app/cli/jobs/text_file.h"
+#include "app/cli/jobs/write_job.h"
+#include "app/cli/verbs/verbs.h"
+#include "core/engine/write/execute.h"
+#include "core/engine/write/preflight.h"
+#include "core/plan/saved/saved_plan.h"
+#include "core/report/answers/plan_report.h"
+#include "core/report/text/printable.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+io::Path absolutePath(const io::Path& path)
+{
+    std::error_code error;
+    const io::Path out = std::filesystem::absolute(path, error);
+    return error ? path : out;
+}
+
+Result<int> savePlanOf(Session& session, Result<WriteJob> (*planJob)(Session& session))
+{
+    SHARDSCOPE_CHECK(checkStandardOutput(session.arguments(), {"--output"}));
+    SHARDSCOPE_TRY(const WriteJob job, planJob(session));
+    const Arguments& arguments = session.arguments();
+    const OpenOptions asked = session.openOptions();
+    std::vector<io::Path> roots;
+    for (const io::Path& root : asked.roots)
+        roots.push_back(absolutePath(root));
+    if (std::holds_alternative<std::shared_ptr<const WritePlan>>(job.plan))
+        return fail(
+            ErrorCode::Internal, "a copy has no plan that can be saved"); // no verb of `plan` makes one
+    SavedPlan saved = std::visit(
+        [&]<class Plan>(const std::shared_ptr<const Plan>& plan) {
+            if constexpr (std::is_same_v<Plan, WritePlan>)
+                return SavedPlan();
+            else
+                return savePlan(*plan, *job.source, std::move(roots), absolutePath(job.destination));
+        },
+        job.plan);
+    saved.salvage = asked.salvage;
+    const std::string file = arguments.text("--output");
+    SHARDSCOPE_CHECK(writeTextFile(session, file, savedPlanText(saved), arguments.has("--force")));
+
+    const PlanContext context{.verb = "plan",
+        .source = checkpointFolder(*job.source),
+        .sourceTag = job.source->tag,
+        .destination = job.destination,
+        .memoryBytes = ExecuteOptions().memoryLimitBytes,
+        .freeBytes = freeBytesAt(session.files(), job.folder),
+        .savedTo = file};
+    Output& output = session.output();
+    std::visit(
+        [&](const auto& held) {
+            if (output.json())
+                writePlanJson(output.answer(), context, *held, std::nullopt);
+            else if (!output.quiet())
+                writePlanText(output.answer(), output.answerStyle(), context, *held);
+        },
+        job.plan);
+    if (!output.json())
+        output.answer()("saved to " + (file == kStandardOutput ? "standard output" : printable(file))
+            + "; `shardscope run` executes it\n");
+    return kExitDone;
+}
+
+Result<int> runPlanReshard(Session& session)
+{
+    return savePlanOf(session, planReshardJob);
+}
+
+Result<int> runPlanConvert(Session& session)
+{
+    return savePlanOf(session, planConvertJob);
+}
+
+Result<int> runPlanExport(Session& session)
+{
+    return savePlanOf(session, planExportJob);
+}
+
+/// The verb with the same options that decide the outcome, and a file to save to in place of those of the
+/// run.
+Command planOf(Command verb, std::vector<Option> options)
+{
+    verb.description = {"Decides everything that `shardscope " + verb.name
+        + "` would, writes it to a file and nothing else. `shardscope run FILE` executes it, as long as the "
+          "source "
+          "is still the same."};
+    verb.summary = "plan `" + verb.name + "` and save the plan";
+    verb.options
+        = joined({{.name = "--output",
+                      .letter = 'o',
+                      .kind = ValueKind::File,
+                      .valueName = "FILE",
+                      .help = "The file to save the plan to; `-` is standard output: the plan in words "
+                              "goes to standard error then, and --json is not possible. Required.",
+                      .required = true},
+                     {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}},
+            joined(std::move(options), checkpointOptions()));
+    verb.resumes = false;
+    return verb;
+}
+
+} // namespace
+
+Command planCommand()
+{
+    Command reshard = planOf(reshardCommand(), reshardOptions());
+    reshard.examples = {
+        {"shardscope plan reshard runs/llama runs/llama-16 --world-size 16 -o llama-16.json", "Decide now:"},
+        {"shardscope run llama-16.json", "Run it later, on another node:"}};
+    reshard.run = runPlanReshard;
+    Command convert = planOf(convertCommand(), convertOptions());
+    convert.examples
+        = {{"shardscope plan convert runs/llama runs/llama-u --to universal -o llama-u.json", "Decide now:"}};
+    convert.run = runPlanConvert;
+    Command exports = planOf(exportCommand(), exportOptions());
+    exports.examples
+        = {{"shardscope plan export runs/llama llama-bf16 --dtype bf16 -o llama-bf16.json", "Decide now:"}};
+    exports.run = runPlanExport;
+
+    return {
+        .name = "plan",
+        .summary = "save what a writing command would do, to run it elsewhere",
+        .description = {"Takes a command that writes, decides what it would do, and saves that as a file for "
+                        "`shardscope run`."},
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope plan reshard runs/llama runs/llama-16 --world-size 16 -o llama-16.json",
+            "Plan a reshard:"}},
+        .children = {std::move(reshard), std::move(convert), std::move(exports)},
+    };
+}
+
+} // namespace shardscope::cli

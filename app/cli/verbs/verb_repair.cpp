@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/common_options.h"
+#include "app/cli/frame/exit.h"
+#include "app/cli/frame/word_list.h"
+#include "app/cli/jobs/session.h"
+#include "app/cli/jobs/write_job.h"
+#include "app/cli/verbs/verbs.h"
+#include "core/report/answers/repair_report.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+Result<RepairOptions> optionsFrom(const Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    RepairOptions out;
+    SHARDSCOPE_TRY(out.fixes, findingsAsked(arguments, "--fix", "all"));
+    out.values = arguments.all("--set");
+    out.donor = arguments.text("--from");
+    const std::string masters = arguments.text("--masters");
+    out.masters = masters == "copies" ? RepairOptions::Masters::Copies
+        : masters == "donor"          ? RepairOptions::Masters::Donor
+                                      : RepairOptions::Masters::Default;
+    const std::string moments = arguments.text("--moments");
+    out.moments = moments == "zeros" ? RepairOptions::Moments::Zeros
+        : moments == "donor"         ? RepairOptions::Moments::Donor
+                                     : RepairOptions::Moments::Default;
+    out.depth = parseCheckDepth(arguments.text("--depth")); // a choice, or absent
+    out.tagOut = arguments.text("--tag-out");
+    out.writePointer = !arguments.has("--no-latest");
+    SHARDSCOPE_TRY(out.allow, allowedCodes(arguments));
+    return out;
+}
+
+/// Plans, shows what changes, writes, and checks what was written.
+Result<int> runMend(Session& session, const std::shared_ptr<const RepairPlan>& plan)
+{
+    Output& output = session.output();
+    std::optional<RepairCheck> check;
+    bool checkStopped = false;
+    const std::string destination = session.arguments().positional("DST");
+    WriteJob job{std::shared_ptr<const ReshardPlan>(plan), plan->source(), destination, destination};
+    job.more = [&](JsonWriter& json) {
+        writeRepairFields(json, *plan, check);
+        if (check || checkStopped)
+            json.field("checked_again", !checkStopped);
+    };
+    job.afterwards = [&](const ExecuteReport& report) -> Result<int> {
+        CheckOptions again;
+        again.depth = plan->depth();
+        session.job().log("checking the output again");
+        const auto after = examine(session.files(), report.output, again, session.job());
+        if (!after && after.error().code != ErrorCode::Cancelled)
+            return forward(after.error());
+        // A stop can come before or after the first findings; either way the check is not complete.
+        checkStopped = !after || after->stopped;
+        if (checkStopped)
+            return exitCode(ErrorCode::Cancelled);
+        check = compareChecks(*plan, *after);
+        return check->ok() ? kExitDone : kExitNo;
+    };
+    if (!output.json() && !output.quiet())
+        writeChangesText(output.answer(), output.answerStyle(), *plan);
+    SHARDSCOPE_TRY(const int code, runWriteJob(session, job, "repair"));
+    if (checkStopped && !output.json())
+        output.answer()(session.arguments().has("--no-verify")
+                ? "interrupted: the output is complete, but it was not checked again\n"
+                : "interrupted: the output is complete and verified, but it was not checked again\n");
+    if (check && !output.json() && (!output.quiet() || !check->ok()))
+        writeRepairCheckText(output.answer(), output.answerStyle(), *check);
+    return code;
+}
+
+Result<int> runUndo(Session& session, const std::vector<std::string>& undone)
+{
+    const Arguments& arguments = session.arguments();
+    auto planned = planUndo(session.files(), session.askedPath(), arguments.text("--tag"), undone,
+        !arguments.has("--no-latest"), session.job());
+    if (!planned)
+        return forward(refusal(planned.error()));
+    if (planned->repair)
+        return runMend(session, planned->repair);
+    const std::string destination = arguments.positional("DST");
+    return runWriteJob(session, {planned->copy, planned->source, destination, destination}, "repair");
+}
+
+Result<int> runRepair(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    SHARDSCOPE_TRY(const RepairOptions options, optionsFrom(session));
+    if (arguments.has("--undo")) {
+        // The copy's own record tells all of this.
+        for (const std::string_view other :
+            {"--set", "--from", "--masters", "--moments", "--depth", "--tag-out", "--allow", "--root"}) {
+            if (arguments.has(other))
+                return fail(ErrorCode::Usage, "--undo takes no " + std::string(other), {},
+                    "what is written again is chosen by --fix and --tag");
+        }
+        return runUndo(session, options.fixes);
+    }
+    if (options.fixes.empty() && options.values.empty())
+        return fail(ErrorCode::Usage, "nothing is named that is to be mended", {},
+            "name findings with --fix, or --fix all; `shardscope check` shows them");
+    auto planned
+        = planRepair(session.files(), session.askedPath(), session.openOptions(), options, session.job());
+    if (!planned)
+        return forward(refusal(planned.error()));
+    return runMend(session, *planned);
+}
+
+std::vector<Option> repairOptions()
+{
+    return {
+        {.name = "--fix",
+            .kind = ValueKind::Text,
+            .valueName = "CODE",
+            .help = "What to mend: findings of `check` by code or letter, with commas between, or all that "
+                    "can be mended (but notes and split-shards, which are to be named). Can be repeated.",
+            .repeats = true},
+        {.name = "--set",
+            .kind = ValueKind::Text,
+            .valueName = "NAME=VALUE",
+            .help
+            = "A reviewed value: step, global_steps, global_samples, skipped_steps, scale (of the loss), "
+              "lr_scheduler.KEY, or an option of all param groups (lr=1e-4) or of one (1:lr=1e-4). "
+              "Nothing needs to be wrong with the old one. Can be repeated.",
+            .repeats = true},
+        {.name = "--undo",
+            .help = "SRC is a mended copy: write its source again, without the fixes that --fix names, or "
+                    "without any."},
+        {.name = "--from",
+            .kind = ValueKind::Path,
+            .valueName = "PATH",
+            .help = "Where lost values may come from: another checkpoint of the same run, of any kind and "
+                    "number of ranks, or, for frozen parameters and buffers, weights of the base model; "
+                    "without it the nearest tag that is complete."},
+        {.name = "--masters",
+            .kind = ValueKind::Choice,
+            .valueName = "SOURCE",
+            .help = "Where lost masters come from: the 16-bit copies in the model file (without this option, "
+                    "where there are any) or the other checkpoint.",
+            .choices = {"copies", "donor"}},
+        {.name = "--moments",
+            .kind = ValueKind::Choice,
+            .valueName = "SOURCE",
+            .help = "Where lost optimizer states come from: the other checkpoint (without this option, where "
+                    "there is one) or nowhere, which gives zeros.",
+            .choices = {"donor", "zeros"}},
+        {.name = "--depth",
+            .kind = ValueKind::Choice,
+            .valueName = "DEPTH",
+            .help = "How deep to look for what --fix names: at directories, pickles and a few values, or at "
+                    "every byte; without this option as deep as what is named needs, and for `all` the "
+                    "former.",
+            .choices = {"metadata", "bytes"}},
+        {.name = "--tag-out",
+            .kind = ValueKind::Text,
+            .valueName = "TAG",
+            .help = "Name of the mended tag; without it the source's."},
+        {.name = "--no-latest", .help = "Do not write `latest`."},
+        {.name = "--allow",
+            .kind = ValueKind::Text,
+            .valueName = "CODE",
+            .help = "Go on although this finding stays; the result is marked. Can be repeated.",
+            .repeats = true}};
+}
+
+} // namespace
+
+Command repairCommand()
+{
+    return {
+        .name = "repair",
+        .summary = "write a mended copy of a checkpoint",
+        .description
+        = {"Mends what `check` found, on a copy: the source is never changed. What will change is shown "
+           "first, "
+           "value by value; the copy is verified and checked again, and the exit status is 1 when something "
+           "is still found or newly found in it.",
+            "What could only be reconstructed, such as a lost shard refilled from 16-bit weights or from "
+            "another tag, is marked: DST/TAG/repair.json lists it, `inspect` shows it, and `verify` refuses "
+            "it without --allow-marked."},
+        .positionals
+        = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to mend: a run or tag folder."},
+            {.name = "DST", .kind = ValueKind::Folder, .help = "The run folder to write into."}},
+        .options = joined(repairOptions(), joined(writeOptions(), tagOptions())),
+        .commonOptions = outputOptions(),
+        .examples
+        = {{"shardscope repair runs/llama runs/mended --fix all --dry-run", "What could be mended?"},
+            {"shardscope repair runs/llama runs/mended --fix rank-missing", "Refill a lost shard:"},
+            {"shardscope repair runs/llama runs/mended --fix L6 --moments zeros", "Begin its moments anew:"},
+            {"shardscope repair --undo runs/mended runs/again", "The source again, byte by byte:"}},
+        .run = runRepair,
+        .values = Command::Values::Needed,
+        .resumes = true,
+    };
+}
+
+} // namespace shardscope::cli

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/common_options.h"
+#include "app/cli/jobs/export_job.h"
+#include "app/cli/jobs/write_job.h"
+#include "app/cli/verbs/verbs.h"
+#include "core/plan/saved/saved_plan.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
+
+/// What the saved options give now, into DST or where the plan says.
+Result<WriteJob> jobOf(const Session& session, const SavedPlan& saved, const CheckpointPtr& source)
+{
+    const std::string elsewhere = session.arguments().positional("DST");
+    const std::string destination = elsewhere.empty() ? saved.destination.string() : elsewhere;
+    if (const auto* exported = std::get_if<ExportOptions>(&saved.options))
+        return exportJobFor(session, source, *exported, destination);
+    SHARDSCOPE_TRY(auto plan, planFor(session, source, std::get<ReshardOptions>(saved.options)));
+    return WriteJob{std::move(plan), source, destination, destination};
+}
+
+Result<int> runSavedPlan(Session& session)
+{
+    const std::string path = session.arguments().positional("FILE");
+    SHARDSCOPE_TRY(const std::string text, session.files().readSmall(path, kPlanLimitBytes));
+    SHARDSCOPE_TRY(const SavedPlan saved, parseSavedPlan(text, path));
+
+    OpenOptions options;
+    options.tag = saved.tag;
+    options.roots = saved.roots;
+    options.salvage = saved.salvage;
+    SHARDSCOPE_TRY(
+        const OpenedCheckpoint opened, openCheckpoint(session.files(), saved.source, options, session.job()));
+    SHARDSCOPE_CHECK(requireTag(*opened.checkpoint));
+    SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    SHARDSCOPE_TRY(const WriteJob job, jobOf(session, saved, opened.checkpoint));
+    SHARDSCOPE_CHECK(checkSavedPlan(saved, job.writePlan()));
+    return runWriteJob(session, job, "run");
+}
+
+} // namespace
+
+Command runCommand()
+{
+    return {
+        .name = "run",
+        .summary = "execute a saved plan",
+        .description
+        = {"Executes a plan that `shardscope plan` saved. It plans again from the same source and refuses "
+           "when the outcome is not exactly the saved one: a file of the source was written again, "
+           "replaced or lost.",
+            "After an interruption the same command goes on."},
+        .positionals = {{.name = "FILE", .kind = ValueKind::File, .help = "The saved plan."},
+            {.name = "DST",
+                .kind = ValueKind::Folder,
+                .help = "The folder to write into, instead of the one in the plan.",
+                .required = false}},
+        .options = writeOptions(),
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope run llama-16.json", "As planned:"},
+            {"shardscope run llama-16.json --dry-run", "Would it still do what was planned?"}},
+        .run = runSavedPlan,
+        .resumes = true,
+    };
+}
+
+} // namespace shardscope::cli

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/common_options.h"
+#include "app/cli/frame/exit.h"
+#include "app/cli/jobs/compute_device.h"
+#include "app/cli/jobs/parameter_words.h"
+#include "app/cli/jobs/session.h"
+#include "app/cli/verbs/verbs.h"
+#include "core/base/nearest_word.h"
+#include "core/layout/address.h"
+#include "core/layout/fragments.h"
+#include "core/report/answers/stats_report.h"
+
+#include <algorithm>
+
+namespace shardscope::cli {
+
+namespace {
+
+constexpr uint64_t kDefaultBars = 32;
+constexpr uint64_t kMostBars = 1000;
+
+/// NAME#STATE is that one; NAME alone all states of the parameter, like the names that `params` lists.
+Status addAsked(std::vector<TensorAsked>& out, const Checkpoint& checkpoint, const std::string& word)
+{
+    std::optional<ParamId> param = checkpoint.findParam(word);
+    std::string state;
+    if (!param) {
+        SHARDSCOPE_TRY(const Address address, addressAsked(checkpoint, word));
+        const auto* named = std::get_if<ParamAddress>(&address);
+        if (named == nullptr || named->range)
+            return fail(ErrorCode::Usage,
+                "statistics are of whole tensors, and `" + word + "` is another place", {},
+                "say NAME or NAME#STATE");
+        SHARDSCOPE_TRY(param, paramAsked(checkpoint, named->name));
+        if (word.find('#') != std::string::npos)
+            state = named->state;
+    }
+    if (!state.empty()) {
+        out.push_back({*param, state});
+        return {};
+    }
+    for (std::string& each : statesOf(checkpoint, *param))
+        out.push_back({*param, std::move(each)});
+    return {};
+}
+
+Result<std::vector<TensorAsked>> tensorsAsked(const Arguments& arguments, const Checkpoint& checkpoint)
+{
+    std::vector<TensorAsked> tensors;
+    const std::vector<std::string> words = arguments.allOf("PARAM");
+    for (const std::string& word : words)
+        SHARDSCOPE_CHECK(addAsked(tensors, checkpoint, word));
+    if (words.empty())
+        tensors = allTensors(checkpoint);
+    const std::vector<std::string> states = arguments.all("--state");
+    if (states.empty())
+        return tensors;
+    const std::vector<std::string> known = checkpoint.stateNames();
+    for (const std::string& state : states) {
+        if (std::find(known.begin(), known.end(), state) == known.end())
+            return fail(ErrorCode::Usage, "the checkpoint has no state `" + state + "`",
+                checkpoint.tagFolder.string(),
+                nearestHint(state, known, "`shardscope inspect` lists its states"));
+    }
+    std::erase_if(tensors, [&](const TensorAsked& tensor) {
+        return std::find(states.begin(), states.end(), tensor.state) == states.end();
+    });
+    return tensors;
+}
+
+/// Begins the answer with the first tensor of which something can be read, so that an error still can be all
+/// of it.
+class Answer
+{
+public:
+    Answer(Session& session, const OpenedCheckpoint& opened, const ComputeChoice& compute,
+        const StatsReportOptions& options)
+        : m_session(session)
+        , m_context(session.context(opened, &compute))
+        , m_options(options)
+    {
+    }
+
+    void add(const TensorStatistics& tensor)
+    {
+        if (!m_report && tensor.found.elements == 0 && tensor.missing > 0) {
+            m_waiting.push_back(tensor);
+            return;
+        }
+        begin();
+        m_report->add(tensor);
+    }
+
+    Status end()
+    {
+        if (!m_report && !m_waiting.empty() && m_waiting.front().unreadable)
+            return forward(*m_waiting.front().unreadable);
+        begin();
+        m_report->end();
+        return {};
+    }
+
+private:
+    void begin()
+    {
+        if (m_report)
+            return;
+        Output& output = m_session.output();
+        m_report = output.json() ? statsJson(output.answer(), m_context, m_options)
+                                 : statsText(output.answer(), output.answerStyle(), m_context, m_options);
+        for (const TensorStatistics& tensor : m_waiting)
+            m_report->add(tensor);
+        m_waiting.clear();
+    }
+
+    Session& m_session;
+    AnswerContext m_context;
+    StatsReportOptions m_options;
+    std::vector<TensorStatistics> m_waiting;
+    std::unique_ptr<StatsReport> m_report;
+};
+
+Result<int> runStats(Session& session)
+{
+    const Arguments& arguments = session.arguments();
+    const uint64_t bars = arguments.count("--bars").value_or(kDefaultBars);
+    if (bars > kMostBars)
+        return fail(ErrorCode::Usage, "--bars is at most " + std::to_string(kMostBars));
+    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(arguments));
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openModel());
+    const Checkpoint& checkpoint = *opened.checkpoint;
+    SHARDSCOPE_TRY(const std::vector<TensorAsked> tensors, tensorsAsked(arguments, checkpoint));
+    SHARDSCOPE_TRY(const ComputeChoice compute,
+        computeAsked(
+            session, ComputeTask::Statistics, arguments.has("--exact") ? bytesOf(checkpoint) : 0, jobs));
+    Answer answer(session, opened, compute,
+        {.bars = static_cast<uint32_t>(bars), .drawn = !arguments.allOf("PARAM").empty()});
+    SHARDSCOPE_CHECK(computeStatistics(session.files(), checkpoint, tensors,
+        {.exact = arguments.has("--exact"), .jobs = jobs}, *compute.backend, session.job(),
+        [&](const TensorStatistics& tensor) -> Status {
+            answer.add(tensor);
+            return {};
+        }));
+    SHARDSCOPE_CHECK(answer.end());
+    return kExitDone;
+}
+
+} // namespace
+
+Command statsCommand()
+{
+    return {
+        .name = "stats",
+        .summary = "statistics and histograms of parameters and their states",
+        .description
+        = {"Least and greatest value, mean, standard deviation, norm, zeros, NaN, infinities and a histogram "
+           "of every tensor, or of those that are named, whatever ranks and files they are spread over. Sums "
+           "are of the finite values.",
+            "Of a tensor with more than 65,536 elements a sample is read, 64 runs of 1,024 elements, and "
+            "marked; "
+            "--exact reads everything, in one pass."},
+        .positionals = {pathArgument(),
+            {.name = "PARAM",
+                .kind = ValueKind::Text,
+                .help = "NAME, which means all of its states, or NAME#STATE; their histograms are drawn. "
+                        "Without it all tensors.",
+                .required = false,
+                .repeats = true}},
+        .options = joined({{.name = "--exact", .help = "Read every element, not a sample."},
+                              {.name = "--state",
+                                  .kind = ValueKind::Text,
+                                  .valueName = "STATE",
+                                  .help = "Only this state, such as fp32 or exp_avg. Can be repeated.",
+                                  .repeats = true},
+                              {.name = "--bars",
+                                  .kind = ValueKind::Count,
+                                  .valueName = "N",
+                                  .help = "Bars of a histogram, at most; without it 32, none with 0."}},
+            joined(computeOptions(), checkpointOptions())),
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope stats runs/llama", "All tensors, large ones by a sample:"},
+            {"shardscope stats runs/llama model.norm.weight --exact", "One parameter and its moments:"},
+            {"shardscope stats runs/llama --state exp_avg_sq --json --bars 0",
+                "Second moments, for a script:"}},
+        .run = runStats,
+        .values = Command::Values::Needed,
+    };
+}
+
+} // namespace shardscope::cli

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "app/cli/frame/common_options.h"
+#include "app/cli/frame/exit.h"
+#include "app/cli/jobs/session.h"
+#include "app/cli/jobs/write_job.h"
+#include "app/cli/verbs/verbs.h"
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/report/answers/verify_report.h"
+
+namespace shardscope::cli {
+
+namespace {
+
+/// Files of other tools that this program wrote.
+bool isExported(io::FileSystem& files, const Checkpoint& checkpoint)
+{
+    return liesInNoRun(checkpoint.kind) && files.stat(checkpoint.tagFolder / kManifestName).has_value();
+}
+
+/// What no run saved does not verify unless it is asked for.
+void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report)
+{
+    for (const Finding& finding : checkpoint.findings) {
+        if (finding.code != code::kMarked)
+            continue;
+        report.ok = false;
+        report.problems.push_back(finding);
+    }
+}
+
+Result<int> runVerify(Session& session)
+{
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
+    if (!isExported(session.files(), *opened.checkpoint)) // whose manifest says all that verifying needs
+        SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
+    CheckpointPtr against;
+    if (const std::string path = session.arguments().text("--against"); !path.empty()) {
+        SHARDSCOPE_TRY(const OpenedCheckpoint other, session.openOther(path, {}));
+        against = other.checkpoint;
+    }
+    SHARDSCOPE_TRY(const unsigned jobs, jobsAsked(session.arguments()));
+    SHARDSCOPE_TRY(const std::optional<SliceRules> rules, rulesAsked(session));
+    SHARDSCOPE_TRY(const ComputeChoice compute,
+        computeAsked(session, ComputeTask::Transform,
+            bytesOf(*opened.checkpoint) + (against ? bytesOf(*against) : 0), jobs));
+    SHARDSCOPE_TRY(VerifyReport report,
+        verifyCheckpoint(session.files(), opened.checkpoint, against, {jobs, *compute.backend}, session.job(),
+            rules ? &*rules : nullptr));
+    if (!session.arguments().has("--allow-marked"))
+        refuseMarked(*opened.checkpoint, report);
+    const std::string other = against ? checkpointFolder(*against) : std::string();
+    Output& output = session.output();
+    if (output.json())
+        writeVerifyJson(output.answer(), session.context(opened, &compute), report, other);
+    else
+        writeVerifyText(output.answer(), output.answerStyle(), session.context(opened), report, other);
+    return report.ok ? kExitDone : kExitNo;
+}
+
+} // namespace
+
+Command verifyCommand()
+{
+    return {
+        .name = "verify",
+        .summary = "re-read everything and compare",
+        .description = {"Reads every byte: the CRC of every record, the structure of every file, and SHA-256 "
+                        "of every file against "
+                        "the manifest that Shardscope leaves in what it writes. Without a manifest the CRCs "
+                        "and the structure are "
+                        "what there is, and it says so.",
+            "With --against every parameter and every state is compared with those of another checkpoint, "
+            "whatever the "
+            "number of ranks of the two. The exit status is 1 when something differs or is damaged."},
+        .positionals = {pathArgument()},
+        .options = joined(
+            {{.name = "--allow-marked",
+                 .help = "Accept what was reconstructed instead of read, as in a mended copy."},
+                {.name = "--against",
+                    .kind = ValueKind::Path,
+                    .valueName = "SRC",
+                    .help = "The checkpoint that must hold the same training state: a run or tag folder."},
+                {.name = "--patterns",
+                    .kind = ValueKind::File,
+                    .valueName = "FILE",
+                    .help = "With --against, where the two differ in tensor slices: how slices join, if "
+                            "the checkpoints do not record it."}},
+            joined(computeOptions(), checkpointOptions())),
+        .commonOptions = outputOptions(),
+        .examples = {{"shardscope verify runs/llama", "Is every byte what it was when it was written?"},
+            {"shardscope verify runs/llama-16 --against runs/llama", "Do the two hold the same state?"}},
+        .run = runVerify,
+        .values = Command::Values::Needed,
+    };
+}
+
+} // namespace shardscope::cli

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "app/cli/frame/command.h"
+
+/// One function per verb, each in a file of its own. A new verb is such a file and a line here and in
+/// program.cpp.
+namespace shardscope::cli {
+
+Command inspectCommand();
+Command paramsCommand();
+Command layoutCommand();
+Command filesCommand();
+Command showCommand();
+Command statsCommand();
+Command diffCommand();
+Command verifyCommand();
+Command checkCommand();
+Command fingerprintCommand();
+Command repairCommand();
+Command reshardCommand();
+Command convertCommand();
+Command exportCommand();
+Command planCommand();
+Command runCommand();
+Command skeletonCommand();
+Command cleanCommand();
+Command completionCommand();
+
+} // namespace shardscope::cli

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/dcp/dcp_reader.h"
+
+#include "core/checkpoint/dcp/dcp_archives.h"
+#include "core/checkpoint/dcp/dcp_keys.h"
+#include "core/checkpoint/dcp/dcp_native.h"
+#include "core/checkpoint/dcp/dcp_units.h"
+#include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/folder/reading_state.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+constexpr std::string_view kStep = "step";
+
+class Reader
+{
+public:
+    Reader(io::FileSystem& files, const io::Path& folder, JobContext& job, Checkpoint& out)
+        : m_files(files)
+        , m_folder(folder)
+        , m_job(job)
+        , m_out(out)
+    {
+        out.kind = CheckpointKind::Dcp;
+    }
+
+    Status run()
+    {
+        SHARDSCOPE_TRY(m_entries, readDcpMetadata(m_files, m_folder, m_job));
+        SHARDSCOPE_CHECK(addMetadataFile());
+        for (const DcpEntry& entry : m_entries)
+            m_keys.push_back(parseDcpKey(entry.key));
+        m_archives.emplace(m_files, m_folder, m_entries, m_job, m_out);
+        m_named = std::any_of(
+            m_keys.begin(), m_keys.end(), [](const DcpKey& key) { return key.kind == DcpKey::Kind::Model; });
+        takeModel();
+        if (m_out.params.empty())
+            return fail(ErrorCode::NotACheckpoint, "the distributed checkpoint holds no tensors of a model",
+                m_folder.string());
+        SHARDSCOPE_CHECK(readObjects());
+        SHARDSCOPE_CHECK(takeStates());
+        DcpUnits units(*m_archives, m_out, m_native.members, m_native.steps);
+        SHARDSCOPE_CHECK(units.add(m_held, m_job));
+        finish(units.anyLost());
+        return {};
+    }
+
+private:
+    /// First in the table: its content stands for what the objects tell.
+    Status addMetadataFile()
+    {
+        CheckpointFile file;
+        file.path = m_folder / kDcpMetadataName;
+        file.name = kDcpMetadataName;
+        file.role = FileRole::ModelStates;
+        SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(file.path));
+        file.identity = info.identity;
+        m_out.files.push_back(std::move(file));
+        return {};
+    }
+
+    void takeModel()
+    {
+        std::map<std::pair<FileId, uint64_t>, ParamId> owners;
+        for (size_t i = 0; i < m_entries.size(); ++i) {
+            const DcpEntry& entry = m_entries[i];
+            if (!isOfModel(i))
+                continue;
+            Parameter param;
+            param.name = m_named ? m_keys[i].name : entry.key;
+            param.shape = entry.shape;
+            param.elements = elementCount(entry.shape).value_or(0);
+            param.role = ParamRole::Frozen;
+            const ParamId id{static_cast<uint32_t>(m_out.params.size())};
+            const DcpPlace& place = entry.chunks.front().place;
+            const auto [owner, isNew]
+                = owners.try_emplace({m_archives->fileOf(place.file), place.offset}, id);
+            if (!isNew && isSame(*m_held[index(owner->second)].weight, entry)) {
+                param.sharedWith = owner->second;
+                m_owners.insert(owner->second);
+            }
+            if (!m_out.paramByName.emplace(param.name, id).second)
+                continue;
+            m_out.params.push_back(std::move(param));
+            m_held.push_back({&entry, {}, nullptr});
+        }
+    }
+
+    [[nodiscard]] bool isOfModel(size_t i) const
+    {
+        const DcpEntry& entry = m_entries[i];
+        if (!entry.isTensor || entry.chunks.empty())
+            return false;
+        return m_named ? m_keys[i].kind == DcpKey::Kind::Model
+                       : m_keys[i].kind == DcpKey::Kind::Other && !entry.key.starts_with("optim");
+    }
+
+    static bool isSame(const DcpEntry& a, const DcpEntry& b)
+    {
+        return a.shape == b.shape && a.dtype == b.dtype && a.chunks.size() == b.chunks.size();
+    }
+
+    /// Options, counters, scheduler, scaler and client state.
+    Status readObjects()
+    {
+        std::vector<bool> wanted(m_entries.size(), false);
+        for (size_t i = 0; i < m_entries.size(); ++i) {
+            const DcpEntry& entry = m_entries[i];
+            const bool whole = entry.isTensor ? entry.chunks.size() == 1 && m_named : true;
+            const DcpKey::Kind kind = m_keys[i].kind;
+            wanted[i] = whole && kind != DcpKey::Kind::Model && kind != DcpKey::Kind::State;
+        }
+        SHARDSCOPE_TRY(DcpStateDict dict, readDcpStateDict(m_entries, wanted, *m_archives, m_out, m_job));
+        m_native = makeDcpNative(std::move(dict), m_out.files.front());
+        m_out.files.front().content = m_native.content;
+        m_out.rank0Model = m_out.rank0Optim = FileId{0};
+        m_out.modelFiles = m_out.optimFiles = {FileId{0}};
+        m_out.optimWrapper = m_native.wrapper;
+        m_out.zeroStage = m_native.zeroStage;
+        tieParameters();
+        for (const std::string& name : m_native.bufferNames) {
+            if (const auto param = m_out.findParam(name))
+                m_out.params[index(*param)].role = ParamRole::Buffer;
+        }
+        return {};
+    }
+
+    /// torch saves tied parameters twice where it saves them again. Their values are those of the owner, as
+    /// in every form.
+    void tieParameters()
+    {
+        for (const auto& [name, ownerName] : m_native.tied) {
+            const auto param = m_out.findParam(name);
+            const auto owner = m_out.findParam(ownerName);
+            if (!param || !owner || param == owner)
+                continue;
+            const Parameter& of = m_out.params[index(*owner)];
+            Parameter& tied = m_out.params[index(*param)];
+            if (of.sharedWith == kNoParam && tied.sharedWith == kNoParam && of.shape == tied.shape
+                && !m_owners.contains(*param))
+                tied.sharedWith = *owner;
+            if (tied.sharedWith == *owner)
+                m_owners.insert(*owner);
+        }
+    }
+
+    Status takeStates()
+    {
+        for (size_t i = 0; i < m_entries.size(); ++i) {
+            const DcpEntry& entry = m_entries[i];
+            const auto param = m_out.findParam(m_keys[i].name);
+            if (m_keys[i].kind != DcpKey::Kind::State || !param)
+                continue;
+            DcpHeld& held = m_held[index(*param)];
+            const bool hasTensor = entry.isTensor && !entry.chunks.empty();
+            if (m_keys[i].state == kStep && (hasTensor || !entry.isTensor))
+                held.step = &entry;
+            else if (hasTensor && entry.shape == m_out.params[index(*param)].shape)
+                held.states.emplace(m_keys[i].state, &entry);
+            else
+                m_out.findings.push_back({code::kNotSupported, Severity::Info,
+                    entry.isTensor ? "the state has another shape than its parameter and is not shown"
+                                   : "the state is no tensor and is not shown",
+                    percentEncode(m_keys[i].name) + "#" + percentEncode(m_keys[i].state), {}});
+        }
+        return {};
+    }
+
+    void finish(bool lostAny)
+    {
+        for (uint32_t g = 0; g < m_out.groups.size() && g < m_native.groupOptions.size(); ++g)
+            m_out.groups[g].options = m_native.groupOptions[g];
+        Reading reading{m_files, m_job, OpenDepth::Full, m_out};
+        reading.modelRoot = m_native.content->pickle().root();
+        readModelHeader(reading);
+        if (lookup(m_native.content->pickle(), reading.modelRoot, "module") == kNoNode)
+            m_out.precision = storedPrecision();
+        for (const FlatUnit& unit : m_out.units) {
+            for (size_t s = 1; unit.group >= 0 && m_out.optimizer.empty() && s < unit.states.size(); ++s)
+                m_out.optimizer += (s > 1 ? "+" : "") + unit.states[s].name;
+        }
+        describeScaler();
+        m_out.supported = true;
+        m_out.complete = !lostAny && !m_archives->anyLost();
+        m_out.fullyRead = true;
+        m_out.evidence.push_back("`.metadata` of torch.distributed.checkpoint, which names "
+            + std::to_string(m_entries.size()) + " entries in " + std::to_string(m_out.files.size() - 1)
+            + " files");
+        if (m_out.parallel.dp > 1)
+            m_out.evidence.push_back("tensors are cut for " + std::to_string(m_out.parallel.dp) + " ranks");
+    }
+
+    /// Where nothing tells the model's own dtypes: what is trained is all that there is.
+    [[nodiscard]] std::string storedPrecision() const
+    {
+        for (uint32_t i = 0; i < m_held.size(); ++i) {
+            const DType dtype = m_held[i].weight->dtype;
+            if (m_out.params[i].role == ParamRole::Trainable && dtype == DType::Float16)
+                return "fp16";
+            if (m_out.params[i].role == ParamRole::Trainable && dtype == DType::BFloat16)
+                return "bf16";
+        }
+        return "fp32";
+    }
+
+    void describeScaler()
+    {
+        const PickleGraph& graph = m_native.content->pickle();
+        const auto scaler = asObject(graph, lookup(graph, m_out.optimWrapper, "loss_scaler"));
+        const NodeId scale = scaler ? lookup(graph, scaler->attributes, "cur_scale")
+                                    : lookup(graph, m_out.optimWrapper, "cur_scale");
+        if (scale != kNoNode)
+            m_out.lossScale = asNumber(graph, scale);
+    }
+
+    io::FileSystem& m_files;
+    const io::Path& m_folder;
+    JobContext& m_job;
+    Checkpoint& m_out;
+    std::vector<DcpEntry> m_entries;
+    std::vector<DcpKey> m_keys; ///< by entry
+    bool m_named = false; ///< parameters stand below `model.`
+    std::optional<DcpArchives> m_archives;
+    DcpNative m_native;
+    std::vector<DcpHeld> m_held; ///< by parameter
+    std::set<ParamId> m_owners; ///< of tied parameters: none of them is tied to another
+};
+
+} // namespace
+
+Status readDistributed(io::FileSystem& files, const io::Path& folder, JobContext& job, Checkpoint& out)
+{
+    return Reader(files, folder, job, out).run();
+}
+
+} // namespace shardscope

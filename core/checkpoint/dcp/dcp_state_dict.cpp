@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/dcp/dcp_state_dict.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/dcp/dcp_keys.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <algorithm>
+#include <map>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kMostElementBytes = uint64_t{64} << 20;
+constexpr uint64_t kMostPickleBytes = uint64_t{64} << 20;
+constexpr size_t kDeepest = 64; ///< steps on the way to an object
+
+/// A mapping or list that comes into being, or an object in it.
+struct Branch {
+    std::vector<DcpStep> steps; ///< in the order in which they came
+    std::map<DcpStep, std::unique_ptr<Branch>> children;
+    NodeId leaf = kNoNode;
+};
+
+std::vector<DcpStep> pathOf(const DcpEntry& entry)
+{
+    std::vector<DcpStep> out = entry.path;
+    if (const DcpKey key = parseDcpKey(entry.key); out.empty() && key.kind == DcpKey::Kind::GroupOption)
+        out = {"optim", "param_groups", int64_t{key.group}, key.name};
+    if (out.empty())
+        out.emplace_back(entry.key);
+    if (out.front() == DcpStep("optimizer") && out.size() > 1)
+        out.front() = "optim";
+    return out;
+}
+
+class StateDictReader
+{
+public:
+    StateDictReader(DcpArchives& archives, Checkpoint& out)
+        : m_archives(archives)
+        , m_out(out)
+    {
+    }
+
+    Status add(const DcpEntry& entry)
+    {
+        const DcpPlace& place = entry.isTensor ? entry.chunks.front().place : entry.place;
+        m_pickleBytes += place.bytes;
+        if (place.bytes > kMostPickleBytes || m_pickleBytes > kMostPickleBytes) {
+            leaveOut(entry, "objects of more than 64 MiB");
+            return {};
+        }
+        const auto archive = m_archives.open(place);
+        if (!archive && archive.error().code == ErrorCode::Cancelled)
+            return forward(archive.error());
+        if (!archive)
+            return {}; // it is told
+        PickleImporter importer(m_builder, (*archive)->pickle());
+        SHARDSCOPE_TRY(const bool held, holdStorages(entry, place, **archive, importer));
+        Branch* branch = held ? branchOf(pathOf(entry)) : nullptr;
+        if (branch != nullptr)
+            branch->leaf = importer.import((*archive)->pickle().root());
+        return {};
+    }
+
+    DcpStateDict finish()
+    {
+        const NodeId root = build(m_root);
+        return {m_builder.finish(root), std::move(m_storages)};
+    }
+
+private:
+    /// Storages of many archives are called alike. False where they are too large.
+    Result<bool> holdStorages(
+        const DcpEntry& entry, const DcpPlace& place, const TorchFile& archive, PickleImporter& importer)
+    {
+        const PickleGraph& graph = archive.pickle();
+        std::map<std::string, NodeId, std::less<>> renamed;
+        for (const StorageView& storage : archive.storagesInOrder()) {
+            auto bytes
+                = m_archives.storageBytes(place, archive, storage.key, kMostElementBytes - m_elementBytes);
+            if (!bytes && bytes.error().code == ErrorCode::LimitExceeded) {
+                leaveOut(entry, "tensors beside the model of more than 64 MiB");
+                return false;
+            }
+            if (!bytes)
+                return bytes.error().code == ErrorCode::Cancelled ? Result<bool>(forward(bytes.error()))
+                                                                  : Result<bool>(false);
+            m_elementBytes += bytes->size();
+            const std::string key = std::to_string(m_storages.size());
+            renamed.emplace(storage.key, m_builder.string(key));
+            m_storages.emplace(key, std::move(*bytes));
+        }
+        for (uint32_t i = 0; !renamed.empty() && i < graph.nodeCount(); ++i) {
+            const auto storage = asStorage(graph, NodeId{i});
+            if (!storage)
+                continue;
+            const auto parts = graph.items(graph.target(NodeId{i}));
+            std::vector<NodeId> items;
+            for (size_t part = 0; part < parts.size(); ++part)
+                items.push_back(
+                    part == 2 ? renamed.at(std::string(storage->key)) : importer.import(parts[part]));
+            importer.substitute(graph.target(NodeId{i}), m_builder.tuple(items));
+        }
+        return true;
+    }
+
+    /// Null where another object is in the way.
+    Branch* branchOf(const std::vector<DcpStep>& path)
+    {
+        Branch* at = &m_root;
+        for (size_t i = 0; i < path.size() && i < kDeepest; ++i) {
+            if (at->leaf != kNoNode)
+                return nullptr;
+            auto& child = at->children[path[i]];
+            if (!child) {
+                child = std::make_unique<Branch>();
+                at->steps.push_back(path[i]);
+            }
+            at = child.get();
+        }
+        return path.size() <= kDeepest && at->children.empty() && at->leaf == kNoNode ? at : nullptr;
+    }
+
+    NodeId build(const Branch& branch)
+    {
+        if (branch.leaf != kNoNode)
+            return branch.leaf;
+        const bool isList = !branch.children.empty()
+            && std::all_of(
+                branch.children.begin(), branch.children.end(), [at = int64_t{0}](const auto& one) mutable {
+                    const auto* number = std::get_if<int64_t>(&one.first);
+                    return number != nullptr && *number == at++;
+                });
+        if (isList) {
+            std::vector<NodeId> items;
+            for (const auto& [step, child] : branch.children)
+                items.push_back(build(*child));
+            return m_builder.list(items);
+        }
+        const NodeId out = m_builder.dict();
+        for (const DcpStep& step : branch.steps) {
+            const auto* text = std::get_if<std::string>(&step);
+            m_builder.setItem(out,
+                text != nullptr ? m_builder.string(*text) : m_builder.integer(std::get<int64_t>(step)),
+                build(*branch.children.at(step)));
+        }
+        return out;
+    }
+
+    /// Once: what comes behind the first is left out as well, and there may be very many of them.
+    void leaveOut(const DcpEntry& entry, const std::string& why)
+    {
+        if (m_leftOut++ > 0)
+            return;
+        m_out.findings.push_back({code::kNotSupported, Severity::Warning,
+            "the value, and what comes after it, is left out: this build does not hold " + why,
+            percentEncode(entry.key), {}});
+    }
+
+    DcpArchives& m_archives;
+    Checkpoint& m_out;
+    PickleBuilder m_builder;
+    TorchFile::HeldStorages m_storages;
+    Branch m_root;
+    uint64_t m_elementBytes = 0;
+    uint64_t m_pickleBytes = 0;
+    uint64_t m_leftOut = 0;
+};
+
+} // namespace
+
+Result<DcpStateDict> readDcpStateDict(const std::vector<DcpEntry>& entries, const std::vector<bool>& isWanted,
+    DcpArchives& archives, Checkpoint& out, JobContext& job)
+{
+    StateDictReader reader(archives, out);
+    for (size_t i = 0; i < entries.size(); ++i) {
+        SHARDSCOPE_CHECK(job.poll());
+        if (isWanted[i])
+            SHARDSCOPE_CHECK(reader.add(entries[i]));
+    }
+    return reader.finish();
+}
+
+} // namespace shardscope

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/dcp/dcp_archives.h"
+#include "core/checkpoint/dcp/dcp_native.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// The entries of one parameter.
+struct DcpHeld {
+    const DcpEntry* weight = nullptr;
+    std::map<std::string, const DcpEntry*> states; ///< of the parameter's shape
+    const DcpEntry* step = nullptr; ///< a tensor, or an object that is a number
+};
+
+/// Makes units, param groups and whole tensors of a distributed checkpoint from its parameters' entries.
+///
+/// Parameters of one group that are stored whole and have the same states and step follow each other in one
+/// unit, as those of a universal folder do; what is cut is a unit by itself. Trainable is what a group lists
+/// and what has states. One thread at a time.
+class DcpUnits
+{
+public:
+    /// `members`: names by param group, in order; `steps`: how its optimizer keeps the step, as far as told.
+    DcpUnits(DcpArchives& archives, Checkpoint& out, const std::vector<std::vector<std::string>>& members,
+        const std::vector<std::optional<DcpStepForm>>& steps);
+
+    /// `held`: by parameter. Cancelled when stopped; LimitExceeded where a group has too many elements.
+    Status add(const std::vector<DcpHeld>& held, JobContext& job);
+    /// Something is not there, which a finding tells.
+    [[nodiscard]] bool anyLost() const { return m_anyLost; }
+
+private:
+    struct Step {
+        std::optional<double> value;
+        DcpStepForm form;
+    };
+    void arrange(const std::vector<DcpHeld>& held);
+    Status addOne(ParamId id, const DcpHeld& held);
+    Status addWhole(ParamId id, const DcpEntry& entry);
+    Status addUnit(ParamId id, const DcpHeld& held);
+    Result<bool> addState(FlatUnit& unit, std::string name, const DcpEntry& entry);
+    Result<Step> stepOf(const DcpHeld& held);
+    Result<Step> readStep(const DcpEntry& entry);
+    bool joinsLast(const FlatUnit& unit) const;
+    void take(ParamId id, FlatUnit unit);
+    Status finish();
+
+    DcpArchives& m_archives;
+    Checkpoint& m_out;
+    const std::vector<std::vector<std::string>>& m_members;
+    const std::vector<std::optional<DcpStepForm>>& m_steps;
+    std::vector<ParamId> m_order; ///< groups first, each in its own order
+    std::map<ParamId, int32_t> m_groupOf;
+    std::map<std::pair<FileId, uint64_t>, Step> m_knownSteps;
+    bool m_anyLost = false;
+};
+
+} // namespace shardscope

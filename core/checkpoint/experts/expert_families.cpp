@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/experts/expert_families.h"
+
+#include "core/checkpoint/model/experts.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// Numbers of local experts per module, over all groups: large groups are split, so that several have some.
+std::map<std::string, uint32_t, std::less<>> countLocalExperts(const ShapeLists& shapes)
+{
+    std::map<std::string, uint32_t, std::less<>> out;
+    for (const auto& group : shapes) {
+        for (const NamedShape& entry : group) {
+            if (const auto expert = parseExpertName(entry.name)) {
+                uint32_t& count = out[std::string(expert->before)];
+                count = std::max(count, expert->number + 1);
+            }
+        }
+    }
+    return out;
+}
+
+} // namespace
+
+std::string ExpertFamilies::globalName(std::string_view local, uint32_t family) const
+{
+    const auto expert = count > 1 ? parseExpertName(local) : std::nullopt;
+    const auto experts = expert ? localExperts.find(expert->before) : localExperts.end();
+    return experts == localExperts.end() ? std::string(local)
+                                         : expert->renumbered(expert->number + family * experts->second);
+}
+
+Result<std::vector<ExpertFamilies>> expertFamilies(
+    const Reading& reading, FileId optimFile, const ShapeLists& shapes, const FusedExperts& fused)
+{
+    const PickleGraph& graph = reading.content(optimFile)->pickle();
+    const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+    const auto counts = sequenceItems(graph, lookup(graph, wrapper, "partition_count"));
+    const uint32_t ranks = reading.worldSize;
+    const auto localExperts = countLocalExperts(shapes);
+    const bool consecutive = familiesAreConsecutive(reading.out);
+    std::vector<ExpertFamilies> out(shapes.size());
+    for (size_t g = 0; g < shapes.size(); ++g) {
+        const int64_t recorded = g < counts.size() ? asInteger(graph, counts[g]).value_or(ranks) : ranks;
+        const bool holds = std::any_of(shapes[g].begin(), shapes[g].end(), [&](const NamedShape& entry) {
+            return parseExpertName(entry.name).has_value() || fused.layerOf(entry.name) != nullptr;
+        });
+        ExpertFamilies& families = out[g];
+        families.ranksPerFamily = ranks;
+        if (recorded == int64_t{ranks} || !holds)
+            continue;
+        if (recorded <= 0 || recorded > int64_t{ranks} || ranks % recorded != 0)
+            return fail(ErrorCode::Damaged,
+                "param group " + std::to_string(g) + " says that " + std::to_string(recorded)
+                    + " ranks share its experts, which does not divide the " + std::to_string(ranks)
+                    + " ranks of the checkpoint",
+                reading.out.file(optimFile).path.string());
+        families.ranksPerFamily = static_cast<uint32_t>(recorded);
+        families.count = ranks / families.ranksPerFamily;
+        families.localExperts = localExperts;
+        families.consecutive = consecutive;
+        families.rankStride = families.consecutive ? 1 : families.count;
+    }
+    return out;
+}
+
+bool holdsExperts(const Reading& reading)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    if (file == nullptr)
+        return false;
+    const NodeId node = lookup(file->pickle(), reading.modelRoot, "num_experts");
+    return node != kNoNode && file->pickle().kind(node) != NodeKind::None;
+}
+
+} // namespace shardscope

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/folder/reading_state.h"
+
+namespace shardscope {
+
+/// Experts keep theirs in a file each (layer_L_expert_X_…, engine.py, _save_moe_checkpoint).
+Status readExpertFiles(Reading& reading);
+
+} // namespace shardscope

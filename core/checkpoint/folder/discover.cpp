@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/folder/discover.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/folder/wrapper_files.h"
+#include "core/torchfile/formats/dcp_metadata.h"
+#include "core/torchfile/formats/npy_folder.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kPointerLimitBytes = 4096;
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+constexpr std::string_view kUniversalPointer = "latest_universal";
+
+/// What folders of other tools are known by, the first that is there: weights of transformers, an adapter of
+/// PEFT, NumPy files with their index, a distributed checkpoint of PyTorch.
+constexpr std::array<std::string_view, 7> kLoneFiles{"model.safetensors.index.json", "model.safetensors",
+    "pytorch_model.bin.index.json", "pytorch_model.bin", "adapter_model.safetensors", kNpyIndexName,
+    kDcpMetadataName};
+
+struct Folder {
+    io::Path path;
+    std::vector<io::DirectoryEntry> entries;
+
+    [[nodiscard]] bool has(std::string_view name) const
+    {
+        return std::any_of(entries.begin(), entries.end(), [&](const auto& e) { return e.name == name; });
+    }
+    [[nodiscard]] bool isTagFolder() const
+    {
+        return std::any_of(entries.begin(), entries.end(), [](const io::DirectoryEntry& e) {
+            return e.type != io::FileType::Directory && parseCheckpointFileName(e.name).has_value();
+        });
+    }
+    [[nodiscard]] bool hasFolder(std::string_view name) const
+    {
+        return std::any_of(entries.begin(), entries.end(), [&](const io::DirectoryEntry& e) {
+            return e.name == name && (e.type == io::FileType::Directory || e.type == io::FileType::Symlink);
+        });
+    }
+};
+
+Result<Folder> listFolder(io::FileSystem& files, const io::Path& path)
+{
+    SHARDSCOPE_TRY(auto entries, files.list(path));
+    return Folder{path, std::move(entries)};
+}
+
+/// A longer name is on no file system.
+constexpr size_t kMaxNameBytes = 255;
+
+/// Whether something is there that cannot be read: no permission, an I/O error, a loop of links.
+bool isUnreadable(const Error& error)
+{
+    return error.code == ErrorCode::Unreadable
+        && io::Path(error.path).filename().native().size() <= kMaxNameBytes;
+}
+
+bool isFolderOrLink(const io::DirectoryEntry& entry)
+{
+    return entry.type == io::FileType::Directory || entry.type == io::FileType::Symlink;
+}
+
+bool holdsNpyFiles(const Folder& folder)
+{
+    return std::any_of(folder.entries.begin(), folder.entries.end(),
+        [](const io::DirectoryEntry& entry) { return entry.name.ends_with(".npy"); });
+}
+
+bool isPlainName(std::string_view name)
+{
+    return !name.empty() && name != "." && name != ".." && name.find('/') == std::string_view::npos
+        && name.find('\0') == std::string_view::npos;
+}
+
+std::string_view strip(std::string_view text)
+{
+    static constexpr std::string_view kBlank = " \t\r\n\v\f";
+    if (text.starts_with(kByteOrderMark))
+        text.remove_prefix(kByteOrderMark.size());
+    const size_t begin = text.find_first_not_of(kBlank);
+    if (begin == std::string_view::npos)
+        return {};
+    return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+/// What ds_to_universal.py makes. A native tag may be called "zero" too.
+bool isUniversalFolder(io::FileSystem& files, const Folder& folder)
+{
+    if (!folder.hasFolder(kUniversalFolder) || folder.has("latest"))
+        return false;
+    const auto inside = listFolder(files, folder.path / kUniversalFolder);
+    if (!inside)
+        return isUnreadable(inside.error()); // its reader says so
+    return !inside->isTagFolder();
+}
+
+Finding unreadableFinding(const std::string& what, const std::string& where, const Error& error)
+{
+    return {code::kFileUnreadable, Severity::Error, what + " cannot be read: " + error.message, where,
+        error.hint.empty() ? std::vector<std::string>() : std::vector<std::string>{error.hint}};
+}
+
+/// A sub-folder that is there and cannot be listed: it may be a tag.
+struct UnreadableFolder {
+    std::string name;
+    Error error;
+};
+
+/// Sub-folders that hold DeepSpeed's files. One that cannot be listed is none, and is added to `unreadable`;
+/// `lost+found` belongs to the file system.
+std::vector<std::string> tagsIn(
+    io::FileSystem& files, const Folder& run, std::vector<UnreadableFolder>* unreadable = nullptr)
+{
+    std::vector<std::string> tags;
+    for (const io::DirectoryEntry& entry : run.entries) {
+        if (!isFolderOrLink(entry))
+            continue;
+        if (entry.name.starts_with(".")) // work folders of an unfinished job
+            continue;
+        const auto folder = listFolder(files, run.path / entry.name);
+        if (folder && (folder->isTagFolder() || isUniversalFolder(files, *folder)))
+            tags.push_back(entry.name);
+        else if (!folder && unreadable != nullptr && isUnreadable(folder.error())
+            && entry.name != "lost+found")
+            unreadable->push_back({entry.name, folder.error()});
+    }
+    std::sort(tags.begin(), tags.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
+    return tags;
+}
+
+std::string wrapperOf(const Folder& run, const std::string& tag)
+{
+    if (run.has("trainer_state.json") || run.has("training_args.bin"))
+        return "transformers";
+    if (run.has("random_states_0.pkl") || tag.starts_with("pytorch_model"))
+        return "accelerate";
+    if (run.path.filename().string().ends_with(".ckpt") && tag == "checkpoint")
+        return "lightning";
+    if (run.has("latest_checkpointed_iteration.txt"))
+        return "megatron";
+    return {};
+}
+
+/// What a Trainer names its checkpoints, and Accelerate with automatic naming.
+bool isNumberedCheckpoint(std::string_view name)
+{
+    return name.starts_with("checkpoint-") || name.starts_with("checkpoint_");
+}
+
+/// The checkpoints of a framework's output folder that hold a folder of DeepSpeed's, oldest first.
+std::vector<std::string> numberedCheckpoints(io::FileSystem& files, const Folder& output)
+{
+    std::vector<std::string> names;
+    for (const io::DirectoryEntry& entry : output.entries) {
+        if (!isNumberedCheckpoint(entry.name) || entry.type == io::FileType::Regular)
+            continue;
+        const auto folder = listFolder(files, output.path / entry.name);
+        if (folder && (folder->has("latest") || !tagsIn(files, *folder).empty()))
+            names.push_back(entry.name);
+    }
+    std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) { return tagLess(a, b); });
+    return names;
+}
+
+CheckpointKind foreignKindOf(io::FileSystem& files, const Folder& folder)
+{
+    if (isUniversalFolder(files, folder))
+        return CheckpointKind::Universal;
+    if (folder.has("zero_stage_3"))
+        return CheckpointKind::Swap;
+    const bool swapFiles = std::any_of(folder.entries.begin(), folder.entries.end(),
+        [](const auto& e) { return e.name.ends_with(".tensor.swp"); });
+    return swapFiles ? CheckpointKind::Swap : CheckpointKind::Unknown;
+}
+
+/// Whether a pointer file is there and cannot be read; a folder or FIFO of its name is no pointer file.
+bool isUnreadablePointer(io::FileSystem& files, const io::Path& path, const Result<std::string>& text)
+{
+    if (text || !isUnreadable(text.error()))
+        return false;
+    const auto info = files.stat(path);
+    return !info || info->type == io::FileType::Regular;
+}
+
+void readPointer(io::FileSystem& files, const Folder& run, Discovery& out)
+{
+    if (!run.has("latest"))
+        return;
+    const auto text = files.readSmall(run.path / "latest", kPointerLimitBytes);
+    if (isUnreadablePointer(files, run.path / "latest", text)) {
+        out.findings.push_back(unreadableFinding("the pointer file `latest`", "latest", text.error()));
+        return;
+    }
+    if (!text) {
+        out.findings.push_back({code::kLatestDangling, Severity::Error,
+            "the pointer file `latest` cannot be read", "latest", {describe(text.error())}});
+        return;
+    }
+    out.latest = std::string(strip(*text));
+    if (text->starts_with(kByteOrderMark))
+        out.findings.push_back({code::kLatestDangling, Severity::Warning,
+            "`latest` begins with a byte order mark, which stock DeepSpeed takes for part of the name",
+            "latest", {"an editor added it; write the tag's name as plain text"}});
+}
+
+/// The folder that `latest_universal` names; empty, with a finding, when it names none.
+std::string universalTag(io::FileSystem& files, const Folder& run, Discovery& out)
+{
+    const auto text = files.readSmall(run.path / kUniversalPointer, kPointerLimitBytes);
+    const std::string name = text ? std::string(strip(*text)) : std::string();
+    if (isUnreadablePointer(files, run.path / kUniversalPointer, text)) {
+        out.findings.push_back(unreadableFinding(
+            "the pointer file `latest_universal`", std::string(kUniversalPointer), text.error()));
+        return {};
+    }
+    if (isPlainName(name)) {
+        const auto folder = files.list(run.path / name);
+        if (folder || isUnreadable(folder.error()))
+            return name; // chooseTag() says why it cannot be read
+    }
+    out.findings.push_back({code::kLatestDangling, Severity::Error,
+        "`latest_universal` names no folder beside it", std::string(kUniversalPointer),
+        {text ? "it says `" + toValidUtf8(name).substr(0, 200) + "`" : describe(text.error())}});
+    return {};
+}
+
+Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discovery& out)
+{
+    if (!wanted.empty()) {
+        if (!isPlainName(wanted))
+            return fail(ErrorCode::Usage, "a tag is a plain folder name, not `" + wanted + "`");
+        const auto folder = listFolder(files, out.runFolder / wanted);
+        if (!folder && isUnreadable(folder.error()))
+            return forward(folder.error());
+        if (!folder)
+            return fail(ErrorCode::NotFound, "there is no tag `" + wanted + "` in this run folder",
+                out.runFolder.string(),
+                out.tags.empty() ? "" : "its newest tag is `" + out.tags.back() + "`");
+        out.tag = wanted;
+        out.tagFolder = folder->path;
+        out.foreignKind = foreignKindOf(files, *folder);
+        return {};
+    }
+    const std::string list = !out.unreadableFolders.empty()
+        ? "the newest tag is not known: `" + toValidUtf8(out.unreadableFolders.back()) + "` cannot be read"
+        : out.tags.empty() ? "no tag folder holds checkpoint files"
+                           : "name one with --tag; the newest is `" + out.tags.back() + "`";
+    if (!out.latest && !out.findings.empty() && out.findings.back().code == code::kFileUnreadable)
+        return {}; // a pointer file that cannot be read is not missing
+    if (!out.latest) {
+        out.findings.push_back({code::kLatestMissing, Severity::Error,
+            "the pointer file `latest` is missing, so no tag is chosen", "latest", {list}});
+        return {};
+    }
+    const auto dangling = [&](const std::string& why) {
+        out.findings.push_back({code::kLatestDangling, Severity::Error,
+            "`latest` names `" + toValidUtf8(*out.latest).substr(0, 200) + "`, and " + why, "latest",
+            {list}});
+    };
+    if (!isPlainName(*out.latest)) {
+        dangling("a tag is the plain name of a folder beside it");
+        return {};
+    }
+    const auto folder = listFolder(files, out.runFolder / *out.latest);
+    if (!folder && isUnreadable(folder.error())) {
+        out.findings.push_back(
+            unreadableFinding("the tag folder `" + toValidUtf8(*out.latest) + "`, which `latest` names,",
+                *out.latest, folder.error()));
+        return {};
+    }
+    if (!folder) {
+        dangling("there is no such tag folder");
+        return {};
+    }
+    const CheckpointKind foreign = foreignKindOf(files, *folder);
+    if (!folder->isTagFolder() && foreign == CheckpointKind::Unknown) {
+        dangling("that folder holds no state files of DeepSpeed");
+        return {};
+    }
+    out.tag = *out.latest;
+    out.tagFolder = folder->path;
+    out.foreignKind = foreign;
+    return {};
+}
+
+Result<Discovery> discoverOutput(io::FileSystem& files, const Folder& output, const std::string& tag);
+
+/// `universal`: what `latest_universal` names is wanted, though there may be a `latest`.
+Result<Discovery> discoverRun(
+    io::FileSystem& files, const Folder& run, const std::string& tag, bool universal = false)
+{
+    if (isNumberedCheckpoint(tag) && isNumberedCheckpoint(run.path.filename().string()) && !run.has(tag)) {
+        // Another checkpoint of the same output folder, which lists them as tags.
+        if (const auto output = listFolder(files, run.path.parent_path()); output && output->hasFolder(tag))
+            return discoverOutput(files, *output, tag);
+    }
+    Discovery out;
+    out.runFolder = run.path;
+    readPointer(files, run, out);
+    std::vector<UnreadableFolder> unreadable;
+    out.tags = tagsIn(files, run, &unreadable);
+    for (UnreadableFolder& folder : unreadable)
+        out.unreadableFolders.push_back(std::move(folder.name));
+    std::string chosen = tag;
+    if (chosen.empty() && run.has(kUniversalPointer) && (universal || !run.has("latest")))
+        chosen = universalTag(files, run, out);
+    SHARDSCOPE_CHECK(chooseTag(files, chosen, out));
+    out.wrapper = wrapperOf(run, out.tag);
+    return out;
+}
+
+/// Unreadable when a checkpoint that is newer by its name cannot be read: the older one must not stand for
+/// it.
+Status requireNewestKnown(io::FileSystem& files, const Folder& output, const std::string& newest)
+{
+    for (const io::DirectoryEntry& entry : output.entries) {
+        if (!isFolderOrLink(entry) || !isNumberedCheckpoint(entry.name) || !tagLess(newest, entry.name))
+            continue;
+        const auto folder = files.list(output.path / entry.name);
+        if (!folder && isUnreadable(folder.error()))
+            return forward(folder.error());
+    }
+    return {};
+}
+
+/// A framework's output folder: `tag` may name one of its checkpoints, else it is a tag of the newest one.
+Result<Discovery> discoverOutput(io::FileSystem& files, const Folder& output, const std::string& tag)
+{
+    std::vector<std::string> numbered = numberedCheckpoints(files, output);
+    auto chosen = std::find(numbered.begin(), numbered.end(), tag);
+    const std::string inner = chosen == numbered.end() ? tag : std::string();
+    if (chosen == numbered.end() && isNumberedCheckpoint(tag)) {
+        if (const auto folder = files.list(output.path / tag); !folder && isUnreadable(folder.error()))
+            return forward(folder.error());
+        return fail(ErrorCode::NotFound, "`" + toValidUtf8(tag) + "` holds no checkpoint of DeepSpeed",
+            output.path.string(),
+            numbered.empty() ? "" : "the newest that does is `" + numbered.back() + "`");
+    }
+    if (chosen == numbered.end())
+        SHARDSCOPE_CHECK(requireNewestKnown(files, output, numbered.back()));
+    if (chosen == numbered.end())
+        chosen = std::prev(numbered.end());
+    SHARDSCOPE_TRY(const Folder run, listFolder(files, output.path / *chosen));
+    SHARDSCOPE_TRY(Discovery out, discoverRun(files, run, inner));
+    numbered.erase(chosen);
+    out.tags.insert(out.tags.begin(), numbered.begin(), numbered.end());
+    return out;
+}
+
+Result<Discovery> discoverTag(io::FileSystem& files, const Folder& tagFolder)
+{
+    Discovery out;
+    out.foreignKind = foreignKindOf(files, tagFolder);
+    out.tagFolder = tagFolder.path;
+    out.tag = tagFolder.path.filename().string();
+    out.runFolder = tagFolder.path.parent_path();
+    if (const auto run = listFolder(files, out.runFolder)) {
+        readPointer(files, *run, out);
+        out.tags = tagsIn(files, *run);
+        out.wrapper = wrapperOf(*run, out.tag);
+    }
+    if (std::find(out.tags.begin(), out.tags.end(), out.tag) == out.tags.end())
+        out.tags.push_back(out.tag);
+    return out;
+}
+
+/// The universal folder whose `zero`, `zero/NAME` or a file in them PATH is.
+std::optional<Folder> universalAround(io::FileSystem& files, const io::Path& path, io::FileType type)
+{
+    io::Path at = type == io::FileType::Directory ? path : path.parent_path();
+    if (at.filename() != kUniversalFolder)
+        at = at.parent_path();
+    if (at.filename() != kUniversalFolder)
+        return std::nullopt;
+    auto folder = listFolder(files, at.parent_path());
+    if (!folder || !isUniversalFolder(files, *folder))
+        return std::nullopt;
+    return std::move(*folder);
+}
+
+Result<Discovery> discoverFile(io::FileSystem& files, const io::Path& path, const std::string& tag)
+{
+    const std::string name = path.filename().string();
+    if (name == "latest" || name == kUniversalPointer) {
+        SHARDSCOPE_TRY(const Folder folder, listFolder(files, path.parent_path()));
+        if (name == kUniversalPointer && isUniversalFolder(files, folder))
+            return discoverTag(files, folder); // the converter was given a path with a slash at its end
+        return discoverRun(files, folder, tag, name == kUniversalPointer);
+    }
+    if (parseCheckpointFileName(name)) {
+        SHARDSCOPE_TRY(const Folder folder, listFolder(files, path.parent_path()));
+        SHARDSCOPE_TRY(Discovery out, discoverTag(files, folder));
+        out.selectedFile = name;
+        return out;
+    }
+    if (const auto beside = listFolder(files, path.parent_path());
+        beside && !tagsIn(files, *beside).empty() && isWrapperFile(wrapperOf(*beside, tag), name)) {
+        SHARDSCOPE_TRY(Discovery out, discoverRun(files, *beside, tag));
+        out.selectedFile = std::string(kBesideTag) + name;
+        if (!out.tagFolder.empty())
+            return out;
+    }
+    Discovery lone;
+    lone.tagFolder = path.parent_path();
+    lone.selectedFile = name;
+    if (name.ends_with(".tensor.swp"))
+        lone.foreignKind = CheckpointKind::Swap;
+    return lone;
+}
+
+} // namespace
+
+Result<Discovery> discover(
+    io::FileSystem& files, const io::Path& given, const std::string& tag, JobContext& job)
+{
+    SHARDSCOPE_CHECK(job.poll());
+    SHARDSCOPE_TRY(const io::Path path, files.canonical(given));
+    SHARDSCOPE_TRY(const io::FileInfo info, files.stat(path));
+
+    if (const auto universal = universalAround(files, path, info.type)) {
+        SHARDSCOPE_TRY(Discovery out, discoverTag(files, *universal));
+        if (info.type != io::FileType::Directory)
+            out.selectedFile = path.lexically_relative(universal->path).string();
+        return out;
+    }
+    if (info.type != io::FileType::Directory)
+        return discoverFile(files, path, tag);
+
+    SHARDSCOPE_TRY(const Folder folder, listFolder(files, path));
+    if (folder.entries.empty())
+        return fail(ErrorCode::NotACheckpoint, "the folder is empty", path.string(),
+            "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
+    const CheckpointKind foreign = foreignKindOf(files, folder);
+    if (folder.isTagFolder() || foreign == CheckpointKind::Universal)
+        return discoverTag(files, folder);
+    if (folder.has("latest") || folder.has(kUniversalPointer) || !tagsIn(files, folder).empty())
+        return discoverRun(files, folder, tag);
+    if (foreign != CheckpointKind::Unknown) {
+        Discovery out;
+        out.runFolder = path.parent_path();
+        out.tagFolder = path;
+        out.tag = path.filename().string();
+        out.foreignKind = foreign;
+        return out;
+    }
+    if (!numberedCheckpoints(files, folder).empty())
+        return discoverOutput(files, folder, tag);
+    for (const std::string_view name : kLoneFiles) {
+        if (!folder.has(name) || (name == kNpyIndexName && !holdsNpyFiles(folder)))
+            continue;
+        Discovery out;
+        out.tagFolder = path;
+        out.selectedFile = name;
+        return out;
+    }
+    std::vector<UnreadableFolder> unreadable;
+    (void)tagsIn(files, folder, &unreadable);
+    if (!unreadable.empty()) // whether this folder holds a checkpoint is not known
+        return forward(std::move(unreadable.front().error));
+    return fail(ErrorCode::NotACheckpoint, "nothing in this folder was written by DeepSpeed", path.string(),
+        "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
+}
+
+} // namespace shardscope

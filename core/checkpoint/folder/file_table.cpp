@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/folder/file_table.h"
+
+#include "core/checkpoint/folder/swap_table.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/folder/root_copies.h"
+#include "core/checkpoint/model/file_names.h"
+
+#include <algorithm>
+#include <map>
+
+namespace shardscope {
+
+namespace {
+
+FileRole roleOf(const std::string& name)
+{
+    if (name == "shardscope.json" || name == "repair.json")
+        return FileRole::Manifest;
+    if (name == "latest" || name == "latest_universal")
+        return FileRole::Pointer;
+    if (name.ends_with(".py"))
+        return FileRole::Script;
+    return FileRole::Other;
+}
+
+/// By name, what the roots before this one hold.
+using SeenFiles = std::map<std::string, FileId>;
+
+enum class Wanted { All, ModelStates };
+
+Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen, Wanted wanted = Wanted::All)
+{
+    SHARDSCOPE_TRY(const auto entries, reading.files.list(folder));
+    bool offloaded = false;
+    std::vector<uint32_t> ranks; // whose optimizer files lie here
+    for (const io::DirectoryEntry& entry : entries) {
+        SHARDSCOPE_CHECK(reading.job.poll());
+        CheckpointFile file;
+        file.path = folder / entry.name;
+        file.name = entry.name;
+        const auto parsed = parseCheckpointFileName(entry.name);
+        const bool isModel = parsed && parsed->role == FileRole::ModelStates;
+        if (isModel ? wanted == Wanted::All && !reading.modelsFrom.empty() : wanted == Wanted::ModelStates)
+            continue;
+        if (parsed) {
+            file.role = parsed->role;
+            if (parsed->role != FileRole::LayerStates) // whose they are shows in their names' layers
+                file.rank = RankCoordinate{parsed->dp, 0, 0};
+            if (parsed->role == FileRole::OptimStates)
+                ranks.push_back(parsed->dp);
+        } else {
+            file.role = roleOf(entry.name);
+        }
+        // A folder with a state file's name stays in the table: opening it says what is wrong.
+        if (entry.type != io::FileType::Regular && entry.name == kOffloadedTensors)
+            offloaded = true;
+        if ((entry.type == io::FileType::Directory && !parsed)
+            || (offloaded && entry.name == kOffloadedTensors))
+            continue;
+        const FileId id{static_cast<uint32_t>(reading.out.files.size())};
+        if (const auto [earlier, fresh] = seen.emplace(entry.name, id); !fresh) {
+            if (parsed)
+                checkCopy(reading, reading.out.file(earlier->second), file.path);
+            continue;
+        }
+        const auto info = reading.files.stat(file.path);
+        if (info) {
+            file.identity = info->identity;
+        } else {
+            file.status = FileStatus::Damaged;
+            if (!parsed) // opening a state file tells the same
+                reading.add(code::kFileUnreadable, Severity::Warning, "the file cannot be looked at",
+                    entry.name, {describe(info.error())});
+        }
+        if (file.role == FileRole::Other)
+            file.status = FileStatus::Foreign;
+        reading.out.files.push_back(std::move(file));
+    }
+    if (offloaded) {
+        std::sort(ranks.begin(), ranks.end());
+        ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+        addOffloadedTensors(reading, folder / kOffloadedTensors, ranks);
+    }
+    return {};
+}
+
+} // namespace
+
+io::Path tagFolderIn(const Reading& reading, const io::Path& root)
+{
+    const io::Path inner = root / reading.out.tag;
+    if (reading.out.tag.empty())
+        return root;
+    const auto entries = reading.files.list(inner);
+    // A tag folder that cannot be listed is still the one that is meant.
+    return entries || entries.error().code != ErrorCode::NotFound ? inner : root;
+}
+
+namespace {
+
+/// Gives every exchanged name the file that was saved under it.
+void undoExchange(Reading& reading)
+{
+    std::vector<CheckpointFile>& files = reading.out.files;
+    const std::vector<CheckpointFile> before
+        = reading.exchanged.empty() ? std::vector<CheckpointFile>() : files;
+    for (CheckpointFile& file : files) {
+        const auto other = reading.exchanged.find(file.name);
+        if (other == reading.exchanged.end())
+            continue;
+        const auto content = std::find_if(before.begin(), before.end(),
+            [&](const CheckpointFile& one) { return one.name == other->second; });
+        if (content == before.end())
+            continue;
+        file.path = content->path;
+        file.identity = content->identity;
+        file.status = content->status;
+    }
+}
+
+} // namespace
+
+Status buildFileTable(Reading& reading)
+{
+    SeenFiles seen;
+    SHARDSCOPE_CHECK(addFolder(reading, reading.out.tagFolder, seen));
+    for (const io::Path& root : reading.roots) {
+        // A root is another run folder with the same tag, or a folder that holds the files themselves.
+        const io::Path folder = tagFolderIn(reading, root);
+        if (folder == root && isSwapFolder(reading, root))
+            continue; // read with ZeRO-3's optimizer files
+        const size_t before = reading.out.files.size();
+        SHARDSCOPE_CHECK(addFolder(reading, folder, seen));
+        reading.out.evidence.push_back(
+            std::to_string(reading.out.files.size() - before) + " further files in " + folder.string());
+    }
+    if (!reading.modelsFrom.empty())
+        SHARDSCOPE_CHECK(addFolder(reading, reading.modelsFrom, seen, Wanted::ModelStates));
+    undoExchange(reading);
+    return {};
+}
+
+namespace {
+
+/// Index of every state file by (role, dp); the one with the wanted prefix wins.
+std::map<std::pair<FileRole, uint32_t>, FileId> filesByRank(const Reading& reading, bool zero3)
+{
+    std::map<std::pair<FileRole, uint32_t>, FileId> out;
+    for (uint32_t i = 0; i < reading.out.files.size(); ++i) {
+        const CheckpointFile& file = reading.out.files[i];
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (!parsed || parsed->mp != reading.out.modelRank || parsed->fastWriterPart)
+            continue;
+        if (parsed->role == FileRole::ModelStates && parsed->zero3Model != zero3)
+            continue;
+        if (parsed->role == FileRole::OptimStates && parsed->bf16Prefix != reading.bf16Prefix)
+            continue;
+        out.emplace(std::pair(parsed->role, parsed->dp), FileId{i});
+    }
+    return out;
+}
+
+FileId addMissing(const Reading& reading, std::string name, FileRole role, uint32_t dp)
+{
+    CheckpointFile file;
+    file.path = reading.out.tagFolder / name;
+    file.name = std::move(name);
+    file.role = role;
+    file.rank = RankCoordinate{dp, reading.out.place.tp, reading.out.place.pp};
+    file.status = FileStatus::Missing;
+    reading.out.files.push_back(std::move(file));
+    return FileId{static_cast<uint32_t>(reading.out.files.size() - 1)};
+}
+
+void markStale(const Reading& reading, bool zero3)
+{
+    for (CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (!parsed || parsed->mp != reading.out.modelRank)
+            continue;
+        if (parsed->role == FileRole::OptimStates && parsed->bf16Prefix != reading.bf16Prefix) {
+            file.status = FileStatus::Stale;
+            reading.add(code::kMixedPrefix, Severity::Warning,
+                "the optimizer file has the other precision prefix; a run in the other precision left it "
+                "here",
+                file.name);
+            continue;
+        }
+        const bool perRank = parsed->role == FileRole::OptimStates
+            || (parsed->role == FileRole::ModelStates && parsed->zero3Model);
+        const bool wrongStage = parsed->role == FileRole::ModelStates && parsed->zero3Model != zero3;
+        if (wrongStage || (perRank && parsed->dp >= reading.worldSize)) {
+            file.status = FileStatus::Stale;
+            reading.add(code::kStaleFile, Severity::Warning,
+                wrongStage
+                    ? "the model file was written by a run of another ZeRO stage"
+                    : "the rank is beyond the world size of this checkpoint; an earlier, larger save left it",
+                file.name, {"world size " + std::to_string(reading.worldSize)});
+        }
+    }
+}
+
+using FilesByRank = std::map<std::pair<FileRole, uint32_t>, FileId>;
+
+FileId expectFile(
+    const Reading& reading, const FilesByRank& byRank, FileRole role, uint32_t dp, const std::string& name)
+{
+    if (const auto found = byRank.find({role, dp}); found != byRank.end())
+        return found->second;
+    reading.add(role == FileRole::ModelStates ? code::kModelStatesMissing : code::kRankMissing,
+        Severity::Error, "the file of rank " + std::to_string(dp) + " is missing", name,
+        {"the checkpoint was saved by " + std::to_string(reading.worldSize) + " ranks"});
+    return addMissing(reading, name, role, dp);
+}
+
+} // namespace
+
+void markExpectedFiles(Reading& reading, bool zero3)
+{
+    const auto byRank = filesByRank(reading, zero3);
+    Checkpoint& out = reading.out;
+    out.optimFiles.clear();
+    out.modelFiles.clear();
+    for (uint32_t dp = 0; dp < reading.worldSize; ++dp) {
+        const std::string name = optimFileName(dp, out.modelRank, reading.bf16Prefix);
+        out.optimFiles.push_back(expectFile(reading, byRank, FileRole::OptimStates, dp, name));
+        if (zero3)
+            out.modelFiles.push_back(expectFile(
+                reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, out.modelRank)));
+    }
+    if (!zero3)
+        out.modelFiles.push_back(
+            expectFile(reading, byRank, FileRole::ModelStates, 0, modelFileName(out.modelRank)));
+    markStale(reading, zero3);
+}
+
+void markExpectedModelFiles(Reading& reading)
+{
+    const auto byRank = filesByRank(reading, true);
+    reading.out.modelFiles.clear();
+    for (uint32_t dp = 0; dp < reading.worldSize; ++dp)
+        reading.out.modelFiles.push_back(
+            expectFile(reading, byRank, FileRole::ModelStates, dp, zero3ModelFileName(dp, 0)));
+}
+
+void markUnneeded(const Reading& reading, FileId id, std::string why)
+{
+    CheckpointFile& file = reading.out.files[index(id)];
+    file.status = FileStatus::Stale;
+    reading.add(code::kStaleFile, Severity::Warning, std::move(why), file.name);
+}
+
+} // namespace shardscope

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/folder/marks.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/folder/skeleton.h"
+#include "core/checkpoint/model/file_names.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// Marks stand before the list of files, which may be very long.
+constexpr uint64_t kHeadLimitBytes = uint64_t{1} << 20;
+constexpr std::string_view kFileList = "\n\"files\": [";
+
+std::string headOf(io::FileSystem& files, const io::Path& path)
+{
+    const auto file = files.openRead(path);
+    if (!file)
+        return {};
+    std::string head(std::min((*file)->size(), kHeadLimitBytes), '\0');
+    if (!(*file)->readAt(0, {reinterpret_cast<uint8_t*>(head.data()), head.size()}))
+        return {};
+    const size_t end = head.find(kFileList);
+    return end == std::string::npos ? std::string() : head.substr(0, end) + "\"files\": []}";
+}
+
+std::string textOf(const nlohmann::json& object, const char* key)
+{
+    const auto found = object.find(key);
+    return found != object.end() && found->is_string() ? toValidUtf8(found->get<std::string>())
+                                                       : std::string();
+}
+
+} // namespace
+
+void readMarks(const Reading& reading)
+{
+    if (reading.hasNoValues()) // of a manifest it has the size alone
+        return noteSkeleton(reading.files, reading.out);
+    const io::Path path = reading.out.tagFolder / kManifestName;
+    const auto info = reading.files.stat(path);
+    if (!info || info->type != io::FileType::Regular)
+        return;
+    const auto manifest = nlohmann::json::parse(headOf(reading.files, path), nullptr, false);
+    if (!manifest.is_object() || !manifest.contains("marked") || !manifest["marked"].is_array())
+        return;
+    for (const nlohmann::json& mark : manifest["marked"]) {
+        if (mark.is_object())
+            reading.add(code::kMarked, Severity::Warning, textOf(mark, "message"), textOf(mark, "where"),
+                {std::string("`") + kManifestName + "` says so"});
+    }
+}
+
+} // namespace shardscope

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/open_depth.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// One rank's swap files (swap.h).
+struct SwapFolder {
+    enum class Origin { Checkpoint, Beside, Named };
+    Origin origin
+        = Origin::Checkpoint; ///< copied into the tag, or a run's own: found beside it, or asked for
+    std::string name; ///< relative to the tag folder, for findings
+    std::optional<uint32_t> rank; ///< unset: several ranks wrote into it, each over the other's files
+    std::vector<FileId> files;
+};
+
+/// What the readers share while they fill a Checkpoint. One thread at a time; the finished Checkpoint is then
+/// frozen.
+struct Reading {
+    io::FileSystem& files;
+    JobContext& job;
+    OpenDepth depth;
+    Checkpoint& out;
+    bool bf16Prefix = false; ///< of the optimizer files that belong together
+    uint32_t worldSize = 0; ///< ranks that must be there
+    uint32_t modelRanks = 1; ///< tensor slices × pipeline stages of the checkpoint
+    NodeId modelRoot = kNoNode; ///< root mapping of the rank-0 (or first readable) model file
+    bool placeholders = false; ///< tensors of shape (0,) in `module` may stand for what is stored elsewhere
+    std::vector<io::Path> roots{}; ///< OpenOptions::roots
+    bool salvage = false; ///< OpenOptions::salvage
+    io::Path modelsFrom{}; ///< OpenOptions::modelsFrom
+    std::map<std::string, std::string> exchanged{}; ///< OpenOptions::exchanged
+    std::vector<SwapFolder> swapFolders{};
+    /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
+    std::vector<bool> reshaped{};
+
+    struct Loaded {
+        std::shared_ptr<const TorchFile> content;
+        std::optional<Error> error;
+        [[nodiscard]] bool isThere() const { return content != nullptr || error.has_value(); }
+    };
+    SharedPickles pickles{};
+    std::vector<Loaded> prefetched{}; ///< by file: read ahead, and not yet part of the checkpoint
+
+    void add(std::string_view code, Severity severity, std::string message, std::string where,
+        std::vector<std::string> evidence = {}) const
+    {
+        out.findings.push_back({code, severity, std::move(message), std::move(where), std::move(evidence)});
+    }
+    /// Whether it is a skeleton: no value can be read, and none is missed.
+    [[nodiscard]] bool hasNoValues() const;
+    /// Marks the checkpoint as recognised but beyond this build; the first reason stands.
+    void refuse(std::string why) const;
+    /// No model can be made although the kind is supported; the first reason stands.
+    void noModel(Error error) const;
+
+    [[nodiscard]] const TorchFile* content(FileId id) const
+    {
+        return id == kNoFile ? nullptr : out.files[index(id)].content.get();
+    }
+};
+
+} // namespace shardscope

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/folder/swap_table.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text_cursor.h"
+#include "core/checkpoint/folder/swap_names.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// "rank3", "rank03"
+std::optional<uint32_t> rankOfFolder(std::string_view name)
+{
+    TextCursor cursor(name);
+    uint32_t rank = 0;
+    if (!cursor.takeText("rank") || !cursor.takeNumber(rank) || !cursor.rest().empty())
+        return std::nullopt;
+    return rank;
+}
+
+std::vector<io::DirectoryEntry> entriesOf(const Reading& reading, const io::Path& folder)
+{
+    auto entries = reading.files.list(folder);
+    if (entries)
+        return std::move(*entries);
+    if (entries.error().code != ErrorCode::NotFound)
+        reading.add(code::kFileUnreadable, Severity::Error, "the folder of swap files cannot be listed",
+            folder.filename().string(), {describe(entries.error())});
+    return {};
+}
+
+/// Takes the swap files among `entries` into the checkpoint's list of files.
+SwapFolder takeFiles(const Reading& reading, const io::Path& path, std::string name,
+    std::optional<uint32_t> rank, SwapFolder::Origin origin, const std::vector<io::DirectoryEntry>& entries)
+{
+    SwapFolder folder{origin, std::move(name), rank, {}};
+    for (const io::DirectoryEntry& entry : entries) {
+        if (entry.type == io::FileType::Directory || !parseSwapFileName(entry.name)
+            || reading.job.cancelled())
+            continue;
+        CheckpointFile file;
+        file.path = path / entry.name;
+        file.name = folder.name + "/" + entry.name;
+        file.role = FileRole::Swap;
+        if (rank)
+            file.rank = RankCoordinate{*rank, 0, 0};
+        const auto info = reading.files.stat(file.path);
+        if (info)
+            file.identity = info->identity;
+        if (!info || info->type != io::FileType::Regular)
+            file.status = FileStatus::Damaged;
+        folder.files.push_back(FileId{static_cast<uint32_t>(reading.out.files.size())});
+        reading.out.files.push_back(std::move(file));
+    }
+    return folder;
+}
+
+/// Local ranks of a node whose storage holds only its own part number from 0; the optimizer files beside them
+/// have the ranks of the whole run.
+bool areLocalRanks(const std::vector<uint32_t>& folders, const std::vector<uint32_t>& ranks)
+{
+    return folders.size() == ranks.size() && std::none_of(folders.begin(), folders.end(), [&](uint32_t rank) {
+        return std::binary_search(ranks.begin(), ranks.end(), rank);
+    });
+}
+
+/// NVME_PATH/zero_stage_3/optimizer, from it or one of the two above it.
+std::optional<io::Path> optimizerFolder(const Reading& reading, const io::Path& given)
+{
+    for (const char* tail : {"zero_stage_3/optimizer", "optimizer", "."}) {
+        const io::Path path = (given / tail).lexically_normal();
+        const auto entries = reading.files.list(path);
+        if (!entries)
+            continue;
+        for (const io::DirectoryEntry& entry : *entries) {
+            if (!rankOfFolder(entry.name) || entry.type == io::FileType::Regular)
+                continue;
+            const auto inside = reading.files.list(path / entry.name);
+            if (inside && std::any_of(inside->begin(), inside->end(), [](const io::DirectoryEntry& file) {
+                    return parseSwapFileName(file.name).has_value();
+                }))
+                return path;
+        }
+    }
+    return std::nullopt;
+}
+
+bool addLiveSwapFolder(Reading& reading, const io::Path& given, SwapFolder::Origin origin)
+{
+    const auto path = optimizerFolder(reading, given);
+    if (!path)
+        return false;
+    for (const io::DirectoryEntry& entry : entriesOf(reading, *path)) {
+        const auto rank = rankOfFolder(entry.name);
+        if (!rank || entry.type == io::FileType::Regular)
+            continue;
+        reading.swapFolders.push_back(takeFiles(reading, *path / entry.name,
+            "zero_stage_3/optimizer/" + entry.name, rank, origin, entriesOf(reading, *path / entry.name)));
+    }
+    return true;
+}
+
+} // namespace
+
+void addOffloadedTensors(Reading& reading, const io::Path& path, const std::vector<uint32_t>& ranks)
+{
+    const std::string name(kOffloadedTensors);
+    const auto entries = entriesOf(reading, path);
+    std::vector<uint32_t> folders;
+    for (const io::DirectoryEntry& entry : entries) {
+        if (const auto rank = rankOfFolder(entry.name); rank && entry.type != io::FileType::Regular)
+            folders.push_back(*rank);
+    }
+    std::sort(folders.begin(), folders.end());
+    const bool local = areLocalRanks(folders, ranks);
+    for (const io::DirectoryEntry& entry : entries) {
+        const auto number = rankOfFolder(entry.name);
+        if (!number || entry.type == io::FileType::Regular)
+            continue;
+        uint32_t rank = *number;
+        if (local)
+            rank = ranks[static_cast<size_t>(
+                std::lower_bound(folders.begin(), folders.end(), *number) - folders.begin())];
+        reading.swapFolders.push_back(takeFiles(reading, path / entry.name, name + "/" + entry.name, rank,
+            SwapFolder::Origin::Checkpoint, entriesOf(reading, path / entry.name)));
+    }
+    const auto only = ranks.size() == 1 ? std::optional(ranks.front()) : std::nullopt;
+    SwapFolder flat = takeFiles(reading, path, name, only, SwapFolder::Origin::Checkpoint, entries);
+    if (!flat.files.empty())
+        reading.swapFolders.push_back(std::move(flat));
+}
+
+bool isSwapFolder(const Reading& reading, const io::Path& folder)
+{
+    return optimizerFolder(reading, folder).has_value();
+}
+
+bool addNamedSwapFolders(Reading& reading)
+{
+    bool any = false;
+    for (const io::Path& root : reading.roots)
+        any = addLiveSwapFolder(reading, root, SwapFolder::Origin::Named) || any;
+    return any;
+}
+
+void addSwapFolderBeside(Reading& reading)
+{
+    addLiveSwapFolder(reading, reading.out.runFolder, SwapFolder::Origin::Beside);
+}
+
+} // namespace shardscope

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/model/checkpoint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_set>
+
+namespace shardscope {
+
+std::string_view kindName(CheckpointKind kind)
+{
+    switch (kind) {
+    case CheckpointKind::Unknown:
+        return "unknown";
+    case CheckpointKind::Zero1:
+        return "zero1";
+    case CheckpointKind::Zero2:
+        return "zero2";
+    case CheckpointKind::Bf16:
+        return "bf16";
+    case CheckpointKind::Zero3:
+        return "zero3";
+    case CheckpointKind::Fp16:
+        return "fp16";
+    case CheckpointKind::Fp16Unfused:
+        return "fp16-unfused";
+    case CheckpointKind::Torch:
+        return "torch";
+    case CheckpointKind::Universal:
+        return "universal";
+    case CheckpointKind::Swap:
+        return "swap";
+    case CheckpointKind::Weights:
+        return "weights";
+    case CheckpointKind::Dcp:
+        return "dcp";
+    }
+    return "unknown";
+}
+
+std::string rankText(const RankCoordinate& rank)
+{
+    return fmt::format("dp{}.tp{}.pp{}", rank.dp, rank.tp, rank.pp);
+}
+
+std::string_view fileRoleName(FileRole role)
+{
+    switch (role) {
+    case FileRole::ModelStates:
+        return "model-states";
+    case FileRole::OptimStates:
+        return "optim-states";
+    case FileRole::LayerStates:
+        return "layer-states";
+    case FileRole::ExpertStates:
+        return "expert-states";
+    case FileRole::Pointer:
+        return "pointer";
+    case FileRole::Script:
+        return "script";
+    case FileRole::Manifest:
+        return "manifest";
+    case FileRole::Swap:
+        return "swap";
+    case FileRole::Other:
+        return "other";
+    }
+    return "other";
+}
+
+std::string_view fileStatusName(FileStatus status)
+{
+    switch (status) {
+    case FileStatus::Ok:
+        return "ok";
+    case FileStatus::Missing:
+        return "missing";
+    case FileStatus::Damaged:
+        return "damaged";
+    case FileStatus::Stale:
+        return "stale";
+    case FileStatus::Foreign:
+        return "foreign";
+    case FileStatus::NotYetRead:
+        return "not-yet-read";
+    }
+    return "damaged";
+}
+
+UnitState::Place UnitState::placeOf(const FlatPiece& piece) const
+{
+    if (boxes) {
+        Place out;
+        forEachBoxRun(
+            boxes->shape, boxes->boxes, piece.paramOffset, piece.paramOffset + 1, [&](const BoxRun& run) {
+                out = {boxes->runs[run.box], run.boxElement};
+                return false;
+            });
+        return out;
+    }
+    if (!perParam.empty())
+        return piece.param < perParam.size() ? Place{perParam[piece.param], piece.paramOffset} : Place{};
+    if (!perSlice.empty() && piece.rank < perRank.size()) {
+        const size_t at = perSlice.size() / perRank.size() * piece.rank + piece.param;
+        return piece.isPadding() ? Place{} : Place{perSlice[at].run, piece.paramOffset - perSlice[at].first};
+    }
+    return piece.rank < perRank.size() ? Place{perRank[piece.rank], piece.flatOffset} : Place{};
+}
+
+std::optional<uint32_t> FlatUnit::partitionRankOf(uint32_t dpRank) const
+{
+    if (dpRank < firstRank || (dpRank - firstRank) % rankStride != 0)
+        return std::nullopt;
+    const uint32_t rank = (dpRank - firstRank) / rankStride;
+    return rank < partition.ranks() ? std::optional(rank) : std::nullopt;
+}
+
+RankCoordinate Checkpoint::rankOf(const FlatUnit& unit, uint32_t partitionRank) const
+{
+    const RankCoordinate& of = partOf(unit).place;
+    return {unit.dpRankOf(partitionRank), of.tp, of.pp};
+}
+
+std::optional<uint32_t> Checkpoint::shareOf(const FlatUnit& unit, const RankCoordinate& rank) const
+{
+    const RankCoordinate& of = partOf(unit).place;
+    return rank.tp == of.tp && rank.pp == of.pp ? unit.partitionRankOf(rank.dp) : std::nullopt;
+}
+
+std::vector<UnitId> Checkpoint::unitsOn(const RankCoordinate& rank) const
+{
+    std::vector<UnitId> out;
+    for (uint32_t i = 0; i < units.size(); ++i) {
+        if (units[i].isFlat() && shareOf(units[i], rank))
+            out.push_back(UnitId{i});
+    }
+    return out;
+}
+
+const WholeTensor* Checkpoint::wholeOf(ParamId param) const
+{
+    const auto found = std::lower_bound(whole.begin(), whole.end(), param,
+        [](const WholeTensor& tensor, ParamId id) { return tensor.param < id; });
+    return found != whole.end() && found->param == param ? &*found : nullptr;
+}
+
+std::optional<ParamId> Checkpoint::findParam(std::string_view name) const
+{
+    const auto found = paramByName.find(name);
+    return found == paramByName.end() ? std::nullopt : std::optional(found->second);
+}
+
+const FlatUnit* Checkpoint::unitOf(ParamId param) const
+{
+    if (index(param) >= params.size())
+        return nullptr;
+    const UnitId unit = params[index(param)].unit;
+    return index(unit) < units.size() ? &units[index(unit)] : nullptr;
+}
+
+bool Checkpoint::isReadable(FileId id) const
+{
+    return index(id) < files.size() && files[index(id)].status == FileStatus::Ok;
+}
+
+std::optional<TransposedOrder> Checkpoint::transposedOrder(ParamId param) const
+{
+    if (!zenflow || index(param) >= params.size())
+        return std::nullopt;
+    const Parameter& matrix = params[index(param)];
+    // A single row or column is the same either way.
+    if (matrix.unit == kNoUnit || matrix.shape.size() != 2 || matrix.shape[0] < 2 || matrix.shape[1] < 2)
+        return std::nullopt;
+    return TransposedOrder{matrix.shape[0], matrix.shape[1]};
+}
+
+std::vector<std::string> Checkpoint::stateNames() const
+{
+    std::vector<std::string> names;
+    std::unordered_set<std::string_view> seen;
+    const auto add = [&](const std::string& name) {
+        if (name != "weight" && seen.insert(name).second)
+            names.push_back(name);
+    };
+    bool hasWeight = false;
+    for (const FlatUnit& unit : units) {
+        for (const UnitState& state : unit.states) {
+            add(state.name);
+            hasWeight = hasWeight || state.name == "weight";
+        }
+    }
+    for (const WholeTensor& tensor : whole) {
+        add(tensor.state);
+        hasWeight = hasWeight || tensor.state == "weight";
+    }
+    if (hasWeight)
+        names.emplace_back("weight");
+    return names;
+}
+
+} // namespace shardscope

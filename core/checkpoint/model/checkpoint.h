@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/finding.h"
+#include "core/base/ids.h"
+#include "core/base/string_hash.h"
+#include "core/io/file_system.h"
+#include "core/partition/flat_partition.h"
+#include "core/tensor/boxes.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/shape.h"
+#include "core/tensor/transposed_order.h"
+#include "core/torchfile/torch_file.h"
+
+#include <compare>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+enum class CheckpointKind {
+    Unknown,
+    Zero1,
+    Zero2,
+    Bf16,
+    Zero3,
+    Fp16,
+    Fp16Unfused,
+    Torch,
+    Universal,
+    Swap,
+    Weights,
+    Dcp
+};
+/// "zero1", "zero2", "bf16", "zero3", "fp16", "fp16-unfused", "torch", "universal", "swap", "weights", "dcp",
+/// "unknown".
+std::string_view kindName(CheckpointKind kind);
+/// Files of other tools, which lie in no run folder: weights, and PyTorch's distributed checkpoints.
+[[nodiscard]] constexpr bool liesInNoRun(CheckpointKind kind)
+{
+    return kind == CheckpointKind::Weights || kind == CheckpointKind::Dcp;
+}
+/// Forms that checkpoints are converted into: every tensor in one piece for any number of ranks, and of no
+/// stage.
+[[nodiscard]] constexpr bool isConverted(CheckpointKind kind)
+{
+    return kind == CheckpointKind::Universal || kind == CheckpointKind::Dcp;
+}
+
+struct ParallelDegrees {
+    uint32_t dp = 1; ///< ZeRO partition count (data × sequence ranks)
+    uint32_t tp = 1;
+    uint32_t pp = 1;
+    uint32_t ep = 1;
+
+    [[nodiscard]] uint32_t ranks() const { return dp * tp * pp; } ///< all: torch's WORLD_SIZE
+};
+
+struct RankCoordinate {
+    uint32_t dp = 0;
+    uint32_t tp = 0;
+    uint32_t pp = 0;
+    bool operator==(const RankCoordinate&) const = default;
+};
+/// "dp3.tp0.pp0"
+std::string rankText(const RankCoordinate& rank);
+
+enum class FileRole {
+    ModelStates,
+    OptimStates,
+    LayerStates,
+    ExpertStates,
+    Pointer,
+    Script,
+    Manifest,
+    Swap,
+    Other
+};
+std::string_view fileRoleName(FileRole role); ///< "model-states", "optim-states", …
+enum class FileStatus { Ok, Missing, Damaged, Stale, Foreign, NotYetRead };
+std::string_view fileStatusName(FileStatus status);
+
+/// One file of the tag folder (or one that should be there).
+struct CheckpointFile {
+    io::Path path; ///< absolute
+    std::string name; ///< relative to Checkpoint::tagFolder
+    FileRole role = FileRole::Other;
+    FileStatus status = FileStatus::Ok;
+    std::optional<RankCoordinate> rank;
+    io::FileIdentity identity; ///< zero for missing files
+    /// Parsed content. Kept for rank 0's files and all optimizer files; null for what is missing, unreadable,
+    /// not a torch file, or was dropped after its facts were taken (other ranks' ZeRO-3 model files).
+    std::shared_ptr<const TorchFile> content;
+    uint64_t recordCount = 0;
+};
+
+enum class ParamRole { Trainable, Frozen, Buffer };
+
+/// One parameter or buffer of the model.
+struct Parameter {
+    std::string name; ///< DeepSpeed's, any bytes
+    Shape shape;
+    uint64_t elements = 0;
+    ParamRole role = ParamRole::Trainable;
+    int32_t group = -1; ///< optimizer param group; -1 for frozen and buffers
+    UnitId unit = kNoUnit; ///< the flat unit that holds it; kNoUnit when it is stored whole only
+    uint32_t indexInUnit = 0;
+    ParamId sharedWith
+        = kNoParam; ///< owner, for an alias of a tied parameter; an alias has no unit of its own
+};
+
+/// A run of stored elements in one file. Bytes are from the start of the file.
+struct StoredRun {
+    /// A record that says: in this file, but the place is not known (yet). Readers never leave it.
+    static constexpr uint32_t kNoRecord = 0xFFFFFFFFu;
+
+    FileId file = kNoFile; ///< kNoFile: not stored, or not readable
+    uint32_t record = 0; ///< index into the file's zip records, or kNoRecord
+    uint64_t byteOffset = 0;
+    uint64_t elements = 0; ///< stored; may be shorter than the partition (lean) or, with a finding, longer
+    [[nodiscard]] bool isPresent() const { return file != kNoFile; }
+};
+
+/// One state of a flat unit: "fp32" first, then the optimizer's own in the order of rank 0's file ("exp_avg",
+/// …). For frozen units the only state is "weight".
+struct UnitState {
+    std::string name;
+    DType dtype = DType::Float32;
+    bool lean = false; ///< stored without padding (ZeRO-1/2 fp32 masters)
+    /// Index = rank in the unit's partition, which is the dp rank but for experts. Whole units: one entry
+    /// that stands for all (no record), present when any part is.
+    std::vector<StoredRun> perRank;
+    /// Whole units only: where each parameter's own tensor lies, by position in FlatUnit::params.
+    std::vector<StoredRun> perParam;
+    /// Elastic ZeRO-3 only: what each rank stores of each parameter, by rank × parameters + position, without
+    /// its padding. perRank then says which file has them: no record and no elements, absent when any slice
+    /// is.
+    struct Slice {
+        StoredRun run;
+        uint64_t first = 0; ///< its first element inside the flattened parameter
+    };
+    std::vector<Slice> perSlice;
+    /// Whole units of one parameter only, in distributed checkpoints: the boxes that cover it, by number, and
+    /// where each lies. perRank has one entry that stands for all, as above.
+    struct Boxes {
+        Shape shape; ///< of the parameter
+        std::vector<Box> boxes;
+        std::vector<StoredRun> runs;
+    };
+    std::shared_ptr<const Boxes> boxes{};
+
+    struct Place {
+        StoredRun run; ///< absent where nothing is stored
+        uint64_t offset = 0; ///< first element of the piece inside the run
+    };
+    /// Where a piece of the unit's partition is stored, or begins where it lies in several boxes. `param` is
+    /// a position in FlatUnit::params.
+    [[nodiscard]] Place placeOf(const FlatPiece& piece) const;
+};
+
+/// Whole: a param group whose states are tensors of their own, one per parameter and unpartitioned (universal
+/// folders, stage 0). Its partition has one rank and no padding: an order to draw and walk, no buffer on
+/// disk.
+enum class UnitKind { Group, SubGroup, Frozen, Whole };
+
+/// How an optimizer keeps its step: torch's Adam as a 0-dim tensor, DeepSpeed's as an int, Apex nowhere but
+/// in the group's options.
+enum class StepForm { Absent, Integer, Real, Tensor };
+
+/// A ZeRO-1/2 param group, a ZeRO-3 sub-group, or a frozen ZeRO-3 parameter: what is flattened and
+/// partitioned as one. Or a group of tensors stored whole (UnitKind::Whole).
+struct FlatUnit {
+    UnitKind kind = UnitKind::Group;
+    int32_t group = -1; ///< param group; -1 for frozen
+    std::optional<uint32_t> subgroup; ///< ZeRO-3 sub-group number
+    std::vector<ParamId> params; ///< in flat order
+    FlatPartition partition;
+    std::vector<UnitState> states;
+    std::optional<double> step; ///< the unit's optimizer step, as a number, from rank 0
+    StepForm stepForm = StepForm::Absent;
+    DType stepType = DType::Float32; ///< of a step that is a tensor
+    bool stepSet = false; ///< a repair has set `step`: it is not what the files say
+    /// rank 0's optimizer state entry for this unit (mapping node in the rank-0 optimizer file), kNoNode when
+    /// absent
+    NodeId stateNode = kNoNode;
+    uint32_t part = 0; ///< index into Checkpoint::parts, where there are any
+    /// The data-parallel ranks that share its partition: firstRank, firstRank + rankStride, … All of them but
+    /// for experts, of which every expert-parallel rank has others.
+    uint32_t firstRank = 0;
+    uint32_t rankStride = 1;
+
+    [[nodiscard]] uint32_t dpRankOf(uint32_t partitionRank) const
+    {
+        return firstRank + partitionRank * rankStride;
+    }
+    /// The place of a data-parallel rank in the partition; nothing when it has no share.
+    [[nodiscard]] std::optional<uint32_t> partitionRankOf(uint32_t dpRank) const;
+
+    /// Whether ranks hold flat buffers of it that carry a number, so that flat addresses lead into it.
+    [[nodiscard]] bool isFlat() const { return kind == UnitKind::Group || kind == UnitKind::SubGroup; }
+};
+
+/// A tensor that one file holds whole: ZeRO-1/2's 16-bit copies, frozen parameters and buffers.
+struct WholeTensor {
+    ParamId param = kNoParam;
+    std::string state = "weight";
+    DType dtype = DType::Float32;
+    StoredRun run;
+    std::vector<uint64_t> strides; ///< elements; empty when `contiguous`: row-major then
+    bool contiguous = true;
+};
+
+struct ParamGroup {
+    uint32_t index = 0;
+    std::vector<UnitId> units;
+    uint64_t parameters = 0;
+    uint64_t elements = 0;
+    NodeId options = kNoNode; ///< the group's mapping in rank 0's optimizer file ("lr", "betas", …, "params")
+};
+
+struct StepCounters {
+    std::optional<int64_t> globalSteps;
+    std::optional<int64_t> globalSamples;
+    std::optional<int64_t> skippedSteps;
+};
+
+/// Bytes of a file that are an archive of torch.save by themselves.
+struct ArchivePart {
+    FileId file = kNoFile;
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    auto operator<=>(const ArchivePart&) const = default;
+};
+
+struct JoinedSlices;
+
+/// Everything known about one tag of a run, immutable. Views, verbs and planners share snapshots of it, not
+/// locks.
+///
+/// The logical model: parameters × states, per param group, with every scalar. A state element is found
+/// through Parameter::unit → FlatUnit::partition → UnitState::perRank, or through `whole`. Thread-safe.
+///
+/// Tensor slices and pipeline stages are parts of it: each is a Checkpoint of its own, with the parameters,
+/// param groups and optimizer files of one model-parallel rank (`mp_rank_MM`). The whole has the parameters
+/// and units of all parts, in their order; where several have one of the same name, each says whose it is
+/// behind a colon ("norm.weight:tp1"). FileIds mean the same file in all of them.
+struct Checkpoint {
+    std::vector<std::shared_ptr<const Checkpoint>> parts; ///< empty where one model-parallel rank is all
+    std::shared_ptr<const JoinedSlices> joined; ///< set by joinSlices(): what parameters consist of
+    uint32_t modelRank = 0; ///< of a part: MM in the names of its files
+    RankCoordinate place; ///< of a part: its tp and pp
+    io::Path runFolder; ///< holds `latest` and the tags; equals tagFolder's parent
+    io::Path tagFolder;
+    std::string tag;
+    std::vector<std::string> tags; ///< all tag folders of the run, newest step last
+    std::optional<std::string> latest; ///< content of `latest`, stripped
+
+    bool supported = false; ///< this build can interpret the kind
+    std::string whyNot; ///< one sentence when not supported
+    /// Why there is no logical model to work on (Unsupported, NotFound, Damaged …); unset when there is one.
+    std::optional<Error> modelError;
+    bool complete = false; ///< every rank's file is there and fits: values can be trusted
+    bool fullyRead = false; ///< false for the first, quick snapshot
+
+    CheckpointKind kind = CheckpointKind::Unknown;
+    int zeroStage = 0;
+    ParallelDegrees parallel;
+    std::string precision; ///< "bf16", "fp16", "fp32"
+    std::string optimizer; ///< states' signature: "exp_avg+exp_avg_sq"
+    std::string deepspeedVersion;
+    StepCounters steps;
+    std::optional<uint64_t> subGroupSize; ///< ZeRO-3, as the source's ds_config says or as inferred
+    /// ZeRO-1/2 with round_robin_gradients: the flat order of every group is its optimizer order, dealt to
+    /// parallel.dp ranks in turn, so another number of ranks has another order
+    /// (core/partition/round_robin.h).
+    bool roundRobin = false;
+    /// ZeRO-1/2 of ZenFlow up to 0.19.6: every matrix stands column by column in its unit's flat buffers
+    /// (transposedOrder()); core/checkpoint/zero/zenflow.h tells how that is seen.
+    bool zenflow = false;
+    std::optional<double> lossScale;
+    std::string wrapper; ///< "transformers", "accelerate", "lightning", "megatron" or empty
+    std::vector<std::string> clientStateKeys;
+    std::vector<std::string> evidence; ///< why it is what it says it is
+    std::vector<Finding> findings;
+
+    std::vector<CheckpointFile> files;
+    FileId rank0Model = kNoFile;
+    FileId rank0Optim = kNoFile; ///< universal: zero/optimizer_state.pt
+    /// In rank 0's optimizer file: the mapping that holds `loss_scaler` and the like.
+    NodeId optimWrapper = kNoNode;
+    /// Distributed checkpoints of PyTorch: what their files consist of, ascending; no two overlap but in
+    /// files that a finding tells to be damaged. There rank0Model and rank0Optim are `.metadata`, whose
+    /// content is made from the objects that the archives hold (dcp_native.h).
+    std::vector<ArchivePart> archives;
+    std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile where missing. Of the first part
+    std::vector<FileId> modelFiles; ///< ZeRO-3: index = dp rank; else one entry. Of the first part
+
+    std::vector<Parameter> params;
+    std::vector<FlatUnit> units;
+    std::vector<WholeTensor> whole; ///< ascending by param, at most one per parameter: wholeOf() searches it
+    std::vector<ParamGroup> groups;
+    StringMap<ParamId> paramByName;
+
+    /// The whole tensor of a parameter, or null.
+    [[nodiscard]] const WholeTensor* wholeOf(ParamId param) const;
+    [[nodiscard]] std::optional<ParamId> findParam(std::string_view name) const;
+    [[nodiscard]] const FlatUnit* unitOf(ParamId param) const;
+    /// The order in which a parameter's unit stores its elements, where that is not the logical one.
+    /// Partitions and pieces count stored elements; addresses, values and digests count logical ones.
+    [[nodiscard]] std::optional<TransposedOrder> transposedOrder(ParamId param) const;
+    [[nodiscard]] const CheckpointFile& file(FileId id) const { return files[index(id)]; }
+    /// The part that a unit belongs to: the checkpoint itself where it has no parts.
+    [[nodiscard]] const Checkpoint& partOf(const FlatUnit& unit) const
+    {
+        return parts.empty() ? *this : *parts[unit.part];
+    }
+    /// Who holds one rank's share of a unit's partition.
+    [[nodiscard]] RankCoordinate rankOf(const FlatUnit& unit, uint32_t partitionRank) const;
+    /// The flat units of which a rank holds a share, in the order of their numbers on disk.
+    [[nodiscard]] std::vector<UnitId> unitsOn(const RankCoordinate& rank) const;
+    /// The rank's place in a unit's partition; nothing when it has no share.
+    [[nodiscard]] std::optional<uint32_t> shareOf(const FlatUnit& unit, const RankCoordinate& rank) const;
+    /// Whether the file is there and was understood: its status is Ok.
+    [[nodiscard]] bool isReadable(FileId id) const;
+    /// Names of all states in the checkpoint, in order of first use, "weight" last: "fp32", "exp_avg", …,
+    /// "weight".
+    [[nodiscard]] std::vector<std::string> stateNames() const;
+};
+
+using CheckpointPtr = std::shared_ptr<const Checkpoint>;
+
+} // namespace shardscope

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/model/layer_names.h"
+
+#include "core/base/text_cursor.h"
+
+namespace shardscope {
+
+namespace {
+
+constexpr std::string_view kTied = "tied_modules.";
+
+} // namespace
+
+std::optional<uint32_t> layerOf(std::string_view name)
+{
+    uint32_t layer = 0;
+    TextCursor cursor(name);
+    if (name.empty() || !cursor.takeNumber(layer) || !cursor.rest().starts_with('.'))
+        return std::nullopt;
+    return layer;
+}
+
+std::string_view insideTied(std::string_view name)
+{
+    if (!name.starts_with(kTied))
+        return {};
+    const size_t dot = name.find('.', kTied.size());
+    return dot == std::string_view::npos ? std::string_view() : name.substr(dot + 1);
+}
+
+std::string_view tiedKeyOf(std::string_view name)
+{
+    if (insideTied(name).empty())
+        return {};
+    name.remove_prefix(kTied.size());
+    return name.substr(0, name.find('.'));
+}
+
+} // namespace shardscope

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/torchfile/pickle/pickle_values.h"
+
+namespace shardscope {
+
+/// DeepSpeed's Muon (runtime/zero/muon/muon_optimizer.py, MuonWithAuxAdam) has groups of matrices with a
+/// momentum and groups with the two moments of Adam; an option tells which. ZeRO-3 and BF16_Optimizer, and
+/// ZeRO-1/2 with CPU offload, keep the momentum as any other state. ZeRO-1/2 without offload keep it as
+/// heldWholeOn() (core/partition/held_whole.h) says.
+inline constexpr std::string_view kMuonMomentum = "momentum_buffer";
+
+/// Whether a param group's options are those of matrices under Muon.
+inline bool isMuonGroup(const PickleGraph& graph, NodeId options)
+{
+    const NodeId option = options == kNoNode ? kNoNode : lookup(graph, options, "use_muon");
+    return option != kNoNode && asBool(graph, option).value_or(false);
+}
+
+/// Whether `offload_optimizer.device` of a ds_config names a place.
+inline bool saysOffload(const PickleGraph& graph, NodeId device)
+{
+    const auto text = asString(graph, device);
+    return !text || *text != "none"; // an enum of its own says the same
+}
+
+} // namespace shardscope

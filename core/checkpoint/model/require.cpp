@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "core/checkpoint/model/require.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// More problems than this are counted, not told: one sentence has to stay readable.
+constexpr size_t kMostNamed = 4;
+
+} // namespace
+
+Status requireModel(const Checkpoint& checkpoint)
+{
+    if (checkpoint.modelError)
+        return forward(*checkpoint.modelError);
+    return {};
+}
+
+Status requireComplete(const Checkpoint& checkpoint, const std::vector<std::string>& allow)
+{
+    const bool damaged = checkpoint.modelError && checkpoint.modelError->code != ErrorCode::Unsupported
+        && checkpoint.modelError->code != ErrorCode::NotFound;
+    if (!damaged)
+        SHARDSCOPE_CHECK(requireModel(checkpoint));
+    if (!checkpoint.fullyRead && !damaged)
+        return fail(ErrorCode::Refused, "not every file has been read yet", checkpoint.tagFolder.string());
+    std::string names;
+    size_t problems = 0;
+    for (const Finding& finding : checkpoint.findings) {
+        if (finding.severity != Severity::Error
+            || std::find(allow.begin(), allow.end(), finding.code) != allow.end())
+            continue;
+        if (++problems > kMostNamed)
+            continue;
+        names += (names.empty() ? "" : "; ") + std::string(finding.code) + ": " + finding.where + " – "
+            + finding.message;
+        if (!finding.evidence.empty())
+            names += " (" + finding.evidence.front() + ")";
+    }
+    // No finding that may be allowed makes a model out of nothing.
+    if (damaged && names.find(checkpoint.modelError->message) == std::string::npos)
+        names = checkpoint.modelError->message + (names.empty() ? "" : "; ") + names;
+    if (names.empty())
+        return {};
+    if (problems > kMostNamed)
+        names += "; and " + std::to_string(problems - kMostNamed) + " more";
+    return fail(ErrorCode::Refused, "what is missing or damaged would make the result wrong: " + names,
+        (checkpoint.tagFolder.empty() ? checkpoint.runFolder : checkpoint.tagFolder).string(),
+        damaged && !checkpoint.modelError->hint.empty() ? checkpoint.modelError->hint
+                                                        : "`inspect` shows the findings with their evidence");
+}
+
+} // namespace shardscope

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/open/open.h"
+
+#include "core/checkpoint/experts/expert_files.h"
+#include "core/checkpoint/folder/discover.h"
+#include "core/checkpoint/folder/file_loader.h"
+#include "core/checkpoint/folder/file_table.h"
+#include "core/checkpoint/folder/marks.h"
+#include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/folder/work_folders.h"
+#include "core/checkpoint/folder/wrapper_files.h"
+#include "core/checkpoint/folder/zero_stage.h"
+#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/open/lone_file.h"
+#include "core/checkpoint/slices/parts.h"
+#include "core/checkpoint/stage0/stage0_reader.h"
+#include "core/checkpoint/swap/swap.h"
+#include "core/checkpoint/units/consistency.h"
+#include "core/checkpoint/units/layer_files.h"
+#include "core/checkpoint/units/release_facts.h"
+#include "core/checkpoint/units/shard_group.h"
+#include "core/checkpoint/units/unsupported.h"
+#include "core/checkpoint/units/world_size.h"
+#include "core/checkpoint/universal/universal_agrees.h"
+#include "core/checkpoint/universal/universal_reader.h"
+#include "core/checkpoint/zero/weights_agree.h"
+#include "core/checkpoint/zero/zero12_reader.h"
+#include "core/checkpoint/zero/zero3_reader.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/folder/swap_table.h"
+
+#include <algorithm>
+#include <functional>
+#include <utility>
+
+namespace shardscope {
+
+namespace {
+
+/// One opening, from the discovered folder to the frozen model.
+class Opening
+{
+public:
+    Opening(io::FileSystem& files, const OpenOptions& options, JobContext& job, Checkpoint& out)
+        : m_options(options)
+        , m_reading{files, job, options.depth, out}
+        , m_out(out)
+    {
+        m_reading.roots = options.roots;
+        m_reading.salvage = options.salvage;
+        m_reading.modelsFrom = options.modelsFrom;
+        m_reading.exchanged = options.exchanged;
+    }
+
+    Status run(CheckpointKind foreignKind)
+    {
+        if (m_options.salvage
+            && (m_options.roots.empty() || !isSwapFolder(m_reading, m_options.roots.front())))
+            return fail(ErrorCode::Usage, "it is no folder that a run with NVMe offload swapped into",
+                m_options.roots.empty() ? std::string() : m_options.roots.front().string(),
+                "a donor tells the shapes of a swap folder's files, and of nothing else");
+        SHARDSCOPE_CHECK(buildFileTable(m_reading));
+        m_out.kind = foreignKind;
+        if (foreignKind == CheckpointKind::Swap) {
+            m_reading.refuse(
+                "it is an NVMe swap folder, and only a checkpoint of the run tells names and shapes; "
+                "open that, and name this folder with --root; where the run went on after its last save, "
+                "open this folder and name that checkpoint with --donor");
+            return {};
+        }
+        if (foreignKind == CheckpointKind::Universal)
+            return readConverted();
+        const size_t findings = m_out.findings.size();
+        SHARDSCOPE_TRY(const bool zero3, meet());
+        const uint32_t modelRanks = countModelRanks(m_reading);
+        if (modelRanks < 2) {
+            markBeyondModelRanks(m_reading, modelRanks);
+            return readModelRank(zero3);
+        }
+        return readParts(modelRanks, findings);
+    }
+
+    void finish()
+    {
+        if (m_options.salvage && !m_out.modelError && m_out.kind != CheckpointKind::Zero3)
+            m_reading.refuse(
+                "only a ZeRO-3 checkpoint of the run's number of ranks can be the donor of a swap "
+                "folder, and this is none; `reshard DONOR DST --stage 3 --world-size N` makes one");
+        if (m_reading.modelRanks == 1) { // the whole reads it for its parts
+            readWrapper(m_reading, m_options.roots);
+            readMarks(m_reading);
+        }
+        m_out.fullyRead = m_options.depth == OpenDepth::Full;
+        m_out.supported = m_out.kind != CheckpointKind::Unknown
+            && !(m_out.modelError && m_out.modelError->code == ErrorCode::Unsupported);
+        const bool wrong = std::any_of(m_out.findings.begin(), m_out.findings.end(),
+            [](const Finding& finding) { return finding.severity == Severity::Error; });
+        m_out.complete = m_out.supported && !m_out.modelError && m_out.fullyRead && !wrong;
+        if (!m_out.supported && m_out.whyNot.empty() && m_out.modelError)
+            m_out.whyNot = m_out.modelError->message;
+        if (m_out.supported && m_out.modelError && (!wrong || m_out.modelError->path != m_out.tagFolder))
+            addModelErrorAsFinding();
+    }
+
+private:
+    /// Looks at the first files of this model-parallel rank; whether they are ZeRO-3's.
+    Result<bool> meet()
+    {
+        choosePrefix();
+        if (m_options.depth == OpenDepth::Full)
+            SHARDSCOPE_CHECK(readAhead());
+        return decideStage();
+    }
+
+    Status readModelRank(bool zero3)
+    {
+        if (m_out.kind == CheckpointKind::Torch)
+            return readWhole();
+        SHARDSCOPE_CHECK(readRanks(zero3));
+        describeEvidence(zero3);
+        return {};
+    }
+
+    /// Each model-parallel rank as a checkpoint of its own, then all of them as one. The table of files goes
+    /// from one to the next, so that a FileId means the same everywhere.
+    Status readParts(uint32_t modelRanks, size_t findings)
+    {
+        const ParallelDegrees degrees = modelParallelDegrees(m_reading, modelRanks);
+        m_out.findings.resize(findings); // the first part meets its files again
+        markBeyondModelRanks(m_reading, modelRanks);
+        m_out.parallel = degrees;
+        if (!m_reading.swapFolders.empty()) {
+            m_reading.refuse("tensor parallel ranks offloaded their states to NVMe");
+            return {};
+        }
+        std::vector<Reading::Loaded> met(m_out.files.size());
+        for (size_t i = 0; i < met.size(); ++i)
+            met[i].content = std::exchange(m_out.files[i].content, nullptr);
+        for (uint32_t rank = 0; rank < modelRanks; ++rank) {
+            auto part = std::make_shared<Checkpoint>();
+            part->runFolder = m_out.runFolder;
+            part->tagFolder = m_out.tagFolder;
+            part->tag = m_out.tag;
+            part->tags = m_out.tags;
+            part->latest = m_out.latest;
+            part->wrapper = m_out.wrapper;
+            part->parallel = degrees;
+            part->files = m_out.files;
+            part->modelRank = rank;
+            part->place = {0, rank % degrees.tp, rank / degrees.tp};
+            Opening opening(m_reading.files, m_options, m_reading.job, *part);
+            opening.m_reading.prefetched = std::exchange(met, {});
+            opening.m_reading.modelRanks = modelRanks;
+            SHARDSCOPE_CHECK(opening.readPart());
+            opening.finish();
+            m_out.files = part->files;
+            m_out.parts.push_back(std::move(part));
+        }
+        mergeParts(m_reading);
+        m_out.evidence.push_back(std::to_string(modelRanks) + " model-parallel ranks: tp "
+            + std::to_string(degrees.tp) + ", pp " + std::to_string(degrees.pp));
+        return {};
+    }
+
+    Status readPart()
+    {
+        for (CheckpointFile& file : m_out.files) {
+            const auto parsed = parseCheckpointFileName(file.name);
+            if (parsed && parsed->mp == m_out.modelRank && file.rank)
+                file.rank = RankCoordinate{file.rank->dp, m_out.place.tp, m_out.place.pp};
+        }
+        const auto zero3 = meet();
+        if (zero3) {
+            if (m_out.kind == CheckpointKind::Torch && refuseWithoutShards(m_reading))
+                return {};
+            if (m_out.kind == CheckpointKind::Bf16 && isStage0OfStages(m_reading))
+                refuseStage0OfStages(m_reading);
+            return readModelRank(*zero3);
+        }
+        if (zero3.error().code != ErrorCode::NotACheckpoint)
+            return forward(zero3.error());
+        const std::string rank = std::to_string(m_out.modelRank);
+        m_reading.add(code::kRankMissing, Severity::Error,
+            "the files of model-parallel rank " + rank + " are missing", modelFileName(m_out.modelRank));
+        m_reading.noModel({ErrorCode::Damaged, "the files of model-parallel rank " + rank + " are missing",
+            m_out.tagFolder.string(), {}});
+        return {};
+    }
+
+    /// What stops the model is part of what is wrong, where no finding says it yet; findings tell what is
+    /// missing from the folder.
+    void addModelErrorAsFinding()
+    {
+        const io::Path at = io::Path(m_out.modelError->path).lexically_relative(m_out.tagFolder);
+        m_reading.add(code::kTensorInvalid, Severity::Error, m_out.modelError->message,
+            at == "." ? std::string() : at.string());
+    }
+
+    /// The precision prefix that most optimizer files have; on a tie that of the newest file.
+    void choosePrefix()
+    {
+        int64_t newest[2] = {-1, -1};
+        size_t count[2] = {0, 0};
+        for (const CheckpointFile& file : m_out.files) {
+            const auto parsed = parseCheckpointFileName(file.name);
+            if (!parsed || parsed->role != FileRole::OptimStates || parsed->mp != m_out.modelRank)
+                continue;
+            ++count[parsed->bf16Prefix];
+            newest[parsed->bf16Prefix] = std::max(newest[parsed->bf16Prefix], file.identity.modifiedNs);
+        }
+        m_reading.bf16Prefix = count[1] > count[0] || (count[1] == count[0] && newest[1] > newest[0]);
+        m_optimCount = std::max(count[0], count[1]);
+    }
+
+    /// Rank 0's model file takes longest by far, so that it comes first and the optimizer files go on beside
+    /// it.
+    Status readAhead()
+    {
+        std::vector<FileId> wanted;
+        for (uint32_t i = 0; i < m_out.files.size(); ++i) {
+            const auto parsed = parseCheckpointFileName(m_out.files[i].name);
+            if (!parsed || parsed->mp != m_out.modelRank || parsed->fastWriterPart)
+                continue;
+            if (parsed->role == FileRole::ModelStates && parsed->dp == 0)
+                wanted.insert(wanted.begin(), FileId{i});
+            else if (parsed->role == FileRole::OptimStates && parsed->bf16Prefix == m_reading.bf16Prefix)
+                wanted.push_back(FileId{i});
+        }
+        return prefetchFiles(m_reading, wanted);
+    }
+
+    /// The readable file of the lowest rank with this role, or kNoFile.
+    FileId firstReadable(const std::function<bool(const CheckpointFileName&)>& wanted)
+    {
+        std::vector<std::pair<uint32_t, FileId>> found;
+        for (uint32_t i = 0; i < m_out.files.size(); ++i) {
+            const auto parsed = parseCheckpointFileName(m_out.files[i].name);
+            if (parsed && parsed->mp == m_out.modelRank && !parsed->fastWriterPart && wanted(*parsed))
+                found.emplace_back(parsed->dp, FileId{i});
+        }
+        std::sort(found.begin(), found.end());
+        for (const auto& [rank, id] : found) {
+            if (loadFile(m_reading, id))
+                return id;
+        }
+        return kNoFile;
+    }
+
+    Result<bool> decideStage()
+    {
+        const FileId optim = firstReadable([&](const CheckpointFileName& name) {
+            return name.role == FileRole::OptimStates && name.bf16Prefix == m_reading.bf16Prefix;
+        });
+        if (optim != kNoFile) {
+            const PickleGraph& graph = m_reading.content(optim)->pickle();
+            const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
+            setKind(graph, wrapper);
+        }
+        const bool anyZero3
+            = std::any_of(m_out.files.begin(), m_out.files.end(), [](const CheckpointFile& file) {
+                  const auto parsed = parseCheckpointFileName(file.name);
+                  return parsed && parsed->zero3Model;
+              });
+        const bool zero3
+            = m_out.kind == CheckpointKind::Zero3 || (m_out.kind == CheckpointKind::Unknown && anyZero3);
+        m_out.rank0Model = firstReadable([&](const CheckpointFileName& name) {
+            return name.role == FileRole::ModelStates && name.zero3Model == zero3;
+        });
+        if (optim == kNoFile && m_out.rank0Model == kNoFile)
+            return failNothingReadable();
+        if (m_out.rank0Model != kNoFile)
+            m_reading.modelRoot = m_reading.content(m_out.rank0Model)->pickle().root();
+        if (m_optimCount == 0 && !zero3)
+            m_out.kind = CheckpointKind::Torch;
+        if (m_out.kind == CheckpointKind::Unknown && zero3)
+            m_out.kind = CheckpointKind::Zero3;
+        m_out.zeroStage = m_out.kind == CheckpointKind::Zero3 ? 3 : m_out.zeroStage;
+        heedConfiguredStage(m_reading, optim);
+        m_guideOptim = optim;
+        return zero3;
+    }
+
+    /// No state file could be opened: the error of the first one is the answer (an only file that is hostile,
+    /// torn …).
+    tl::unexpected<Error> failNothingReadable()
+    {
+        for (const CheckpointFile& file : m_out.files) {
+            if (!parseCheckpointFileName(file.name))
+                continue;
+            const auto opened
+                = TorchFile::open(m_reading.files, file.path, ReadMode::Tolerant, m_reading.job);
+            if (!opened)
+                return forward(opened.error());
+        }
+        return fail(ErrorCode::NotACheckpoint, "the tag folder holds no state files of DeepSpeed",
+            m_out.tagFolder.string());
+    }
+
+    void setKind(const PickleGraph& graph, NodeId wrapper)
+    {
+        if (lookup(graph, wrapper, "local_sub_partitions_of_fp32_groups") != kNoNode)
+            return m_reading.refuse(
+                "it has the ZeRO-1 form of releases before 0.3.17, which are cut by communication interval "
+                "(today's DeepSpeed refuses it, too)");
+        if (lookup(graph, wrapper, "fp32_flat_groups") != kNoNode) {
+            m_out.kind = CheckpointKind::Zero3;
+            return;
+        }
+        if (lookup(graph, wrapper, "single_partition_of_fp32_groups") == kNoNode)
+            return;
+        const auto stage = zeroStageOf(graph, wrapper);
+        m_out.zeroStage = stage.value_or(1);
+        if (!stage) {
+            m_out.kind = CheckpointKind::Bf16;
+            return;
+        }
+        if (m_out.zeroStage == 1 || m_out.zeroStage == 2)
+            m_out.kind = m_out.zeroStage == 1 ? CheckpointKind::Zero1 : CheckpointKind::Zero2;
+    }
+
+    /// The model file holds all that there is, whatever the number of ranks.
+    Status readWhole()
+    {
+        readModelHeader(m_reading);
+        const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
+        const NodeId optimizer = lookup(graph, m_reading.modelRoot, "optimizer");
+        if (lookup(graph, optimizer, "fp32_groups_flat") != kNoNode)
+            m_out.kind = CheckpointKind::Fp16;
+        else if (lookup(graph, optimizer, "fp32_groups") != kNoNode)
+            m_out.kind = CheckpointKind::Fp16Unfused;
+        m_out.modelFiles = {m_out.rank0Model};
+        const auto world = asInteger(graph, lookup(graph, m_reading.modelRoot, "dp_world_size"));
+        if (world && *world > 0 && *world <= 1'000'000)
+            m_out.parallel.dp = static_cast<uint32_t>(*world);
+        m_reading.worldSize = 1;
+        m_out.evidence.emplace_back("no optimizer files, so it was saved without ZeRO (stage 0)");
+        markRenamed(m_reading, m_out.rank0Model);
+        refuseUnsupported(m_reading);
+        if (!m_out.modelError)
+            SHARDSCOPE_CHECK(readStage0(m_reading));
+        describeOptimizer();
+        return {};
+    }
+
+    /// The optimizer file of the rank that was asked for, or that of the lowest rank that has one of its own.
+    void chooseOptim()
+    {
+        const auto& all = m_out.optimFiles;
+        const auto canTell = [&](FileId file) {
+            return file != kNoFile && loadFile(m_reading, file) && m_out.isReadable(file);
+        };
+        auto own = all.end();
+        if (m_options.formOf && *m_options.formOf < all.size() && canTell(all[*m_options.formOf]))
+            own = all.begin() + *m_options.formOf;
+        else
+            own = std::find_if(all.begin(), all.end(), canTell);
+        m_out.rank0Optim = all.empty() ? kNoFile : own == all.end() ? all.front() : *own;
+        if (const TorchFile* optim = m_reading.content(m_out.rank0Optim))
+            m_out.optimWrapper = lookup(optim->pickle(), optim->pickle().root(), "optimizer_state_dict");
+    }
+
+    Status readRanks(bool zero3)
+    {
+        if (m_out.rank0Model == kNoFile && m_guideOptim == kNoFile)
+            return failNothingReadable();
+        m_reading.worldSize = findWorldSize(m_reading, m_guideOptim, m_optimCount);
+        m_out.parallel.dp = m_reading.worldSize;
+        readModelHeader(m_reading);
+        markExpectedFiles(m_reading, zero3);
+        if (m_options.depth == OpenDepth::Full)
+            SHARDSCOPE_CHECK(loadFiles(m_reading, m_out.optimFiles));
+        chooseOptim();
+        markUnread();
+        takeVersionOf(m_reading, m_out.rank0Optim);
+        if (m_out.kind == CheckpointKind::Unknown) {
+            m_reading.noModel({ErrorCode::Damaged, "no optimizer file tells what kind of checkpoint this is",
+                m_out.tagFolder.string(), {}});
+            return {};
+        }
+        markForeignRanks(m_reading);
+        chooseOptim();
+        if (m_out.rank0Model != kNoFile)
+            markRenamed(m_reading, m_out.rank0Model);
+        refuseUnsupported(m_reading);
+        if (m_out.modelError)
+            return {};
+        if (m_out.rank0Model == kNoFile) {
+            m_reading.noModel({ErrorCode::Damaged,
+                "the model file is missing or unreadable, and only it tells names and shapes",
+                m_out.tagFolder.string(), "bring the *_model_states.pt file beside the optimizer files"});
+            return {};
+        }
+        SHARDSCOPE_CHECK(zero3 ? readZero3(m_reading) : readZero12(m_reading));
+        if (m_options.depth == OpenDepth::Full && !m_out.modelError) {
+            SHARDSCOPE_CHECK(readLayerFiles(m_reading));
+            SHARDSCOPE_CHECK(readExpertFiles(m_reading));
+        }
+        if (m_options.depth == OpenDepth::Full && !m_out.modelError)
+            checkRanksAgree(m_reading);
+        if (m_options.depth == OpenDepth::Full && !zero3 && !m_out.modelError)
+            checkWeightsAgree(m_reading);
+        describeOptimizer();
+        return {};
+    }
+
+    Status readConverted()
+    {
+        SHARDSCOPE_CHECK(readUniversal(m_reading));
+        if (m_options.depth == OpenDepth::Full && !m_out.modelError) {
+            SHARDSCOPE_CHECK(readLayerFiles(m_reading)); // ours go along, the converter leaves them behind
+            checkUniversalAgrees(m_reading);
+        }
+        describeOptimizer();
+        m_out.evidence.push_back("a folder `zero` with one folder per parameter");
+        if (m_reading.content(m_out.rank0Optim) != nullptr)
+            m_out.evidence.push_back(m_out.zeroStage == 0
+                    ? "`optimizer_state.pt` names no ZeRO stage"
+                    : "`optimizer_state.pt` says it was made from ZeRO-" + std::to_string(m_out.zeroStage));
+        return {};
+    }
+
+    void markUnread()
+    {
+        for (const std::vector<FileId>* list : {&m_out.optimFiles, &m_out.modelFiles}) {
+            for (const FileId id : *list) {
+                CheckpointFile& file = m_out.files[index(id)];
+                if (m_options.depth == OpenDepth::Structure && file.status == FileStatus::Ok && !file.content)
+                    file.status = FileStatus::NotYetRead;
+            }
+        }
+    }
+
+    void describeOptimizer()
+    {
+        for (const FlatUnit& unit : m_out.units) {
+            if (unit.kind == UnitKind::Frozen)
+                continue;
+            for (size_t i = 1; i < unit.states.size(); ++i)
+                m_out.optimizer += (i > 1 ? "+" : "") + unit.states[i].name;
+            break;
+        }
+        const TorchFile* optim = m_reading.content(m_out.rank0Optim);
+        if (optim == nullptr)
+            return;
+        const PickleGraph& graph = optim->pickle();
+        if (const auto scaler = asObject(graph, lookup(graph, m_out.optimWrapper, "loss_scaler")))
+            m_out.lossScale = asNumber(graph, lookup(graph, scaler->attributes, "cur_scale"));
+        else if (isStage0(m_out.kind))
+            m_out.lossScale = asNumber(graph, lookup(graph, m_out.optimWrapper, "cur_scale"));
+    }
+
+    void describeEvidence(bool zero3)
+    {
+        m_out.evidence.push_back(std::to_string(m_optimCount)
+            + (m_optimCount == 1 ? " optimizer file" : " optimizer files")
+            + (m_reading.bf16Prefix ? " with the bf16_ prefix" : ""));
+        if (zero3)
+            m_out.evidence.push_back("one model file per rank, as ZeRO-3 writes them");
+        else if (m_out.kind == CheckpointKind::Bf16)
+            m_out.evidence.push_back("the optimizer files have no `zero_stage`: BF16_Optimizer");
+        else
+            m_out.evidence.push_back("`zero_stage` is " + std::to_string(m_out.zeroStage));
+        if (m_reading.modelRoot != kNoNode && !shardGroupRanks(m_reading, m_guideOptim))
+            m_out.evidence.push_back("`dp_world_size` is " + std::to_string(m_reading.worldSize));
+    }
+
+    const OpenOptions& m_options;
+    Reading m_reading;
+    Checkpoint& m_out;
+    size_t m_optimCount = 0;
+    FileId m_guideOptim = kNoFile;
+};
+
+void addUnfinishedWork(io::FileSystem& files, Checkpoint& out)
+{
+    for (Finding& finding : unfinishedWorkFindings(files, out)) {
+        out.complete = out.complete && finding.severity != Severity::Error;
+        out.findings.push_back(std::move(finding));
+    }
+}
+
+} // namespace
+
+Result<OpenedCheckpoint> openCheckpoint(
+    io::FileSystem& files, const io::Path& path, const OpenOptions& options, JobContext& job)
+{
+    SHARDSCOPE_TRY(Discovery found, discover(files, path, options.tag, job));
+    auto out = std::make_shared<Checkpoint>();
+    out->runFolder = found.runFolder;
+    out->tagFolder = found.tagFolder;
+    out->tag = found.tag;
+    out->tags = found.tags;
+    out->latest = found.latest;
+    out->wrapper = found.wrapper;
+    out->findings = found.findings;
+    if (found.runFolder.empty()) {
+        SHARDSCOPE_CHECK(openLoneFile(files, found, job, *out));
+        return OpenedCheckpoint{out, found.selectedFile};
+    }
+    if (found.tagFolder.empty()) {
+        const Finding& why = out->findings.front();
+        const bool isThere = why.code == code::kFileUnreadable; // it cannot be read, which is no absence
+        out->modelError = Error{isThere ? ErrorCode::Unreadable : ErrorCode::NotFound, why.message,
+            found.runFolder.string(), why.evidence.empty() ? std::string() : why.evidence.front()};
+        out->whyNot = why.message;
+        out->fullyRead = true;
+        addUnfinishedWork(files, *out);
+        return OpenedCheckpoint{out, {}};
+    }
+    Opening opening(files, options, job, *out);
+    SHARDSCOPE_CHECK(opening.run(found.foreignKind));
+    SHARDSCOPE_CHECK(job.poll()); // a stop may have shown as files that could not be read
+    opening.finish();
+    addUnfinishedWork(files, *out);
+    return OpenedCheckpoint{out, found.selectedFile};
+}
+
+} // namespace shardscope

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/slices/cut_slices.h"
+
+#include "core/base/text.h"
+#include "core/checkpoint/model/merged_parts.h"
+#include "core/checkpoint/slices/slice_pieces.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kMostRows = uint64_t{1} << 32; ///< of a vocabulary
+
+/// How one parameter is cut.
+struct CutParam {
+    Shape shape; ///< of every slice
+    std::vector<std::vector<SlicePiece>> pieces; ///< per slice, in pieces of the whole
+    UniversalMarks marks;
+    bool alike = false;
+};
+
+SliceRun runAt(const std::vector<SlicePiece>& pieces, uint64_t element, uint64_t end)
+{
+    SliceRun out;
+    forEachSliceRun(pieces, element, end, [&](const SliceRun& run) {
+        out = run;
+        return false;
+    });
+    return out;
+}
+
+bool liesAlike(const std::vector<SlicePiece>& one, const std::vector<SlicePiece>& other, uint64_t elements)
+{
+    for (uint64_t at = 0; at < elements;) {
+        const SliceRun here = runAt(one, at, elements);
+        const SliceRun there = runAt(other, at, elements);
+        if (here.elements == 0 || there.elements == 0 || here.slice != there.slice
+            || here.sliceElement != there.sliceElement)
+            return false;
+        at += std::min(here.elements, there.elements);
+    }
+    return true;
+}
+
+class Cut
+{
+public:
+    Cut(const CheckpointPtr& joined, const SliceRules& rules, const SliceCut& cut)
+        : m_whole(joined)
+        , m_joined(*joined->joined)
+        , m_stored(*m_joined.of)
+        , m_rules(rules)
+        , m_cut(cut)
+    {
+    }
+
+    Result<CheckpointPtr> run()
+    {
+        bool vocabulary = false;
+        for (uint32_t i = 0; i < m_whole->params.size(); ++i) {
+            m_params.emplace_back();
+            if (m_joined.pieces[i].empty())
+                continue;
+            SHARDSCOPE_TRY(const SliceRule rule, m_rules.ruleFor(m_whole->params[i].name));
+            SHARDSCOPE_CHECK(checkSource(ParamId{i}, rule));
+            SHARDSCOPE_CHECK(cut(ParamId{i}, rule));
+            vocabulary = vocabulary || rule.vocabulary;
+        }
+        if (m_cut.vocabularyRows && !vocabulary)
+            return fail(ErrorCode::Usage,
+                "rows of a vocabulary are given, and no pattern names one in `vocabulary_parameter_patterns`",
+                m_whole->tagFolder.string());
+        SHARDSCOPE_CHECK(checkBuffers());
+        auto out = emptyJoined(*m_whole);
+        out->joined.reset();
+        out->parallel.tp = m_cut.slices;
+        for (uint32_t slice = 0; slice < m_cut.slices; ++slice) {
+            SHARDSCOPE_TRY(auto made, part(slice));
+            out->parts.push_back(std::move(made));
+        }
+        addModelsOfParts(*out);
+        return CheckpointPtr(std::move(out));
+    }
+
+private:
+    [[nodiscard]] std::string shown(ParamId id) const
+    {
+        return "`" + toValidUtf8(m_whole->params[index(id)].name) + "`";
+    }
+    [[nodiscard]] std::string slicesText() const
+    {
+        return std::to_string(m_cut.slices) + (m_cut.slices == 1 ? " slice" : " slices");
+    }
+    [[nodiscard]] tl::unexpected<Error> refused(ParamId id, ErrorCode code, const std::string& why) const
+    {
+        return fail(code, shown(id) + " cannot be cut into " + slicesText() + ": " + why,
+            m_whole->tagFolder.string());
+    }
+
+    /// The source's slices are as the rules say, so that theirs hold for another number, too.
+    Status checkSource(ParamId id, const SliceRule& rule) const
+    {
+        if (m_stored.parts.empty())
+            return {};
+        const Parameter& whole = m_whole->params[index(id)];
+        ParamSlices slices;
+        uint32_t before = 0;
+        for (const CheckpointPtr& part : m_stored.parts) {
+            const auto slice = part->findParam(whole.name);
+            if (!slice) // joinSlices() has found them all
+                return refused(id, ErrorCode::Damaged, "a slice is missing");
+            slices.ids.push_back(ParamId{before + index(*slice)});
+            slices.shapes.push_back(part->params[index(*slice)].shape);
+            before += static_cast<uint32_t>(part->params.size());
+        }
+        if (std::any_of(slices.shapes.begin(), slices.shapes.end(),
+                [&](const Shape& shape) { return shape != slices.shapes.front(); }))
+            return refused(id, ErrorCode::Unsupported,
+                "its slices are of several sizes, and how another number of them shares is not known");
+        for (const std::vector<uint64_t>& widths : rule.widths) {
+            if (std::any_of(
+                    widths.begin(), widths.end(), [&](uint64_t width) { return width != widths.front(); }))
+                return refused(id, ErrorCode::Unsupported,
+                    "its slices share a sub-parameter unevenly, and how another number of them does is not "
+                    "known");
+        }
+        if (m_joined.isRuled[index(id)])
+            return {};
+        const auto ruled = piecesOf(rule, slices);
+        if (!ruled || ruled->shape != whole.shape
+            || !liesAlike(m_joined.pieces[index(id)], ruled->pieces, whole.elements))
+            return refused(id, ErrorCode::Unsupported,
+                "the recorded map of its slices says more than the recorded patterns, and how another number "
+                "of slices lies is not known");
+        return {};
+    }
+
+    /// Rows with padding of a vocabulary's tensor.
+    Result<uint64_t> rowsOf(ParamId id) const
+    {
+        const Parameter& whole = m_whole->params[index(id)];
+        const uint64_t padding = m_joined.marks[index(id)].paddingRows;
+        const uint64_t rows = whole.shape.front();
+        if (m_cut.vocabularyRows && *m_cut.vocabularyRows > kMostRows)
+            return fail(ErrorCode::Usage,
+                std::to_string(*m_cut.vocabularyRows) + " rows are more than any vocabulary has",
+                m_whole->tagFolder.string());
+        if (m_cut.vocabularyRows && *m_cut.vocabularyRows < rows)
+            return fail(ErrorCode::Usage,
+                std::to_string(*m_cut.vocabularyRows) + " rows are fewer than the " + std::to_string(rows)
+                    + " that the vocabulary of " + shown(id) + " has",
+                m_whole->tagFolder.string());
+        if (m_cut.vocabularyRows)
+            return *m_cut.vocabularyRows;
+        if (padding > 0)
+            return fail(ErrorCode::Refused,
+                shown(id) + " has " + std::to_string(padding)
+                    + " rows of padding behind its vocabulary, and how many a run with " + slicesText()
+                    + " has is not known",
+                m_whole->tagFolder.string(),
+                "say all rows of that run, padding included, with --padded-vocab-size");
+        return rows;
+    }
+
+    Status cut(ParamId id, SliceRule rule)
+    {
+        const Parameter& whole = m_whole->params[index(id)];
+        CutParam& out = m_params[index(id)];
+        out.shape = whole.shape;
+        if (rule.vocabulary) {
+            if (out.shape.empty())
+                return refused(id, ErrorCode::Refused, "it has no rows");
+            rule.vocabulary = out.shape.front();
+            SHARDSCOPE_TRY(out.shape.front(), rowsOf(id));
+        }
+        out.alike = rule.join == SliceRule::Join::Replicated || rule.join == SliceRule::Join::Averaged;
+        const uint32_t dimension = rule.join == SliceRule::Join::TwoHalves ? 0 : rule.dimension;
+        if (!out.alike && dimension >= out.shape.size())
+            return refused(id, ErrorCode::Refused,
+                "it has no dimension " + std::to_string(dimension) + " to be cut along");
+        if (!out.alike && out.shape[dimension] % m_cut.slices != 0)
+            return refused(id, ErrorCode::Refused,
+                "dimension " + std::to_string(dimension) + " of " + std::to_string(out.shape[dimension])
+                    + (rule.vocabulary ? " rows, padding included," : "") + " does not divide");
+        if (!out.alike)
+            out.shape[dimension] /= m_cut.slices;
+        rule.widths.clear(); // of the source's slices
+        ParamSlices slices;
+        for (uint32_t slice = 0; slice < m_cut.slices; ++slice) {
+            slices.ids.push_back(ParamId{slice});
+            slices.shapes.push_back(out.shape);
+        }
+        auto joined = piecesOf(rule, slices);
+        if (!joined)
+            return refused(id, joined.error().code, "slices " + joined.error().message);
+        if (joined->shape != whole.shape)
+            return refused(id, ErrorCode::Refused, "the pattern gives it another shape");
+        out.marks = std::move(joined->marks);
+        out.pieces.resize(m_cut.slices);
+        for (const SlicePiece& piece : joined->pieces) { // seen from the other side
+            const SlicePiece turned{
+                id, piece.sliceFirst, piece.sliceStride, piece.first, piece.stride, piece.run, piece.count};
+            for (uint32_t slice = 0; slice < m_cut.slices; ++slice) {
+                if (out.alike || slice == index(piece.slice))
+                    out.pieces[slice].push_back(turned);
+            }
+        }
+        return {};
+    }
+
+    /// Buffers go along as they are.
+    Status checkBuffers() const
+    {
+        for (uint32_t i = 0; i < m_whole->params.size(); ++i) {
+            const Parameter& param = m_whole->params[i];
+            if (param.role != ParamRole::Buffer)
+                continue;
+            SHARDSCOPE_TRY(const SliceRule rule, m_rules.ruleFor(param.name));
+            if (rule.isNamed && rule.join != SliceRule::Join::Replicated)
+                return fail(ErrorCode::Unsupported,
+                    "a pattern says how the buffer " + shown(ParamId{i})
+                        + " is cut, and this build copies buffers whole",
+                    m_whole->tagFolder.string());
+        }
+        return {};
+    }
+
+    [[nodiscard]] const Checkpoint& modelOf(uint32_t slice) const
+    {
+        return m_stored.parts.empty() ? m_stored
+                                      : *m_stored.parts[slice * m_stored.parts.size() / m_cut.slices];
+    }
+
+    Result<CheckpointPtr> part(uint32_t slice)
+    {
+        auto out = emptyJoined(*m_whole);
+        const Checkpoint& model = modelOf(slice);
+        out->parallel.tp = m_cut.slices;
+        out->place = {0, slice, 0};
+        out->modelRank = slice;
+        out->rank0Model = model.rank0Model;
+        out->modelFiles = {model.rank0Model};
+        auto pieces = std::make_shared<JoinedSlices>();
+        pieces->of = m_whole;
+        pieces->cut = SliceOfCut{slice, m_cut.slices, m_cut.vocabularyRows, m_cut.asRecorded};
+        for (uint32_t i = 0; i < m_whole->params.size(); ++i)
+            addParam(ParamId{i}, slice, model, *out, *pieces);
+        for (Parameter& alias : out->params) {
+            if (alias.sharedWith != kNoParam) {
+                alias.shape = out->params[index(alias.sharedWith)].shape;
+                alias.elements = out->params[index(alias.sharedWith)].elements;
+            }
+        }
+        out->joined = std::move(pieces);
+        std::vector<std::vector<ParamId>> order;
+        for (const ParamGroup& group : m_whole->groups) {
+            order.emplace_back();
+            for (const UnitId id : group.units) {
+                const std::vector<ParamId>& params = m_whole->units[index(id)].params;
+                order.back().insert(order.back().end(), params.begin(), params.end());
+            }
+        }
+        SHARDSCOPE_CHECK(addJoinedUnits(*m_whole, order, *out));
+        return CheckpointPtr(std::move(out));
+    }
+
+    void addParam(
+        ParamId id, uint32_t slice, const Checkpoint& model, Checkpoint& out, JoinedSlices& pieces) const
+    {
+        Parameter param = m_whole->params[index(id)];
+        const CutParam& made = m_params[index(id)];
+        param.unit = kNoUnit;
+        pieces.pieces.emplace_back();
+        pieces.marks.push_back(made.marks);
+        pieces.alike.emplace_back();
+        pieces.unnamed.emplace_back();
+        pieces.isRuled.push_back(true);
+        if (!m_joined.pieces[index(id)].empty()) {
+            param.shape = made.shape;
+            param.elements = elementCount(param.shape).value_or(0);
+            pieces.pieces.back() = made.pieces[slice];
+            if (made.alike)
+                pieces.alike.back().push_back(id);
+        }
+        const auto own = param.role == ParamRole::Buffer ? model.findParam(param.name) : std::nullopt;
+        if (const WholeTensor* buffer = own ? model.wholeOf(*own) : nullptr) {
+            WholeTensor copy = *buffer;
+            copy.param = id;
+            out.whole.push_back(std::move(copy));
+        }
+        out.paramByName.emplace(param.name, id);
+        out.params.push_back(std::move(param));
+    }
+
+    CheckpointPtr m_whole;
+    const JoinedSlices& m_joined;
+    const Checkpoint& m_stored;
+    const SliceRules& m_rules;
+    const SliceCut& m_cut;
+    std::vector<CutParam> m_params;
+};
+
+} // namespace
+
+bool isSharded(CheckpointKind kind)
+{
+    return kind == CheckpointKind::Zero1 || kind == CheckpointKind::Zero2 || kind == CheckpointKind::Bf16
+        || kind == CheckpointKind::Zero3;
+}
+
+Result<std::optional<SliceRules>> recordedRules(const Checkpoint& checkpoint)
+{
+    if (!checkpoint.isReadable(checkpoint.rank0Model))
+        return std::optional<SliceRules>();
+    const CheckpointFile& model = checkpoint.file(checkpoint.rank0Model);
+    const PickleGraph& graph = model.content->pickle();
+    return SliceRules::recorded(
+        graph, lookup(graph, graph.root(), "universal_checkpoint_info"), model.path.string());
+}
+
+Result<CheckpointPtr> cutSlices(const CheckpointPtr& joined, const SliceRules& rules, const SliceCut& cut)
+{
+    return Cut(joined, rules, cut).run();
+}
+
+} // namespace shardscope

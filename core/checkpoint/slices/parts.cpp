@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensor slices and pipeline stages: how many there are, and the one model of all.
+#include "core/checkpoint/slices/parts.h"
+
+#include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/layer_names.h"
+#include "core/checkpoint/model/merged_parts.h"
+#include "core/checkpoint/model/scalar_text.h"
+#include "core/checkpoint/units/module_reader.h"
+#include "core/checkpoint/units/whole_tensors.h"
+
+#include "core/base/checked.h"
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/folder/file_table.h"
+#include "core/checkpoint/model/file_names.h"
+
+#include <algorithm>
+#include <map>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint32_t kMostModelRanks = 4096;
+
+/// Puts the parts of one reading together.
+class Merging
+{
+public:
+    explicit Merging(Reading& reading)
+        : m_reading(reading)
+        , m_out(reading.out)
+    {
+    }
+
+    void merge()
+    {
+        takeFacts(reference());
+        for (const auto& part : m_out.parts) {
+            const Checkpoint& from = *part;
+            if (from.modelError && !m_out.modelError)
+                m_out.modelError = from.modelError;
+            m_out.whyNot = m_out.whyNot.empty() ? from.whyNot : m_out.whyNot;
+            m_out.findings.insert(m_out.findings.end(), from.findings.begin(), from.findings.end());
+            m_out.parallel.dp = std::max(m_out.parallel.dp, from.parallel.dp);
+            m_out.parallel.ep = std::max(m_out.parallel.ep, from.parallel.ep);
+            compare(from);
+        }
+        noteTiedWithoutCopy();
+        addModelsOfParts(m_out);
+        sortWholeTensors(m_reading);
+    }
+
+private:
+    void takeFacts(const Checkpoint& first)
+    {
+        m_out.kind = first.kind;
+        m_out.zeroStage = first.zeroStage;
+        m_out.precision = first.precision;
+        m_out.optimizer = first.optimizer;
+        m_out.deepspeedVersion = first.deepspeedVersion;
+        m_out.steps = first.steps;
+        m_out.subGroupSize = first.subGroupSize;
+        m_out.roundRobin = first.roundRobin;
+        m_out.lossScale = first.lossScale;
+        m_out.clientStateKeys = first.clientStateKeys;
+        m_out.rank0Model = first.rank0Model;
+        m_out.rank0Optim = first.rank0Optim;
+        m_out.optimWrapper = first.optimWrapper;
+        m_out.optimFiles = first.optimFiles;
+        m_out.modelFiles = first.modelFiles;
+        m_out.evidence = first.evidence;
+    }
+
+    /// A tied module is saved with the layer that it is first used as. Where every use of it has a function
+    /// of its own (TiedLayerSpec's forward_fn), no layer file holds it (pipe/module.py).
+    void noteTiedWithoutCopy() const
+    {
+        std::map<std::string_view, bool> copied;
+        for (const auto& part : m_out.parts) {
+            for (uint32_t i = 0; i < part->params.size() && !part->modelError; ++i) {
+                const std::string_view key = tiedKeyOf(part->params[i].name);
+                if (!key.empty())
+                    copied[key] = copied[key] || part->wholeOf(ParamId{i}) != nullptr;
+            }
+        }
+        for (const auto& [key, isCopied] : copied) {
+            if (!isCopied && m_reading.depth == OpenDepth::Full)
+                m_reading.add(code::kModelStatesMissing, Severity::Info,
+                    "no layer file holds the weights of the tied module `" + toValidUtf8(std::string(key))
+                        + "`",
+                    {},
+                    {"stock DeepSpeed saves none where each use of it has a forward_fn",
+                        "else the file of its first layer is missing, and loading stops"});
+        }
+    }
+
+    /// The first part of which nothing is missing that tells what it is.
+    [[nodiscard]] const Checkpoint& reference() const
+    {
+        const auto found = std::find_if(m_out.parts.begin(), m_out.parts.end(),
+            [](const auto& part) { return hasModelFile(*part) && part->kind != CheckpointKind::Unknown; });
+        return found == m_out.parts.end() ? *m_out.parts.front() : **found;
+    }
+
+    [[nodiscard]] static bool hasModelFile(const Checkpoint& part)
+    {
+        return part.rank0Model != kNoFile && part.isReadable(part.rank0Model);
+    }
+
+    /// What one step of one run has in common, whatever the rank. Where files are missing, that is told.
+    void compare(const Checkpoint& part)
+    {
+        const Checkpoint& first = reference();
+        const auto differs = [&](std::string_view code, const std::string& what, const std::string& here,
+                                 const std::string& there) {
+            if (here == there)
+                return;
+            const FileId file = part.rank0Model != kNoFile ? part.rank0Model : part.rank0Optim;
+            m_reading.add(code, Severity::Error,
+                "the files of model-parallel rank " + std::to_string(part.modelRank)
+                    + " do not belong to the others: " + what + " differs",
+                file == kNoFile ? std::string() : m_out.file(file).name,
+                {"here: " + here, "rank " + std::to_string(first.modelRank) + ": " + there});
+        };
+        const auto text = [](const std::optional<int64_t>& number) {
+            return number ? std::to_string(*number) : std::string("none");
+        };
+        if (part.kind == CheckpointKind::Unknown || first.kind == CheckpointKind::Unknown)
+            return;
+        differs(code::kRankForeign, "the kind", std::string(kindName(part.kind)),
+            std::string(kindName(first.kind)));
+        if (hasModelFile(part) && hasModelFile(first)) {
+            differs(code::kStepMismatch, "`global_steps`", text(part.steps.globalSteps),
+                text(first.steps.globalSteps));
+            differs(code::kStepMismatch, "`skipped_steps`", text(part.steps.skippedSteps),
+                text(first.steps.skippedSteps));
+        }
+        differs(code::kRankForeign, "`dp_world_size`", std::to_string(part.parallel.dp),
+            std::to_string(first.parallel.dp));
+        differs(code::kRankForeign, "`ds_version`", part.deepspeedVersion, first.deepspeedVersion);
+    }
+
+    Reading& m_reading;
+    Checkpoint& m_out;
+};
+
+std::optional<int64_t> modelInteger(const Reading& reading, NodeId mapping, std::string_view key)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    return file == nullptr ? std::nullopt : asInteger(file->pickle(), lookup(file->pickle(), mapping, key));
+}
+
+} // namespace
+
+uint32_t countModelRanks(const Reading& reading)
+{
+    uint32_t count = 1;
+    for (const CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (parsed && parsed->mp < kMostModelRanks
+            && (parsed->role == FileRole::ModelStates || parsed->role == FileRole::OptimStates))
+            count = std::max(count, parsed->mp + 1);
+    }
+    const auto recorded = reading.modelRoot == kNoNode
+        ? std::nullopt
+        : modelInteger(reading, reading.modelRoot, "mp_world_size");
+    return recorded && *recorded > 0 && *recorded <= int64_t{kMostModelRanks}
+        ? static_cast<uint32_t>(*recorded)
+        : count;
+}
+
+void markBeyondModelRanks(const Reading& reading, uint32_t modelRanks)
+{
+    for (uint32_t i = 0; i < reading.out.files.size(); ++i) {
+        const auto parsed = parseCheckpointFileName(reading.out.files[i].name);
+        if (parsed && parsed->mp >= modelRanks)
+            markUnneeded(reading, FileId{i},
+                "the file is of a model-parallel rank beyond the " + std::to_string(modelRanks)
+                    + " that saved; stock DeepSpeed counts such files and refuses the folder");
+    }
+}
+
+ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks)
+{
+    ParallelDegrees out;
+    out.tp = modelRanks;
+    if (const TorchFile* file = reading.content(reading.out.rank0Model)) {
+        const NodeId degrees = lookup(file->pickle(), reading.modelRoot, "checkpoint_parallel_dimensions");
+        const auto tp = modelInteger(reading, degrees, "tp_degree");
+        const auto pp = modelInteger(reading, degrees, "pp_degree");
+        if (tp && pp && *tp > 0 && *pp > 0 && *tp <= modelRanks
+            && checkedMultiply(*tp, *pp) == int64_t{modelRanks}) {
+            out.tp = static_cast<uint32_t>(*tp);
+            out.pp = static_cast<uint32_t>(*pp);
+            return out;
+        }
+    }
+    uint32_t slices = 0;
+    for (const CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (parsed && parsed->role == FileRole::LayerStates)
+            slices = std::max(slices, parsed->tp.value_or(0) + 1);
+    }
+    if (slices > 0 && modelRanks % slices == 0) {
+        out.tp = slices;
+        out.pp = modelRanks / slices;
+    }
+    return out;
+}
+
+bool isStage0OfStages(const Reading& reading)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    return file != nullptr
+        && isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "optimizer"))
+        && !isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "module"));
+}
+
+void refuseStage0OfStages(Reading& reading)
+{
+    reading.refuse("it was saved without ZeRO (stage 0) by pipeline stages: no file records which layers and "
+                   "tied modules a stage has, and this build does not search for them");
+}
+
+bool refuseWithoutShards(Reading& reading)
+{
+    Checkpoint& out = reading.out;
+    const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
+    if (!wasSavedWithZero(reading) || isMapping(graph, lookup(graph, reading.modelRoot, "optimizer"))) {
+        if (!isMapping(graph, lookup(graph, reading.modelRoot, "module")))
+            refuseStage0OfStages(reading);
+        return false;
+    }
+    out.kind = CheckpointKind::Unknown;
+    readModelHeader(reading);
+    const bool bf16 = std::any_of(out.files.begin(), out.files.end(), [](const CheckpointFile& file) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        return parsed && parsed->role == FileRole::OptimStates && parsed->bf16Prefix;
+    });
+    const std::string what = "the optimizer files of model-parallel rank " + std::to_string(out.modelRank)
+        + " are missing: its model file was saved with ZeRO";
+    reading.add(code::kRankMissing, Severity::Error, what, optimFileName(0, out.modelRank, bf16));
+    reading.noModel({ErrorCode::Damaged, what, out.tagFolder.string(), {}});
+    return true;
+}
+
+void mergeParts(Reading& reading)
+{
+    Merging(reading).merge();
+}
+
+} // namespace shardscope

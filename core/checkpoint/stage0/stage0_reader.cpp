@@ -1,0 +1,446 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/stage0/stage0_reader.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/model/fused_adam.h"
+#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/naming/group_search.h"
+#include "core/checkpoint/naming/stage0_evidence.h"
+#include "core/checkpoint/stage0/stage0_states.h"
+#include "core/checkpoint/units/module_reader.h"
+#include "core/checkpoint/units/odd_states.h"
+#include "core/checkpoint/units/unit_states.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+namespace shardscope {
+
+namespace {
+
+/// What one param group of the optimizer holds, as far as its state tells without names.
+struct Stage0Group {
+    GroupEntry entry;
+    NodeId flat = kNoNode; ///< `fp16`: the group's masters, one behind another
+    StoredRun flatRun;
+    DType masterType = DType::Float32;
+    std::vector<NodeId> masters; ///< `fp16-unfused`: one per parameter
+    std::vector<NodeId> states; ///< kinds with parameters of their own: kNoNode where there is none
+    std::vector<std::optional<Shape>> shapes; ///< of those parameters, where anything tells
+    std::vector<std::optional<uint64_t>> masterBytes; ///< where their masters lie in the file
+};
+
+/// Reads what engines without ZeRO save: FP16_Optimizer (runtime/fp16/fused_optimizer.py),
+/// FP16_UnfusedOptimizer (runtime/fp16/unfused_optimizer.py), or torch's optimizer as it is. No file names a
+/// parameter of a group: order and split follow from `module`, shapes and values.
+class Stage0Reader
+{
+public:
+    explicit Stage0Reader(Reading& reading)
+        : m_reading(reading)
+        , m_out(reading.out)
+        , m_graph(reading.content(reading.out.rank0Model)->pickle())
+        , m_optimizer(lookup(m_graph, reading.modelRoot, "optimizer"))
+        , m_tensors(listModuleTensors(reading))
+        , m_evidence(reading, m_tensors)
+    {
+    }
+
+    void run()
+    {
+        reserveParameters(m_reading);
+        if (!isMapping(m_graph, m_optimizer))
+            return readWithoutOptimizer();
+        m_out.rank0Optim = m_out.rank0Model;
+        m_out.optimFiles = {m_out.rank0Model};
+        m_out.optimWrapper = m_optimizer;
+        readGroups();
+        if (!m_out.modelError && !splitByNames())
+            splitBySearch();
+        if (m_out.modelError)
+            return;
+        addUnits();
+        if (m_out.modelError)
+            return;
+        readModule(m_reading, true);
+        if (m_out.kind == CheckpointKind::Torch) // their copies are the masters themselves
+            std::erase_if(m_out.whole, [&](const WholeTensor& whole) {
+                return m_out.params[index(whole.param)].role == ParamRole::Trainable;
+            });
+        for (uint32_t g = 0; g < m_groups.size() && !m_out.modelError; ++g)
+            fillStates(g);
+    }
+
+private:
+    static constexpr uint64_t kMostTries = 50'000'000;
+
+    [[nodiscard]] bool isFlat() const { return m_out.kind == CheckpointKind::Fp16; }
+
+    void damaged(std::string what) const
+    {
+        m_reading.noModel(
+            {ErrorCode::Damaged, std::move(what), m_out.file(m_out.rank0Model).path.string(), {}});
+    }
+
+    /// Weights are all there is. DeepSpeed 0.17.6 to 0.18.4 takes bf16 for ZeRO when it saves
+    /// (runtime/engine.py, _save_checkpoint) and leaves the optimizer out.
+    void readWithoutOptimizer()
+    {
+        if (wasSavedWithZero(m_reading)) {
+            m_out.kind = CheckpointKind::Unknown;
+            m_reading.add(code::kRankMissing, Severity::Error,
+                "the optimizer files are missing: the model file was saved with ZeRO",
+                m_out.file(m_out.rank0Model).name);
+            return damaged("the optimizer files are missing");
+        }
+        m_out.kind = CheckpointKind::Torch;
+        readModule(m_reading, true);
+        const bool lost = m_out.precision == "bf16"
+            && (m_out.deepspeedVersion.starts_with("0.17.") || m_out.deepspeedVersion.starts_with("0.18."));
+        m_reading.add(code::kStateMissing, lost ? Severity::Error : Severity::Warning,
+            lost
+                ? "the file holds no optimizer state: DeepSpeed 0.17.6 to 0.18.4 does not save it in bf16 at "
+                  "stage 0, and nothing brings masters and moments back"
+                : "the file holds no optimizer state, only weights",
+            m_out.file(m_out.rank0Model).name);
+    }
+
+    void readGroups()
+    {
+        const NodeId torchState = m_out.kind == CheckpointKind::Torch
+            ? m_optimizer
+            : lookup(m_graph, m_optimizer, "optimizer_state_dict");
+        m_state = lookup(m_graph, torchState, "state");
+        const auto states = mappingItems(m_graph, m_state);
+        for (size_t i = 0; i + 1 < states.size(); i += 2) {
+            if (const auto number = asInteger(m_graph, states[i]))
+                m_stateOf[*number] = states[i + 1];
+        }
+        const auto entries = readParamGroups(m_graph, torchState);
+        const auto masters = sequenceItems(
+            m_graph, lookup(m_graph, m_optimizer, isFlat() ? "fp32_groups_flat" : "fp32_groups"));
+        if (entries.empty())
+            return damaged("the optimizer's state tells no param groups");
+        if (m_out.kind != CheckpointKind::Torch && masters.size() != entries.size())
+            return damaged("masters and options of the optimizer disagree about the number of param groups");
+        for (size_t g = 0; g < entries.size() && !m_out.modelError; ++g) {
+            m_groups.emplace_back().entry = entries[g];
+            if (isFlat())
+                readFlatGroup(masters[g]);
+            else
+                readListedGroup(m_out.kind == CheckpointKind::Torch ? kNoNode : masters[g]);
+        }
+    }
+
+    void readFlatGroup(NodeId masters)
+    {
+        Stage0Group& group = m_groups.back();
+        group.flat = masters;
+        const auto run = flatRun(m_reading, m_out.rank0Model, masters, group.masterType);
+        if (!run)
+            return damaged("the masters of a param group cannot be used");
+        group.flatRun = *run;
+    }
+
+    void readListedGroup(NodeId masters)
+    {
+        Stage0Group& group = m_groups.back();
+        const auto tensors = sequenceItems(m_graph, masters);
+        group.masters.assign(tensors.begin(), tensors.end());
+        const size_t count = group.entry.stateKeys.size();
+        if (masters != kNoNode && group.masters.size() != count)
+            return damaged("masters and options of a param group disagree about the number of parameters");
+        group.shapes.resize(count);
+        group.masterBytes.resize(count);
+        for (size_t i = 0; i < count; ++i) {
+            const auto state = m_stateOf.find(group.entry.stateKeys[i]);
+            group.states.push_back(state == m_stateOf.end() ? kNoNode : state->second);
+            if (masters == kNoNode) {
+                group.shapes[i] = shapeOfStates(group.states.back());
+                continue;
+            }
+            const auto tensor = asTensor(m_graph, group.masters[i]);
+            const auto extent
+                = tensor ? m_reading.content(m_out.rank0Model)->extentOf(*tensor) : forward(tensor.error());
+            if (!tensor || !extent)
+                return damaged(
+                    "a master cannot be used: " + describe(tensor ? extent.error() : tensor.error()));
+            if (!tensor->isContiguous())
+                return m_reading.refuse("a master is not stored in row-major order");
+            if (i == 0)
+                group.masterType = tensor->dtype;
+            if (tensor->dtype != group.masterType)
+                return damaged("the masters of a param group have different dtypes");
+            group.shapes[i] = tensor->sizes;
+            group.masterBytes[i] = extent->byteOffset;
+        }
+    }
+
+    /// The shape of a parameter is that of most states an optimizer keeps for it: of the largest.
+    [[nodiscard]] std::optional<Shape> shapeOfStates(NodeId entry) const
+    {
+        std::optional<Shape> out = factoredShape(m_graph, entry);
+        if (out)
+            return out;
+        uint64_t most = 0;
+        const auto items = mappingItems(m_graph, entry);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            if (asString(m_graph, items[i]) == "step" || !looksLikeTensor(m_graph, items[i + 1]))
+                continue;
+            const auto tensor = asTensor(m_graph, items[i + 1]);
+            if (tensor && (!out || tensor->elements().value_or(0) > most)) {
+                out = tensor->sizes;
+                most = tensor->elements().value_or(0);
+            }
+        }
+        return out;
+    }
+
+    /// torch records names where the optimizer was given them (torch/optim/optimizer.py, `param_names`).
+    bool splitByNames()
+    {
+        std::unordered_map<std::string_view, uint32_t> byName;
+        for (uint32_t i = 0; i < m_tensors.size(); ++i)
+            byName.emplace(m_tensors[i].name, i);
+        std::vector<std::vector<uint32_t>> members;
+        std::vector<bool> used(m_tensors.size());
+        for (const Stage0Group& group : m_groups) {
+            auto& list = members.emplace_back();
+            uint64_t elements = 0;
+            for (const NodeId item :
+                sequenceItems(m_graph, lookup(m_graph, group.entry.options, "param_names"))) {
+                const auto name = asString(m_graph, item);
+                const auto known = name ? byName.find(*name) : byName.end();
+                if (known == byName.end() || used[known->second])
+                    return false;
+                if (isFlat() && m_tensors[known->second].elements == 0)
+                    continue;
+                used[known->second] = true;
+                elements += m_tensors[known->second].elements;
+                list.push_back(known->second);
+            }
+            const bool fits
+                = isFlat() ? elements == group.flatRun.elements : list.size() == group.shapes.size();
+            if (list.empty() || !fits || !haveShapes(group, list))
+                return false;
+        }
+        m_members = std::move(members);
+        m_out.evidence.emplace_back("the optimizer's `param_names` tell its parameters");
+        return true;
+    }
+
+    [[nodiscard]] bool haveShapes(const Stage0Group& group, const std::vector<uint32_t>& members) const
+    {
+        for (size_t i = 0; i < group.shapes.size(); ++i) {
+            if (group.shapes[i] && *group.shapes[i] != m_tensors[members[i]].shape)
+                return false;
+        }
+        return true;
+    }
+
+    void splitBySearch()
+    {
+        std::vector<uint32_t> candidates;
+        GroupSearch search;
+        for (uint32_t i = 0; i < m_tensors.size(); ++i) {
+            if (isFlat() && m_tensors[i].elements == 0)
+                continue; // the wrapper leaves them out
+            candidates.push_back(i);
+            search.weights.push_back(isFlat() ? m_tensors[i].elements : 1);
+        }
+        for (const Stage0Group& group : m_groups)
+            search.sizes.push_back(isFlat() ? group.flatRun.elements : group.shapes.size());
+        bool values = true;
+        search.fits = [&](uint32_t candidate, uint32_t group, uint64_t position) {
+            return fits(candidates[candidate], m_groups[group], position, values);
+        };
+        GroupSplit split = splitIntoGroups(search);
+        if (split.outcome == GroupSplit::Outcome::None && m_out.kind != CheckpointKind::Torch) {
+            if (splitByValues(candidates))
+                return;
+            values = false;
+            split = splitIntoGroups(search);
+            if (split.outcome == GroupSplit::Outcome::One)
+                m_reading.add(code::kStepMismatch, Severity::Error,
+                    "the model's weights are not those of the masters: they are from another step or run, or "
+                    "damaged",
+                    m_out.file(m_out.rank0Model).name);
+        }
+        if (split.outcome == GroupSplit::Outcome::None)
+            return damaged(
+                "no choice of the module's tensors, in their order, makes up the optimizer's param "
+                "groups");
+        if (split.outcome != GroupSplit::Outcome::One && m_reading.hasNoValues())
+            return m_reading.refuse("no names of the optimizer's parameters are recorded: only values tell "
+                                    "them, and a skeleton has none");
+        if (split.outcome != GroupSplit::Outcome::One)
+            return m_reading.refuse("nothing in it tells which of its parameters belong to which param "
+                                    "group: the file records no names "
+                                    "of the optimizer's parameters, and by shapes"
+                + std::string(m_out.kind == CheckpointKind::Torch ? "" : " and values")
+                + " several choices fit");
+        m_members.resize(m_groups.size());
+        for (uint32_t i = 0; i < candidates.size(); ++i) {
+            if (split.groupOf[i] >= 0)
+                m_members[static_cast<size_t>(split.groupOf[i])].push_back(candidates[i]);
+        }
+        m_out.evidence.emplace_back(m_out.kind == CheckpointKind::Torch
+                ? "names of the optimizer's parameters follow from the shapes of its states"
+                : "names of the optimizer's parameters follow from its masters, which are the weights before "
+                  "rounding");
+    }
+
+    /// Groups that stand in another order than the module: what comes next shows in the masters alone. Where
+    /// several tensors would do, in the module's order.
+    bool splitByValues(const std::vector<uint32_t>& candidates)
+    {
+        std::vector<bool> used(m_tensors.size());
+        std::vector<std::vector<uint32_t>> members(m_groups.size());
+        std::string_view unsureName;
+        uint64_t tries = 0;
+        for (size_t g = 0; g < m_groups.size(); ++g) {
+            const uint64_t end = isFlat() ? m_groups[g].flatRun.elements : m_groups[g].shapes.size();
+            size_t next = 0; // candidates are met in the module's order, again and again
+            for (uint64_t at = 0; at < end;) {
+                const auto weight
+                    = [&](uint32_t tensor) { return isFlat() ? m_tensors[tensor].elements : 1; };
+                size_t found = candidates.size();
+                for (size_t i = 0; i < candidates.size(); ++i) {
+                    if (++tries > kMostTries)
+                        return false;
+                    const size_t place = (next + i) % candidates.size();
+                    const uint32_t tensor = candidates[place];
+                    if (used[tensor] || weight(tensor) > end - at || !fits(tensor, m_groups[g], at, true))
+                        continue;
+                    if (found == candidates.size()) {
+                        found = place;
+                        continue;
+                    }
+                    unsureName = m_tensors[tensor].name;
+                    break;
+                }
+                if (found == candidates.size())
+                    return false;
+                used[candidates[found]] = true;
+                members[g].push_back(candidates[found]);
+                at += weight(candidates[found]);
+                next = found + 1;
+            }
+        }
+        m_members = std::move(members);
+        m_out.evidence.emplace_back(
+            "names of the optimizer's parameters follow from its masters, whose order is not the module's");
+        if (!unsureName.empty())
+            m_reading.add(code::kParamOrder, Severity::Warning,
+                "the values of some parameters do not tell their places in the optimizer's param groups; "
+                "they are "
+                "taken in the order of the module",
+                percentEncode(unsureName) + "#fp32", {"its first values are those of another one"});
+        return true;
+    }
+
+    bool fits(uint32_t tensor, const Stage0Group& group, uint64_t position, bool values)
+    {
+        const ModuleTensor& candidate = m_tensors[tensor];
+        if (isFlat())
+            return !values
+                || m_evidence.agrees(tensor, group.flatRun.byteOffset + position * itemSize(group.masterType),
+                    group.masterType);
+        const std::optional<Shape>& shape = group.shapes[position];
+        if (shape && *shape != candidate.shape)
+            return false;
+        const auto& masters = group.masterBytes[position];
+        return !values || !masters || m_evidence.agrees(tensor, *masters, group.masterType);
+    }
+
+    void addUnits()
+    {
+        for (uint32_t g = 0; g < m_groups.size(); ++g) {
+            FlatUnit unit;
+            unit.kind = isFlat() ? UnitKind::Group : UnitKind::Whole;
+            unit.group = static_cast<int32_t>(g);
+            std::vector<uint64_t> elements;
+            for (const uint32_t member : m_members[g]) {
+                const ModuleTensor& tensor = m_tensors[member];
+                const ParamId id
+                    = addParameter(m_reading, std::string(tensor.name), tensor.shape, ParamRole::Trainable);
+                Parameter& param = m_out.params[index(id)];
+                param.group = unit.group;
+                param.unit = UnitId{g};
+                param.indexInUnit = static_cast<uint32_t>(unit.params.size());
+                unit.params.push_back(id);
+                elements.push_back(param.elements);
+                if (m_out.kind == CheckpointKind::Torch && !tensor.contiguous)
+                    return m_reading.refuse(
+                        "parameter `" + toValidUtf8(tensor.name) + "` is not stored in row-major order");
+            }
+            auto partition = FlatPartition::contiguous(std::move(elements), 1, 1);
+            if (!partition)
+                return m_reading.noModel(partition.error());
+            unit.partition = std::move(*partition);
+            ParamGroup group;
+            group.index = g;
+            group.units = {UnitId{g}};
+            group.parameters = unit.params.size();
+            group.elements = unit.partition.payloadElements();
+            group.options = m_groups[g].entry.options;
+            m_out.groups.push_back(std::move(group));
+            m_out.units.push_back(std::move(unit));
+        }
+    }
+
+    void fillStates(uint32_t g)
+    {
+        const Stage0Group& group = m_groups[g];
+        FlatUnit& unit = m_out.units[g];
+        if (isFlat()) {
+            RankStates source{m_out.rank0Model, group.flat, kNoNode};
+            if (group.entry.stateKeys.size() == 1)
+                source.state = lookup(m_graph, m_state, group.entry.stateKeys.front());
+            fillUnitStates(m_reading, unit, {source}, "group" + std::to_string(g));
+            return;
+        }
+        WholeSources sources;
+        sources.entries = group.states;
+        sources.masterType = group.masterType;
+        sources.stepOfLast = isFusedAdam(m_graph, group.entry.options);
+        for (size_t i = 0; i < unit.params.size(); ++i) {
+            const ModuleTensor& tensor = m_tensors[m_members[g][i]];
+            StoredRun run = tensor.run;
+            if (m_out.kind == CheckpointKind::Torch) {
+                if (i == 0)
+                    sources.masterType = tensor.dtype;
+                if (tensor.dtype != sources.masterType)
+                    return m_reading.refuse("parameters of one param group have different dtypes");
+            } else {
+                const auto extent
+                    = m_reading.content(m_out.rank0Model)->extentOf(*asTensor(m_graph, group.masters[i]));
+                run = {m_out.rank0Model, extent->record, extent->byteOffset, tensor.elements};
+            }
+            sources.masters.push_back(run);
+        }
+        fillStage0Unit(m_reading, unit, sources);
+    }
+
+    Reading& m_reading;
+    Checkpoint& m_out;
+    const PickleGraph& m_graph;
+    NodeId m_optimizer;
+    NodeId m_state = kNoNode;
+    std::unordered_map<int64_t, NodeId> m_stateOf; ///< by number: one entry per parameter of the model
+    std::vector<ModuleTensor> m_tensors;
+    CopyEvidence m_evidence;
+    std::vector<Stage0Group> m_groups;
+    std::vector<std::vector<uint32_t>> m_members; ///< per group: indices into m_tensors, in its order
+};
+
+} // namespace
+
+Status readStage0(Reading& reading)
+{
+    Stage0Reader(reading).run();
+    return {};
+}
+
+} // namespace shardscope

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/folder/reading_state.h"
+
+namespace shardscope {
+
+/// Where the states of a group of tensors stored whole lie in the model file: by position in the unit.
+struct WholeSources {
+    std::vector<StoredRun> masters;
+    DType masterType = DType::Float32;
+    std::vector<NodeId> entries; ///< of the torch optimizer's `state`; kNoNode where it has none
+    bool stepOfLast = false; ///< FusedAdam advances that of the group's last parameter alone
+};
+
+/// Fills states and step of a unit of parameters that are stored whole, from the torch optimizer's state in
+/// rank 0's model file. Refuses states that have not the shape of their parameter.
+void fillStage0Unit(const Reading& reading, FlatUnit& unit, const WholeSources& sources);
+
+} // namespace shardscope

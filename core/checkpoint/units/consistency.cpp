@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/units/consistency.h"
+
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/scalar_text.h"
+#include "core/checkpoint/units/unit_states.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/model/engine_keys.h"
+#include "core/checkpoint/model/file_names.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+#include <sstream>
+
+namespace shardscope {
+
+namespace {
+
+/// Over how many ranks the file's run partitioned parameters that are no experts.
+std::optional<int64_t> partitionCount(const PickleGraph& graph)
+{
+    // Of experts that fold over tensor slices more ranks may have the same than there are data-parallel ones.
+    if (const NodeId folding = lookup(graph, graph.root(), kFolding); folding != kNoNode)
+        return asInteger(graph, lookup(graph, folding, "zero_partition_count"));
+    const NodeId node = lookup(graph, wrapperOf(graph), "partition_count");
+    if (node == kNoNode)
+        return std::nullopt;
+    if (const auto number = asInteger(graph, node))
+        return number;
+    std::optional<int64_t> most;
+    for (const NodeId item : sequenceItems(graph, node))
+        most = std::max(most.value_or(0), asInteger(graph, item).value_or(0));
+    return most;
+}
+
+/// The torch optimizer's dict, or the list of elastic checkpoints: inside "base_optimizer_state" (ZeRO-1/2)
+/// or a second "optimizer_state_dict" (ZeRO-3).
+NodeId torchStateOf(const PickleGraph& graph)
+{
+    const NodeId wrapper = wrapperOf(graph);
+    const NodeId base = lookup(graph, wrapper, "base_optimizer_state");
+    return base != kNoNode ? base : lookup(graph, wrapper, "optimizer_state_dict");
+}
+
+/// What all ranks must agree on, as text. Step tensors are read: a rank from another step differs just there.
+struct RankFacts {
+    std::string steps;
+    std::string options;
+    std::string scaler;
+};
+
+constexpr char kUnread = '?'; ///< a step that cannot be read, of which other findings say why
+
+std::string stepText(const Reading& reading, const TorchFile& file, NodeId node)
+{
+    const PickleGraph& graph = file.pickle();
+    if (const auto number = asNumber(graph, node))
+        return std::to_string(*number);
+    const auto tensor = asTensor(graph, node);
+    if (!tensor || tensor->elements() != 1)
+        return {kUnread};
+    const auto extent = file.extentOf(*tensor);
+    if (!extent || reading.job.cancelled())
+        return {kUnread};
+    const auto bytes = readScalar(reading, file.path(), extent->byteOffset, itemSize(tensor->dtype));
+    return bytes.empty() ? std::string{kUnread}
+                         : std::to_string(elementAsDouble(tensor->dtype, bytes.data()));
+}
+
+RankFacts factsOf(const Reading& reading, FileId id)
+{
+    const TorchFile& file = *reading.content(id);
+    const PickleGraph& graph = file.pickle();
+    RankFacts facts;
+    const NodeId torchState = torchStateOf(graph);
+    const auto states = mappingItems(graph, lookup(graph, torchState, "state"));
+    for (size_t i = 0; i + 1 < states.size(); i += 2) {
+        const NodeId step = lookup(graph, states[i + 1], "step");
+        if (step != kNoNode)
+            facts.steps += stepText(reading, file, step) + " ";
+    }
+    for (const NodeId entry : sequenceItems(graph, torchState)) { // elastic_checkpoint
+        if (const NodeId step = lookup(graph, entry, "step"); step != kNoNode)
+            facts.steps += stepText(reading, file, step) + " ";
+    }
+    for (const GroupEntry& group : readParamGroups(graph, torchState))
+        facts.options += scalarText(graph, group.options) + "\n";
+    const NodeId scaler = lookup(graph, wrapperOf(graph), "loss_scaler");
+    if (scaler != kNoNode)
+        facts.scaler = scalarText(graph, scaler);
+    return facts;
+}
+
+using Ranks = std::vector<std::pair<FileId, RankFacts>>;
+
+/// How far a rank's step is from what the model file counts; 0 where either is not known.
+double stepsOff(const Reading& reading, const RankFacts& facts)
+{
+    const StepCounters& steps = reading.out.steps;
+    char* end = nullptr;
+    const double step = std::strtod(facts.steps.c_str(), &end);
+    if (end == facts.steps.c_str() || !steps.globalSteps || !reading.modelsFrom.empty())
+        return 0;
+    return std::abs(step - static_cast<double>(*steps.globalSteps - steps.skippedSteps.value_or(0)));
+}
+
+/// Of a damaged file those steps count that can be read: the others are taken for what `usual` has there.
+void takeUnread(std::string& steps, const std::string& usual)
+{
+    std::istringstream here(steps);
+    std::istringstream there(usual);
+    std::string out;
+    for (std::string step; here >> step;) {
+        std::string other;
+        there >> other;
+        out += (step == std::string{kUnread} ? other : step) + " ";
+    }
+    steps = std::move(out);
+}
+
+/// The value most ranks have; among equals that of ranks at the model file's step, then the one met first.
+std::string majority(const Reading& reading, const Ranks& ranks, std::string RankFacts::*field)
+{
+    std::map<std::string, size_t> counts;
+    size_t most = 0;
+    for (const auto& [file, facts] : ranks)
+        most = std::max(most, ++counts[facts.*field]);
+    const RankFacts* best = nullptr;
+    for (const auto& [file, facts] : ranks) {
+        if (counts[facts.*field] == most
+            && (best == nullptr || stepsOff(reading, facts) < stepsOff(reading, *best)))
+            best = &facts;
+    }
+    return best == nullptr ? std::string() : best->*field;
+}
+
+} // namespace
+
+bool markRenamed(const Reading& reading, FileId id)
+{
+    CheckpointFile& file = reading.out.files[index(id)];
+    const auto named = parseCheckpointFileName(file.name);
+    const auto saved = parseCheckpointFileName(file.content->zip().prefix() + ".pt");
+    if (!named || !saved || (named->role == saved->role && named->dp == saved->dp && named->mp == saved->mp))
+        return false;
+    file.status = FileStatus::Foreign;
+    reading.add(code::kRankForeign, Severity::Error, "the file was saved under another name and renamed",
+        file.name, {"it was saved as " + file.content->zip().prefix() + ".pt"});
+    return true;
+}
+
+void markForeignRanks(const Reading& reading)
+{
+    for (const FileId id : reading.out.optimFiles) {
+        const TorchFile* content = reading.content(id);
+        if (content == nullptr)
+            continue;
+        CheckpointFile& file = reading.out.files[index(id)];
+        if (wrapperOf(content->pickle()) == kNoNode) {
+            file.status = FileStatus::Damaged;
+            reading.add(
+                code::kRankForeign, Severity::Error, "the file holds no `optimizer_state_dict`", file.name);
+            file.content.reset();
+            continue;
+        }
+        if (markRenamed(reading, id))
+            continue;
+        const auto count = partitionCount(content->pickle());
+        if (count && *count != int64_t{reading.worldSize}) {
+            file.status = FileStatus::Foreign;
+            reading.add(code::kRankForeign, Severity::Error,
+                "the file was saved by a run of another world size", file.name,
+                {"its partition_count is " + std::to_string(*count),
+                    "the checkpoint has " + std::to_string(reading.worldSize) + " ranks"});
+        }
+    }
+}
+
+void checkRanksAgree(const Reading& reading)
+{
+    Ranks ranks;
+    for (const FileId id : reading.out.optimFiles) {
+        if (reading.content(id) != nullptr && reading.out.file(id).status != FileStatus::Foreign)
+            ranks.emplace_back(id, factsOf(reading, id));
+    }
+    const auto isUnread
+        = [](const auto& rank) { return rank.second.steps.find(kUnread) != std::string::npos; };
+    Ranks read;
+    std::remove_copy_if(ranks.begin(), ranks.end(), std::back_inserter(read), isUnread);
+    const std::string usualSteps = majority(reading, read, &RankFacts::steps);
+    for (auto& rank : ranks) {
+        if (isUnread(rank) && !read.empty())
+            takeUnread(rank.second.steps, usualSteps);
+    }
+    struct Check {
+        std::string RankFacts::*field;
+        std::string_view code;
+        const char* message;
+    };
+    for (const Check& check :
+        {Check{&RankFacts::steps, code::kStepMismatch, "the rank was saved at another step than the others"},
+            Check{&RankFacts::options, code::kOptionMismatch,
+                "the rank's param group options differ from the others'"},
+            Check{&RankFacts::scaler, code::kOptionMismatch,
+                "the rank's loss scaler differs from the others'"}}) {
+        const std::string usual = majority(reading, ranks, check.field);
+        for (const auto& [id, facts] : ranks) {
+            if (facts.*check.field == usual)
+                continue;
+            CheckpointFile& file = reading.out.files[index(id)];
+            file.status = FileStatus::Foreign;
+            reading.add(check.code, Severity::Error, check.message, file.name,
+                {"here: " + (facts.*check.field).substr(0, 200), "elsewhere: " + usual.substr(0, 200)});
+        }
+    }
+}
+
+void checkModelFile(const Reading& reading, FileId id)
+{
+    if (markRenamed(reading, id))
+        return;
+    const PickleGraph& first = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& other = reading.content(id)->pickle();
+    for (const std::string_view key : {"dp_world_size", "global_steps", "skipped_steps", "ds_version"}) {
+        const std::string here = scalarText(other, lookup(other, other.root(), key));
+        const std::string there = scalarText(first, lookup(first, reading.modelRoot, key));
+        if (here == there)
+            continue;
+        CheckpointFile& file = reading.out.files[index(id)];
+        file.status = FileStatus::Foreign;
+        reading.add(key == "dp_world_size" || key == "ds_version" ? code::kRankForeign : code::kStepMismatch,
+            Severity::Error,
+            "the model file does not belong to the others: `" + std::string(key) + "` differs", file.name,
+            {"here: " + here, "rank 0: " + there});
+    }
+}
+
+} // namespace shardscope

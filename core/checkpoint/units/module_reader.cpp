@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/units/module_reader.h"
+
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/units/whole_tensors.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+namespace shardscope {
+
+namespace {
+
+/// Reads one tensor of `module` and the names that belong to it.
+class ModuleReader
+{
+public:
+    explicit ModuleReader(Reading& reading)
+        : m_reading(reading)
+        , m_graph(reading.content(reading.out.rank0Model)->pickle())
+    {
+    }
+
+    void run(bool weightsAreWhole)
+    {
+        readBufferNames();
+        readFrozenShapes();
+        readSharedNames();
+        const auto items = mappingItems(m_graph, lookup(m_graph, m_reading.modelRoot, "module"));
+        if (weightsAreWhole) {
+            m_byExtent.reserve(items.size() / 2);
+            m_reading.out.whole.reserve(items.size() / 2);
+        }
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            if (const auto name = asString(m_graph, items[i]))
+                readEntry(std::string(*name), items[i + 1], weightsAreWhole);
+        }
+        addMissingFrozen();
+        sortWholeTensors(m_reading);
+    }
+
+private:
+    [[nodiscard]] std::string inFile(const char* what, const char* trouble) const
+    {
+        return what + (" in `" + m_reading.out.file(m_reading.out.rank0Model).name) + "`" + trouble;
+    }
+
+    void readBufferNames()
+    {
+        m_namesBuffers = lookup(m_graph, m_reading.modelRoot, "buffer_names") != kNoNode;
+        for (const NodeId item :
+            sequenceItems(m_graph, lookup(m_graph, m_reading.modelRoot, "buffer_names"))) {
+            if (const auto name = asString(m_graph, item))
+                m_buffers.emplace(*name);
+        }
+    }
+
+    /// Before 0.4.2, and with experts before 0.19.3, nothing names buffers. ZeRO-3 has placeholders for all
+    /// else, of one element then.
+    [[nodiscard]] bool looksLikeBuffer(
+        const std::string& name, const TensorView& tensor, bool weightsAreWhole) const
+    {
+        if (m_reading.out.findParam(name) || m_frozen.contains(name))
+            return false;
+        return !isFloatingPoint(tensor.dtype)
+            || (!weightsAreWhole && tensor.sizes != Shape{0} && tensor.sizes != Shape{1});
+    }
+
+    void readFrozenShapes()
+    {
+        m_recordsFrozen = lookup(m_graph, m_reading.modelRoot, "frozen_param_shapes") != kNoNode;
+        const auto items = mappingItems(m_graph, lookup(m_graph, m_reading.modelRoot, "frozen_param_shapes"));
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(m_graph, items[i]);
+            auto shape = asShape(m_graph, items[i + 1]);
+            if (name && shape)
+                m_frozen.emplace(std::string(*name), std::move(*shape));
+        }
+    }
+
+    void readSharedNames()
+    {
+        const auto items = mappingItems(m_graph, lookup(m_graph, m_reading.modelRoot, "shared_params"));
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto alias = asString(m_graph, items[i]);
+            const auto owner = asString(m_graph, items[i + 1]);
+            if (alias && owner)
+                m_shared.emplace(std::string(*alias), std::string(*owner));
+        }
+    }
+
+    void readEntry(const std::string& name, NodeId node, bool weightsAreWhole)
+    {
+        if (!looksLikeTensor(m_graph, node))
+            return; // extra state of a module: carried with the file, no parameter
+        const auto tensor = asTensor(m_graph, node);
+        if (!tensor) {
+            m_reading.add(code::kTensorInvalid, Severity::Error,
+                inFile("the tensor's description", " does not hold together"),
+                percentEncode(name) + "#weight", {describe(tensor.error())});
+            return;
+        }
+        const bool isBuffer
+            = m_namesBuffers ? m_buffers.contains(name) : looksLikeBuffer(name, *tensor, weightsAreWhole);
+        const bool real = weightsAreWhole && !(m_reading.placeholders && tensor->sizes == Shape{0});
+        // Tensors without elements share an address (0), and are recorded as tied for it.
+        const bool isEmpty = real && tensor->elements() == 0;
+        if (const auto alias = m_shared.find(name); alias != m_shared.end() && !isBuffer && !isEmpty) {
+            addAlias(name, alias->second, real ? &tensor->sizes : nullptr);
+            return;
+        }
+        auto known = m_reading.out.findParam(name);
+        if (!known && !isBuffer && !real && !m_frozen.contains(name)) {
+            m_reading.add(code::kAliasUnrecorded, Severity::Warning,
+                "the module lists this name, but no shard holds it: probably a tie that was not recorded",
+                percentEncode(name) + "#weight",
+                {m_recordsFrozen ? "a module object registered under two names leaves no record of the tie"
+                                 : "releases before 0.9.2 record no ties, and leave frozen parameters out"});
+            return;
+        }
+        if (!known && !isBuffer && real) {
+            if (const auto owner = sameExtent(*tensor)) {
+                addAlias(name, m_reading.out.params[index(*owner)].name, &tensor->sizes);
+                return;
+            }
+        }
+        if (!known) {
+            Shape shape = tensor->sizes;
+            if (const auto frozen = m_frozen.find(name); frozen != m_frozen.end())
+                shape = frozen->second;
+            known = addParameter(
+                m_reading, name, std::move(shape), isBuffer ? ParamRole::Buffer : ParamRole::Frozen);
+        }
+        const Parameter& param = m_reading.out.params[index(*known)];
+        if (real || isBuffer)
+            addWhole(*known, *tensor);
+        else if (param.elements == 0 && param.role == ParamRole::Frozen)
+            addWithoutElements(*known, tensor->dtype);
+    }
+
+    /// `shape` is null where the module holds placeholders (ZeRO-3): the owner's counts.
+    void addAlias(const std::string& name, const std::string& owner, const Shape* shape)
+    {
+        const auto ownerId = m_reading.out.findParam(owner);
+        if (!ownerId) { // the owner follows later in the module: remember it as a parameter of its own shape
+            m_reading.add(code::kAliasUnrecorded, Severity::Warning,
+                "the tied parameter's owner is not in the checkpoint", percentEncode(name) + "#weight",
+                {"owner " + owner});
+            return;
+        }
+        const Parameter& target = m_reading.out.params[index(*ownerId)];
+        const ParamRole role = target.role;
+        const int32_t group = target.group;
+        const ParamId alias
+            = addParameter(m_reading, name, shape == nullptr ? Shape(target.shape) : *shape, role);
+        m_reading.out.params[index(alias)].sharedWith = *ownerId;
+        m_reading.out.params[index(alias)].group = group;
+    }
+
+    void addWhole(ParamId param, const TensorView& tensor)
+    {
+        if (index(param) < m_reading.reshaped.size() && m_reading.reshaped[index(param)])
+            return; // what the file has is no whole copy
+        if (!addWholeTensor(m_reading, m_reading.out.rank0Model, param, tensor))
+            return;
+        // Empty tensors share an address without being tied; of several at one place the first is the owner.
+        if (m_reading.out.params[index(param)].elements > 0 && !sameExtent(tensor))
+            m_byExtent.emplace(hashOf(tensor), Extent{tensor.storage.key, tensor.storageOffset, param});
+    }
+
+    /// ZeRO-3: a parameter without elements has a placeholder like all others, and is whole for all that.
+    void addWithoutElements(ParamId param, DType dtype)
+    {
+        WholeTensor whole;
+        whole.param = param;
+        whole.dtype = dtype;
+        m_reading.out.whole.push_back(std::move(whole));
+    }
+
+    /// Where a parameter's tensor lies; its shape is the parameter's. The key is the graph's.
+    struct Extent {
+        std::string_view storage;
+        uint64_t offset = 0;
+        ParamId param = kNoParam;
+    };
+
+    static uint64_t hashOf(const TensorView& tensor)
+    {
+        uint64_t hash = StringHash()(tensor.storage.key);
+        const auto mix = [&](uint64_t number) { hash = (hash ^ number) * 0x9E3779B97F4A7C15u; };
+        mix(tensor.storageOffset);
+        for (const uint64_t size : tensor.sizes)
+            mix(size);
+        return hash;
+    }
+
+    [[nodiscard]] std::optional<ParamId> sameExtent(const TensorView& tensor) const
+    {
+        const auto [begin, end] = m_byExtent.equal_range(hashOf(tensor));
+        for (auto at = begin; at != end; ++at) {
+            const Extent& extent = at->second;
+            if (extent.storage == tensor.storage.key && extent.offset == tensor.storageOffset
+                && m_reading.out.params[index(extent.param)].shape == tensor.sizes)
+                return extent.param;
+        }
+        return std::nullopt;
+    }
+
+    /// Frozen parameters that `module` does not list (excluded at save, or zero-element ones that were left
+    /// out).
+    void addMissingFrozen()
+    {
+        for (const auto& [name, shape] : m_frozen) {
+            if (!m_reading.out.findParam(name))
+                addParameter(m_reading, name, shape, ParamRole::Frozen);
+        }
+    }
+
+    Reading& m_reading;
+    const PickleGraph& m_graph;
+    bool m_namesBuffers = true;
+    bool m_recordsFrozen = true;
+    std::unordered_set<std::string> m_buffers;
+    std::map<std::string, Shape> m_frozen;
+    std::map<std::string, std::string> m_shared;
+    std::unordered_multimap<uint64_t, Extent> m_byExtent; ///< by hashOf()
+};
+
+} // namespace
+
+ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole role)
+{
+    Checkpoint& out = reading.out;
+    const auto [entry, isNew]
+        = out.paramByName.emplace(name, ParamId{static_cast<uint32_t>(out.params.size())});
+    if (!isNew)
+        return entry->second;
+    Parameter param;
+    param.name = std::move(name);
+    const auto elements = elementCount(shape);
+    if (!elements)
+        reading.add(code::kTensorInvalid, Severity::Error,
+            "the shape has more elements than 64 bits can count", percentEncode(param.name) + "#fp32");
+    param.elements = elements.value_or(0);
+    param.shape = std::move(shape);
+    param.role = role;
+    out.params.push_back(std::move(param));
+    return entry->second;
+}
+
+void reserveParameters(const Reading& reading)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    if (file == nullptr)
+        return;
+    const PickleGraph& graph = file->pickle();
+    const size_t count = mappingItems(graph, lookup(graph, reading.modelRoot, "module")).size() / 2;
+    reading.out.params.reserve(count);
+    reading.out.paramByName.reserve(count);
+}
+
+void readModule(Reading& reading, bool weightsAreWhole)
+{
+    if (reading.content(reading.out.rank0Model) != nullptr)
+        ModuleReader(reading).run(weightsAreWhole);
+}
+
+bool wasSavedWithZero(const Reading& reading)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    return file != nullptr
+        && !sequenceItems(file->pickle(), lookup(file->pickle(), reading.modelRoot, "param_shapes")).empty();
+}
+
+std::optional<ShapeLists> readParamShapes(const Reading& reading)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    return file == nullptr ? std::nullopt : readParamShapes(file->pickle(), reading.modelRoot);
+}
+
+std::optional<ShapeLists> readParamShapes(const PickleGraph& graph, NodeId modelRoot)
+{
+    const NodeId list = lookup(graph, modelRoot, "param_shapes");
+    if (list == kNoNode || graph.kind(list) != NodeKind::List)
+        return std::nullopt;
+    ShapeLists out;
+    std::unordered_set<std::string_view> seen; // a parameter lies in one place
+    size_t count = 0;
+    for (const NodeId entry : sequenceItems(graph, list))
+        count += mappingItems(graph, entry).size() / 2;
+    seen.reserve(count);
+    for (const NodeId entry : sequenceItems(graph, list)) {
+        if (!isMapping(graph, entry))
+            return std::nullopt;
+        auto& group = out.emplace_back();
+        const auto items = mappingItems(graph, entry);
+        group.reserve(items.size() / 2);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto name = asString(graph, items[i]);
+            auto shape = asShape(graph, items[i + 1]);
+            if (!name || !shape || !elementCount(*shape) || !seen.emplace(*name).second)
+                return std::nullopt;
+            group.push_back({*name, std::move(*shape)});
+        }
+    }
+    return out;
+}
+
+} // namespace shardscope

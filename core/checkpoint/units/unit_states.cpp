@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/units/unit_states.h"
+
+#include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/muon.h"
+#include "core/checkpoint/units/elastic_zero3.h"
+#include "core/checkpoint/units/odd_states.h"
+
+#include "core/base/finding_codes.h"
+#include "core/partition/held_whole.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace shardscope {
+
+namespace {
+
+std::string rankPlace(
+    const Reading& reading, const FlatUnit& unit, uint32_t rank, const std::string& unitText)
+{
+    return rankText(reading.out.rankOf(unit, rank)) + "/" + unitText + "+0";
+}
+
+/// Lean states keep at least what lies before the padding at the tail; padded ones the whole partition.
+bool lengthFits(const FlatUnit& unit, uint32_t rank, uint64_t elements, bool mayBeLean)
+{
+    const uint64_t whole = unit.partition.partitionElements();
+    return elements <= whole && elements >= (mayBeLean ? unit.partition.leanElementsOn(rank) : whole);
+}
+
+/// ZeRO-1/2 cut the padding off the masters only; whether they did shows in the lengths.
+bool mastersMayBeLean(const FlatUnit& unit)
+{
+    return unit.partition.rule() == PartitionRule::Contiguous;
+}
+
+/// One tensor state over all ranks, as it is collected.
+class StateCollector
+{
+public:
+    StateCollector(const Reading& reading, const FlatUnit& unit, const std::string& unitText)
+        : m_reading(reading)
+        , m_unit(unit)
+        , m_unitText(unitText)
+    {
+    }
+
+    /// The share of every rank in what it keeps of whole parameters (core/partition/held_whole.h). Ranks
+    /// without a share keep nothing.
+    UnitState collectHeldWhole(std::string_view name, const std::vector<RankStates>& perRank)
+    {
+        UnitState state;
+        state.name = name;
+        state.lean = true;
+        state.perRank.resize(m_unit.partition.ranks());
+        bool typed = false;
+        for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
+            const RankStates& source = perRank[rank];
+            const HeldWhole held = heldWholeOn(m_unit.partition, rank);
+            if (source.file == kNoFile || m_reading.content(source.file) == nullptr)
+                continue;
+            if (held.own == 0) {
+                state.perRank[rank] = {source.file, StoredRun::kNoRecord, 0, 0};
+                continue;
+            }
+            const NodeId node = source.state == kNoNode
+                ? kNoNode
+                : lookup(m_reading.content(source.file)->pickle(), source.state, name);
+            if (node == kNoNode) {
+                complain(code::kStateMissing, rank, "state `" + state.name + "` is missing on this rank",
+                    state.name);
+                continue;
+            }
+            DType dtype = DType::Unknown;
+            auto run = flatRun(m_reading, source.file, node, dtype);
+            if (!run)
+                continue;
+            if (run->elements != held.elements() || (typed && dtype != state.dtype)) {
+                complain(code::kStateLength, rank,
+                    "the rank stores " + std::to_string(run->elements)
+                        + " elements where the parameters that it has a share of have "
+                        + std::to_string(held.elements()) + ", or another dtype than the others",
+                    state.name);
+                continue;
+            }
+            state.dtype = dtype;
+            typed = true;
+            run->byteOffset += held.before * itemSize(dtype);
+            run->elements = held.own;
+            state.perRank[rank] = *run;
+        }
+        return state;
+    }
+
+    UnitState collect(std::string name, bool mayBeLean, const std::vector<RankStates>& perRank,
+        const std::function<NodeId(const RankStates&)>& tensorOf)
+    {
+        UnitState state;
+        state.name = std::move(name);
+        state.perRank.resize(m_unit.partition.ranks());
+        bool typed = false;
+        for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
+            const RankStates& source = perRank[rank];
+            if (source.file == kNoFile || m_reading.content(source.file) == nullptr)
+                continue;
+            if (const SwappedState* swapped = source.findSwapped(state.name)) {
+                state.dtype = swapped->dtype;
+                typed = true;
+                state.perRank[rank] = swapped->run;
+                continue;
+            }
+            const NodeId node = tensorOf(source);
+            if (node == kNoNode) {
+                complain(code::kStateMissing, rank, "state `" + state.name + "` is missing on this rank",
+                    state.name);
+                continue;
+            }
+            DType dtype = DType::Unknown;
+            const auto run = flatRun(m_reading, source.file, node, dtype);
+            if (!run)
+                continue;
+            if (typed && dtype != state.dtype) {
+                complain(code::kRankForeign, rank,
+                    "the rank stores this state in another dtype than the others", state.name);
+                continue;
+            }
+            state.dtype = dtype;
+            typed = true;
+            if (!fits(*run, rank, mayBeLean, state.name))
+                continue;
+            state.lean = state.lean || run->elements < m_unit.partition.partitionElements();
+            state.perRank[rank] = *run;
+        }
+        return state;
+    }
+
+private:
+    bool fits(const StoredRun& run, uint32_t rank, bool mayBeLean, const std::string& state)
+    {
+        if (lengthFits(m_unit, rank, run.elements, mayBeLean))
+            return true;
+        complain(code::kStateLength, rank,
+            "the rank stores " + std::to_string(run.elements) + " elements where the layout has "
+                + std::to_string(m_unit.partition.partitionElements()),
+            state);
+        return false;
+    }
+
+    void complain(std::string_view finding, uint32_t rank, std::string message, const std::string& state)
+    {
+        m_reading.add(finding, Severity::Error, std::move(message),
+            rankPlace(m_reading, m_unit, rank, m_unitText) + "@" + state);
+    }
+
+    const Reading& m_reading;
+    const FlatUnit& m_unit;
+    const std::string& m_unitText;
+};
+
+/// Whether a state value is a tensor that follows the partition: 1-D. Scalars (`step`) are 0-dim tensors or
+/// plain numbers; a one-element 1-D `step` counts as a scalar too (older torch).
+bool isFlatState(const PickleGraph& graph, std::string_view name, NodeId value)
+{
+    if (!looksLikeTensor(graph, value))
+        return false;
+    const auto tensor = asTensor(graph, value);
+    if (!tensor)
+        return true; // let flatRun say what is wrong with it
+    if (tensor->sizes.empty())
+        return false;
+    return !(name == "step" && tensor->sizes == Shape{1});
+}
+
+/// Whether the state has a partition's length on any rank. On none: the optimizer lays it out by other rules.
+/// A single rank that differs is damage, which collecting the state tells.
+bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
+    std::string_view name)
+{
+    bool seen = false;
+    for (const RankStates& source : perRank) {
+        if (source.state == kNoNode || reading.content(source.file) == nullptr)
+            continue;
+        if (source.findSwapped(name) != nullptr)
+            return true;
+        const PickleGraph& graph = reading.content(source.file)->pickle();
+        const auto tensor = asTensor(graph, lookup(graph, source.state, name));
+        if (!tensor)
+            continue;
+        const auto rank = static_cast<uint32_t>(&source - perRank.data());
+        if (tensor->sizes.size() == 1 && lengthFits(unit, rank, tensor->sizes[0], source.lean))
+            return true;
+        seen = true;
+    }
+    return !seen;
+}
+
+bool offloadsOptimizer(const Reading& reading)
+{
+    const NodeId device = configValue(reading, {"zero_optimization", "offload_optimizer", "device"});
+    return device != kNoNode && saysOffload(reading.content(reading.out.rank0Model)->pickle(), device);
+}
+
+/// Whether ranks keep the state for whole parameters, as ZeRO-1/2 keep the momentum of Muon. Where both
+/// lengths are the same on all ranks, the configuration decides.
+bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
+    std::string_view name)
+{
+    const TorchFile* rank0 = reading.content(reading.out.rank0Optim);
+    const bool zero12
+        = reading.out.kind == CheckpointKind::Zero1 || reading.out.kind == CheckpointKind::Zero2;
+    if (name != kMuonMomentum || !zero12 || rank0 == nullptr || unit.group < 0
+        || !isMuonGroup(rank0->pickle(), reading.out.groups[static_cast<size_t>(unit.group)].options))
+        return false;
+    bool tells = false;
+    for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
+        const HeldWhole held = heldWholeOn(unit.partition, rank);
+        const RankStates& source = perRank[rank];
+        if (held.own == 0 || source.state == kNoNode || reading.content(source.file) == nullptr)
+            continue;
+        const PickleGraph& graph = reading.content(source.file)->pickle();
+        const auto tensor = asTensor(graph, lookup(graph, source.state, name));
+        if (!tensor || tensor->sizes.size() != 1)
+            continue;
+        if (held.own != unit.partition.leanElementsOn(rank) || tensor->sizes[0] != held.elements())
+            return false; // parameters with padding between them are not back to back
+        tells = tells || held.elements() != unit.partition.partitionElements();
+    }
+    return tells || !offloadsOptimizer(reading);
+}
+
+} // namespace
+
+void setStepForm(const PickleGraph& graph, NodeId value, FlatUnit& unit)
+{
+    if (looksLikeTensor(graph, value)) {
+        unit.stepForm = StepForm::Tensor;
+        if (const auto tensor = asTensor(graph, value))
+            unit.stepType = tensor->dtype;
+    } else if (asInteger(graph, value)) {
+        unit.stepForm = StepForm::Integer;
+    } else if (asNumber(graph, value)) {
+        unit.stepForm = StepForm::Real;
+    }
+}
+
+std::optional<double> scalarOf(const Reading& reading, FileId file, NodeId value)
+{
+    const TorchFile* content = reading.content(file);
+    if (const auto number = asNumber(content->pickle(), value))
+        return number;
+    const auto tensor = asTensor(content->pickle(), value);
+    if (!tensor || tensor->elements() != 1)
+        return std::nullopt;
+    const auto extent = content->extentOf(*tensor);
+    if (!extent)
+        return std::nullopt;
+    const auto bytes = readScalar(reading, content->path(), extent->byteOffset, itemSize(tensor->dtype));
+    return bytes.empty() ? std::nullopt : std::optional(elementAsDouble(tensor->dtype, bytes.data()));
+}
+
+std::vector<uint8_t> readScalar(const Reading& reading, const io::Path& path, uint64_t offset, uint32_t bytes)
+{
+    std::vector<uint8_t> out(bytes);
+    const auto file = reading.files.openRead(path);
+    const Status read = file ? (*file)->readAt(offset, out) : Status(forward(file.error()));
+    if (read)
+        return out;
+    if (reading.hasNoValues())
+        return {};
+    reading.add(code::kFileUnreadable, Severity::Error,
+        "a number that the file keeps as a tensor cannot be read", path.filename().string(),
+        {describe(read.error())});
+    return {};
+}
+
+std::optional<StoredRun> flatRun(const Reading& reading, FileId file, NodeId node, DType& dtype)
+{
+    const CheckpointFile& entry = reading.out.file(file);
+    const auto tensor = asTensor(entry.content->pickle(), node);
+    const auto complain = [&](const std::string& why) {
+        reading.add(code::kTensorInvalid, Severity::Error, "a state tensor of this file cannot be used",
+            entry.name, {why});
+        return std::nullopt;
+    };
+    if (!tensor)
+        return complain(describe(tensor.error()));
+    if (tensor->sizes.size() != 1 || !tensor->isContiguous())
+        return complain("it is not a flat tensor: its shape is " + shapeText(tensor->sizes));
+    const auto extent = entry.content->extentOf(*tensor);
+    if (!extent)
+        return complain(describe(extent.error()));
+    dtype = tensor->dtype;
+    return StoredRun{file, extent->record, extent->byteOffset, tensor->sizes[0]};
+}
+
+std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchState)
+{
+    std::vector<GroupEntry> out;
+    for (const NodeId options : sequenceItems(graph, lookup(graph, torchState, "param_groups"))) {
+        GroupEntry entry{options, {}};
+        for (const NodeId key : sequenceItems(graph, lookup(graph, options, "params"))) {
+            if (const auto number = asInteger(graph, key))
+                entry.stateKeys.push_back(*number);
+        }
+        out.push_back(std::move(entry));
+    }
+    return out;
+}
+
+bool masterFits(const Reading& reading, const FlatUnit& unit, uint32_t rank, const RankStates& source)
+{
+    if (source.master == kNoNode || reading.content(source.file) == nullptr)
+        return false;
+    const auto master = asTensor(reading.content(source.file)->pickle(), source.master);
+    return master && master->sizes.size() == 1
+        && lengthFits(unit, rank, master->sizes[0], mastersMayBeLean(unit));
+}
+
+bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
+    const std::string& unitText)
+{
+    std::optional<Error> misfit;
+    for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
+        const RankStates& source = perRank[rank];
+        if (source.master == kNoNode || source.swapped != nullptr || reading.content(source.file) == nullptr)
+            continue;
+        const auto master = asTensor(reading.content(source.file)->pickle(), source.master);
+        if (!master || master->sizes.size() != 1)
+            continue;
+        if (lengthFits(unit, rank, master->sizes[0], mastersMayBeLean(unit)))
+            return true;
+        if (!misfit)
+            misfit = Error{ErrorCode::Damaged,
+                "the shapes of the model file do not fit what the optimizer files hold: they make "
+                    + std::to_string(unit.partition.partitionElements()) + " elements of "
+                    + rankPlace(reading, unit, rank, unitText) + ", and " + std::to_string(master->sizes[0])
+                    + " are stored",
+                reading.out.file(source.file).path.string(),
+                "model file and optimizer files may come from different runs"};
+    }
+    if (misfit)
+        reading.noModel(std::move(*misfit));
+    return !misfit;
+}
+
+FileId guideOf(const Reading& reading)
+{
+    const auto tells = [&](FileId file) {
+        return reading.content(file) != nullptr && reading.out.file(file).status != FileStatus::Foreign;
+    };
+    const auto& all = reading.out.optimFiles;
+    if (reading.out.rank0Optim != kNoFile && tells(reading.out.rank0Optim))
+        return reading.out.rank0Optim;
+    const auto first = std::find_if(all.begin(), all.end(), tells);
+    return first == all.end() ? kNoFile : *first;
+}
+
+namespace {
+
+std::optional<double> stepIn(const Reading& reading, const RankStates& source)
+{
+    const NodeId step = lookup(reading.content(source.file)->pickle(), source.state, "step");
+    return step == kNoNode ? std::nullopt : scalarOf(reading, source.file, step);
+}
+
+} // namespace
+
+void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<RankStates>& perRank,
+    const std::string& unitText)
+{
+    StateCollector collector(reading, unit, unitText);
+    unit.states.push_back(collector.collect(
+        "fp32", mastersMayBeLean(unit), perRank, [](const RankStates& source) { return source.master; }));
+    const auto tells = [&](const RankStates& source) {
+        return source.state != kNoNode && reading.content(source.file) != nullptr;
+    };
+    auto guide = std::find_if(perRank.begin(), perRank.end(),
+        [&](const RankStates& source) { return source.file == reading.out.rank0Optim && tells(source); });
+    if (guide == perRank.end())
+        guide = std::find_if(perRank.begin(), perRank.end(), tells);
+    if (guide == perRank.end()) {
+        if (reading.out.supported && reading.content(perRank.front().file) != nullptr)
+            reading.add(code::kStateMissing, Severity::Info,
+                "there is no optimizer state yet: the checkpoint was saved before the first step",
+                rankPlace(reading, unit, 0, unitText));
+        return;
+    }
+    const PickleGraph& graph = reading.content(guide->file)->pickle();
+    if (guide->file == reading.out.rank0Optim)
+        unit.stateNode = guide->state;
+    const auto items = mappingItems(graph, guide->state);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto name = asString(graph, items[i]);
+        if (!name)
+            continue;
+        if (keepsSlices(reading, unit, perRank, *name)) {
+            unit.states.push_back(collectSlices(reading, unit, perRank, *name, unitText));
+            continue;
+        }
+        if (!isFlatState(graph, *name, items[i + 1])) {
+            if (*name == "step") {
+                unit.step = scalarOf(reading, guide->file, items[i + 1]);
+                for (auto other = perRank.begin(); !unit.step && other != perRank.end(); ++other)
+                    unit.step
+                        = tells(*other) ? stepIn(reading, *other) : std::nullopt; // the guide may be torn
+                setStepForm(graph, items[i + 1], unit);
+            }
+            continue;
+        }
+        if (isHeldWhole(reading, unit, perRank, *name)) {
+            unit.states.push_back(collector.collectHeldWhole(*name, perRank));
+            continue;
+        }
+        if (!followsPartition(reading, unit, perRank, *name)) {
+            const auto tensor = asTensor(graph, items[i + 1]);
+            setStateAside(reading, *name,
+                "of " + unitText + " has the shape " + (tensor ? shapeText(tensor->sizes) : std::string("?"))
+                    + " on a rank whose partition has " + std::to_string(unit.partition.partitionElements())
+                    + " elements");
+            continue;
+        }
+        unit.states.push_back(
+            collector.collect(std::string(*name), guide->lean, perRank, [&](const RankStates& source) {
+                return source.state == kNoNode
+                    ? kNoNode
+                    : lookup(reading.content(source.file)->pickle(), source.state, *name);
+            }));
+    }
+}
+
+} // namespace shardscope

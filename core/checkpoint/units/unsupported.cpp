@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/units/unsupported.h"
+
+#include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/experts.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/units/module_reader.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+bool isSet(const Reading& reading, std::initializer_list<std::string_view> path)
+{
+    const NodeId node = configValue(reading, path);
+    if (node == kNoNode)
+        return false;
+    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    if (graph.kind(node) == NodeKind::None)
+        return false;
+    return asBool(graph, node).value_or(true);
+}
+
+/// The converter joins what parallel ranks hold, so only the partition of its source is left.
+bool isUniversal(const Reading& reading)
+{
+    return reading.out.kind == CheckpointKind::Universal;
+}
+
+void refuseByFiles(const Reading& reading)
+{
+    for (const CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (file.role == FileRole::Swap && reading.out.kind != CheckpointKind::Zero3)
+            return reading.refuse("part of its optimizer state is offloaded to NVMe (`" + file.name + "`)");
+        if (!parsed)
+            continue;
+        if (parsed->fastWriterPart)
+            return reading.refuse(
+                "`" + file.name + "` is one part of a file split by the fast checkpoint writer");
+        if (isUniversal(reading))
+            continue;
+        if (parsed->role == FileRole::ExpertStates && !parsed->expert && file.name.starts_with("expert_"))
+            return reading.refuse(
+                "`" + file.name + "` has the experts of all layers, as releases before 0.6.0 wrote them");
+    }
+}
+
+bool isListed(const Reading& reading, std::string_view key)
+{
+    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    return !sequenceItems(graph, lookup(graph, reading.modelRoot, key)).empty();
+}
+
+/// AutoEP: whatever has the experts' tensors in another form than FusedExperts knows.
+void refuseByFusedExperts(const Reading& reading)
+{
+    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const std::string why = "AutoEP keeps the experts of a layer in one tensor (`ds_autoep_layers`), ";
+    const CheckpointKind kind = reading.out.kind;
+    const bool zero3 = kind == CheckpointKind::Zero3;
+    if (!zero3 && kind != CheckpointKind::Zero1 && kind != CheckpointKind::Zero2
+        && kind != CheckpointKind::Bf16)
+        return reading.refuse(why + "which this build reads for ZeRO-1, 2 and 3 only");
+    const bool swapped = std::any_of(reading.out.files.begin(), reading.out.files.end(),
+        [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
+    if (swapped)
+        return reading.refuse(why + "and which of its swap files are theirs is not known to this build");
+    if (kind != CheckpointKind::Bf16 && !zero3
+        && isSet(reading, {"zero_optimization", "round_robin_gradients"}))
+        return reading.refuse(why + "and round_robin_gradients deals them as one");
+    if (isSet(reading, {"zero_optimization", "zenflow"}))
+        return reading.refuse(why + "and which of them ZenFlow transposes is not known to this build");
+    const auto fused = FusedExperts::read(graph, reading.modelRoot, zero3);
+    if (!fused)
+        return fused.error().code == ErrorCode::Unsupported ? reading.refuse(fused.error().message)
+                                                            : reading.noModel(fused.error());
+    if (fused->slices() != reading.modelRanks)
+        return reading.refuse(why + "and `folding` tells of " + std::to_string(fused->slices())
+            + " tensor slices, where " + std::to_string(reading.modelRanks) + " model-parallel ranks saved");
+    const auto frozen = mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes"));
+    for (size_t i = 0; i + 1 < frozen.size(); i += 2) {
+        if (const auto name = asString(graph, frozen[i]); name && fused->layerOf(*name) != nullptr)
+            return reading.refuse(why + "and only rank 0's frozen ones are told of");
+    }
+    for (const auto& group : readParamShapes(reading).value_or(ShapeLists())) {
+        if (std::any_of(group.begin(), group.end(),
+                [](const NamedShape& entry) { return parseExpertName(entry.name).has_value(); }))
+            return reading.refuse(why + "and the model has layers with native experts, too");
+    }
+}
+
+void refuseByModelFile(const Reading& reading)
+{
+    if (reading.modelRoot == kNoNode)
+        return;
+    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const bool orderShows = reading.out.kind == CheckpointKind::Zero1
+        || reading.out.kind == CheckpointKind::Zero2; // decideZenFlow() looks
+    if (!orderShows && isSet(reading, {"zero_optimization", "zenflow"}))
+        return reading.refuse(isUniversal(reading)
+                ? "it was made from a ZenFlow checkpoint by a converter that leaves matrices in the order "
+                  "that "
+                  "they had there, and nothing tells which that was"
+                : "ZenFlow's order of matrices is known of ZeRO-1 and ZeRO-2 only");
+    // engine.py, _get_param_fragment_func, saves the 8-bit codes of ds_tensor, detached: its scales are an
+    // attribute (partition_parameters.py, ds_quant_scale), which neither detaching nor saving keeps.
+    const bool frozen = !mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes")).empty();
+    if (frozen && isSet(reading, {"zero_optimization", "zero_quantized_nontrainable_weights"}))
+        return reading.refuse(
+            "its frozen weights are quantised, and DeepSpeed saves them without their scales");
+    if (isUniversal(reading))
+        return;
+    if (isListed(reading, "autoep_layers"))
+        return reading.refuse("AutoEP keeps the experts of a layer in one tensor (`autoep_layers`)");
+    if (isListed(reading, "ds_autoep_layers"))
+        refuseByFusedExperts(reading);
+}
+
+} // namespace
+
+void refuseUnsupported(const Reading& reading)
+{
+    refuseByFiles(reading);
+    refuseByModelFile(reading);
+}
+
+} // namespace shardscope

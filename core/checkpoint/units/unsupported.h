@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/folder/reading_state.h"
+
+namespace shardscope {
+
+/// Reasons to refuse that any kind can have: parallelism, experts, offload folders, legacy releases.
+void refuseUnsupported(const Reading& reading);
+
+} // namespace shardscope

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/universal/universal.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/parallel.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr std::string_view kSuffix = ".pt";
+
+/// Folders in folders, where names have slashes; deeper than this, no name of a parameter is followed.
+constexpr int kDeepestName = 32;
+
+/// A parameter's folder with its files, or a file in zero/ itself.
+struct Listed {
+    std::string name; ///< relative to zero/
+    bool isFolder = false;
+    std::vector<CheckpointFile> files = {};
+    std::optional<Error> error = {};
+};
+
+CheckpointFile entryFor(const Reading& reading, std::string name, FileRole role)
+{
+    CheckpointFile file;
+    file.path = reading.out.tagFolder / name;
+    file.name = std::move(name);
+    file.role = role;
+    if (role == FileRole::Other)
+        file.status = FileStatus::Foreign;
+    if (const auto info = reading.files.stat(file.path))
+        file.identity = info->identity;
+    else
+        file.status = FileStatus::Damaged; // opening it says why
+    return file;
+}
+
+/// The parameter's folder zero/NAME, and those of parameters whose names go on after a slash. Folders behind
+/// links are not entered, so that none can lead in circles.
+void lookInside(const Reading& reading, const std::string& name, bool entersFolders, int depth,
+    const std::vector<io::DirectoryEntry>& inside, std::vector<Listed>& out)
+{
+    const std::string path = std::string(kUniversalFolder) + "/" + name;
+    Listed own{.name = name, .isFolder = true};
+    bool hasFolders = false;
+    for (const io::DirectoryEntry& entry : inside) {
+        if (entersFolders && entry.type == io::FileType::Directory && depth < kDeepestName) {
+            hasFolders = true;
+            const std::string deeper = name + "/" + entry.name;
+            if (const auto entries = reading.files.list(reading.out.tagFolder / path / entry.name))
+                lookInside(reading, deeper, true, depth + 1, *entries, out);
+            else
+                out.push_back({.name = deeper, .error = entries.error()});
+        } else if (entry.name.size() > kSuffix.size() && entry.name.ends_with(kSuffix)) {
+            own.files.push_back(entryFor(reading, path + "/" + entry.name, FileRole::OptimStates));
+        }
+    }
+    if (!own.files.empty() || !hasFolders)
+        out.push_back(std::move(own));
+}
+
+std::vector<Listed> lookAt(const Reading& reading, const io::DirectoryEntry& entry)
+{
+    const std::string path = std::string(kUniversalFolder) + "/" + entry.name;
+    const auto file = [&] {
+        Listed out{.name = entry.name};
+        out.files.push_back(
+            entryFor(reading, path, path == kUniversalOptimizer ? FileRole::OptimStates : FileRole::Other));
+        return std::vector<Listed>{std::move(out)};
+    };
+    if (entry.type != io::FileType::Directory && entry.type != io::FileType::Symlink)
+        return file();
+    const auto inside = reading.files.list(reading.out.tagFolder / path);
+    if (!inside && entry.type == io::FileType::Symlink) // to a file, or to nothing
+        return file();
+    std::vector<Listed> out;
+    if (inside)
+        lookInside(reading, entry.name, entry.type == io::FileType::Directory, 1, *inside, out);
+    else
+        out.push_back({.name = entry.name, .error = inside.error()});
+    return out;
+}
+
+void noteLeftovers(const Reading& reading)
+{
+    const auto isThere = [&](const char* name) {
+        const auto info = reading.files.stat(reading.out.tagFolder / name);
+        return info && info->type == io::FileType::Directory;
+    };
+    if (isThere("tmp"))
+        reading.add(code::kForeignFile, Severity::Info,
+            "the converter's working folder `tmp` is still there: it was asked to keep it, or it crashed",
+            "tmp", {"nothing in it is read"});
+    for (const CheckpointFile& file : reading.out.files) {
+        if (file.name == "latest_universal")
+            reading.add(code::kLatestDangling, Severity::Warning,
+                "`latest_universal` lies inside the folder that it should name: the converter was given a "
+                "path with a slash at its end",
+                file.name,
+                {"stock DeepSpeed looks for it one folder up; write the folder's name into it there"});
+    }
+}
+
+} // namespace
+
+std::string_view stateOfFile(const CheckpointFile& file, const ParamFolder& folder)
+{
+    const size_t begin = kUniversalFolder.size() + folder.name.size() + 2;
+    return std::string_view(file.name).substr(begin, file.name.size() - begin - kSuffix.size());
+}
+
+Result<std::vector<ParamFolder>> listParamFolders(const Reading& reading)
+{
+    noteLeftovers(reading);
+    SHARDSCOPE_TRY(const auto entries, reading.files.list(reading.out.tagFolder / kUniversalFolder));
+    std::vector<std::vector<Listed>> lists(entries.size());
+    SHARDSCOPE_CHECK(parallelFor(entries.size(), defaultJobs(), reading.job, [&](size_t i) -> Status {
+        lists[i] = lookAt(reading, entries[i]);
+        return {};
+    }));
+    std::vector<Listed> listed;
+    for (std::vector<Listed>& list : lists)
+        std::move(list.begin(), list.end(), std::back_inserter(listed));
+    // "a/b" comes after "a-b".
+    std::sort(listed.begin(), listed.end(), [](const Listed& a, const Listed& b) { return a.name < b.name; });
+    std::vector<ParamFolder> folders;
+    for (Listed& one : listed) {
+        if (one.error)
+            reading.add(code::kFileUnreadable, Severity::Error, "the parameter's folder cannot be listed",
+                std::string(kUniversalFolder) + "/" + one.name, {describe(*one.error)});
+        else if (one.isFolder)
+            folders.push_back({one.name, static_cast<uint32_t>(reading.out.files.size()),
+                static_cast<uint32_t>(one.files.size())});
+        std::move(one.files.begin(), one.files.end(), std::back_inserter(reading.out.files));
+        one.files = {};
+    }
+    return folders;
+}
+
+} // namespace shardscope

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/zero/round_robin.h"
+
+#include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/param_order.h"
+
+#include "core/base/finding_codes.h"
+#include "core/partition/round_robin.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// Which order of the parameters is the model's own: optimizers are given parameters in it, as a rule.
+enum class Standing { Unclear, AsListed, Dealt };
+
+/// Where each parameter stands in `module`; kNowhere for those that are not there.
+constexpr uint32_t kNowhere = 0xFFFFFFFFu;
+std::vector<uint32_t> modulePlaces(const Reading& reading)
+{
+    std::vector<uint32_t> places(reading.out.params.size(), kNowhere);
+    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const auto items = mappingItems(graph, lookup(graph, reading.modelRoot, "module"));
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto name = asString(graph, items[i]);
+        const auto id = name ? reading.out.findParam(*name) : std::nullopt;
+        if (id)
+            places[index(*id)] = static_cast<uint32_t>(i / 2);
+    }
+    return places;
+}
+
+Standing standingOf(const Reading& reading)
+{
+    const std::vector<uint32_t> inModule = modulePlaces(reading);
+    size_t asListed = 0;
+    size_t dealt = 0;
+    for (const FlatUnit& unit : reading.out.units) {
+        const auto count = static_cast<uint32_t>(unit.params.size());
+        const std::vector<uint32_t> order = roundRobinOrder(count, unit.partition.ranks());
+        std::vector<uint32_t> listed(count);
+        std::vector<uint32_t> before(count);
+        for (uint32_t i = 0; i < count; ++i) {
+            listed[i] = inModule[index(unit.params[i])];
+            before[order[i]] = listed[i];
+        }
+        if (listed == before)
+            continue;
+        const bool listedStands = std::is_sorted(listed.begin(), listed.end());
+        const bool beforeStands = std::is_sorted(before.begin(), before.end());
+        if (listedStands == beforeStands)
+            return Standing::Unclear;
+        ++(listedStands ? asListed : dealt);
+    }
+    if (asListed > 0 && dealt == 0)
+        return Standing::AsListed;
+    return dealt > 0 && asListed == 0 ? Standing::Dealt : Standing::Unclear;
+}
+
+} // namespace
+
+void decideRoundRobin(Reading& reading, bool mappingsShowIt)
+{
+    Checkpoint& out = reading.out;
+    if (out.kind == CheckpointKind::Bf16) // engine.py passes the option to stages 1 and 2 only
+        return;
+    const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
+    const NodeId option = configValue(reading, {"zero_optimization", "round_robin_gradients"});
+    const bool configured = option != kNoNode && asBool(graph, option).value_or(false);
+    // A path stands there before 0.18.6 where the configuration was given as one.
+    const bool configKnown = configValue(reading, {"zero_optimization"}) != kNoNode;
+    const bool matters = roundRobinMatters(out);
+    const bool askNames = matters && !mappingsShowIt && (configured || !configKnown);
+    const Standing standing = askNames ? standingOf(reading) : Standing::Unclear;
+    const std::string where = out.file(out.rank0Model).name;
+    // The configuration is what the saving engine ran with, so it stands; but a plan must not rely on it
+    // unasked.
+    const bool contradicted = configured && standing == Standing::AsListed;
+    if (contradicted)
+        reading.add(code::kParamOrder, Severity::Error,
+            "ds_config has round_robin_gradients on, but the parameters stand in the order without it", where,
+            {"`param_shapes` lists them in the order of `module`",
+                "a loader with round_robin_gradients on would put them into each other's places"});
+    out.roundRobin = configured || mappingsShowIt || standing == Standing::Dealt;
+    if (mappingsShowIt && configKnown && !configured)
+        reading.add(code::kParamOrder, Severity::Warning,
+            "ds_config does not have round_robin_gradients on, but the parameters stand in its order", where,
+            {"the places that `param_slice_mappings` records are those before it",
+                "the resumed run must have it on"});
+    if (out.roundRobin && matters && !contradicted)
+        out.evidence.push_back("parameters stand in the order of round_robin_gradients for "
+            + std::to_string(reading.worldSize) + " ranks");
+}
+
+} // namespace shardscope

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/zero/weights_agree.h"
+
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/units/weight_samples.h"
+#include "core/checkpoint/zero/zenflow.h"
+
+#include "core/base/finding_codes.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kSample = 64; ///< elements per rank: one small read of each file
+
+/// Compares the first elements that one rank holds with the model file's.
+WeightTally compareRank(
+    const Checkpoint& checkpoint, WeightSamples& samples, const io::ReadFile& shard, uint32_t rank)
+{
+    WeightTally tally;
+    for (const FlatUnit& unit : checkpoint.units) {
+        if (unit.kind != UnitKind::Group || unit.states.empty() || tally.compared >= kSample)
+            continue;
+        const auto share = unit.partitionRankOf(rank);
+        const UnitState& masters = unit.states.front();
+        if (!share || !masters.perRank[*share].isPresent())
+            continue;
+        const StoredRun& run = masters.perRank[*share];
+        unit.partition.forEachPiece(*share, 0, run.elements, [&](const FlatPiece& piece) {
+            if (!piece.isPadding())
+                samples.compare(shard, run.byteOffset + piece.flatOffset * itemSize(masters.dtype),
+                    masters.dtype, unit.params[piece.param], piece.paramOffset,
+                    std::min(piece.elements, kSample - tally.compared), tally);
+            return tally.compared < kSample;
+        });
+    }
+    return tally;
+}
+
+std::string evidenceOf(const WeightTally& tally)
+{
+    return std::to_string(tally.different) + " of the first " + std::to_string(tally.compared)
+        + " masters are not the values of their copies";
+}
+
+} // namespace
+
+void checkWeightsAgree(const Reading& reading)
+{
+    Checkpoint& out = reading.out;
+    if (!out.isReadable(out.rank0Model) || reading.hasNoValues())
+        return;
+    if (!reading.modelsFrom.empty()) // they are another step's
+        return;
+    if (showsZenFlow(reading)) // copies move on between updates of masters; decideZenFlow() has looked
+        return;
+    WeightSamples samples(reading);
+    std::vector<std::pair<FileId, WeightTally>> bad;
+    size_t good = 0;
+    for (uint32_t rank = 0; rank < out.optimFiles.size(); ++rank) {
+        const FileId file = out.optimFiles[rank];
+        if (!out.isReadable(file) || reading.job.cancelled())
+            continue;
+        const auto shard = reading.files.openRead(out.file(file).path);
+        if (!shard) {
+            samples.noteUnreadable(shard.error());
+            continue;
+        }
+        const WeightTally tally = compareRank(out, samples, **shard, rank);
+        if (tally.isBad())
+            bad.emplace_back(file, tally);
+        else if (tally.compared >= WeightTally::kLeast)
+            ++good;
+    }
+    // A wrong order shows as foreign ranks, and under round robin may show behind a rank's first elements
+    // only.
+    const bool mayBeReordered = out.kind != CheckpointKind::Bf16 && (out.roundRobin || !bad.empty());
+    if (mayBeReordered && checkOrderAgrees(reading, samples))
+        return;
+    if (bad.empty())
+        return;
+    if (good == 0) {
+        out.files[index(out.rank0Model)].status = FileStatus::Foreign;
+        reading.add(code::kStepMismatch, Severity::Error,
+            "the model file's weights are not those of the optimizer files: it is from another step or run",
+            out.file(out.rank0Model).name, {evidenceOf(bad.front().second)});
+        return;
+    }
+    for (const auto& [file, tally] : bad) {
+        out.files[index(file)].status = FileStatus::Foreign;
+        reading.add(code::kRankForeign, Severity::Error,
+            "the rank's masters are not the model file's weights: it is from another step or run",
+            out.file(file).name, {evidenceOf(tally)});
+    }
+}
+
+} // namespace shardscope

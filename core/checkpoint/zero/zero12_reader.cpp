@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/zero/zero12_reader.h"
+
+#include "core/checkpoint/experts/expert_families.h"
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/muon.h"
+#include "core/checkpoint/naming/old_shapes.h"
+#include "core/checkpoint/units/module_reader.h"
+#include "core/checkpoint/units/unit_states.h"
+#include "core/checkpoint/zero/param_alignment.h"
+#include "core/checkpoint/zero/round_robin.h"
+#include "core/checkpoint/zero/slice_mappings.h"
+#include "core/checkpoint/zero/zenflow.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace shardscope {
+
+namespace {
+
+/// Reads what DeepSpeedZeroOptimizer (runtime/zero/stage_1_and_2.py) and BF16_Optimizer
+/// (runtime/bf16_optimizer.py) save.
+class Zero12Reader
+{
+public:
+    explicit Zero12Reader(Reading& reading)
+        : m_reading(reading)
+        , m_out(reading.out)
+        , m_fused(FusedExperts::of(reading.out))
+    {
+    }
+
+    void run()
+    {
+        reserveParameters(m_reading);
+        const auto shapes = findParamShapes(m_reading);
+        if (m_out.modelError)
+            return;
+        if (!shapes)
+            return m_reading.noModel({ErrorCode::Damaged,
+                "the model file has no usable `param_shapes`, so no parameter can be placed",
+                m_out.file(m_out.modelFiles.front()).path.string(),
+                "check that mp_rank_00_model_states.pt is there and whole"});
+        if (m_guide == kNoFile && !findGuide())
+            return m_reading.noModel({ErrorCode::Damaged, "no optimizer file of this checkpoint can be read",
+                m_out.tagFolder.string(), {}});
+        if (refuseForm(*shapes))
+            return;
+        addUnits(*shapes);
+        if (!m_out.modelError)
+            checkLengths();
+        if (!m_out.modelError)
+            checkAlignmentPaddings(m_reading);
+        readModule(m_reading, true);
+        if (!m_out.modelError)
+            decideRoundRobin(m_reading, checkSliceMappings(m_reading));
+        if (!m_out.modelError)
+            fillStates();
+        if (!m_out.modelError)
+            decideZenFlow(m_reading);
+        if (!m_out.modelError && !m_fused.isEmpty())
+            describeFused();
+    }
+
+private:
+    [[nodiscard]] NodeId wrapper(FileId file) const
+    {
+        const PickleGraph& graph = m_reading.content(file)->pickle();
+        return lookup(graph, graph.root(), "optimizer_state_dict");
+    }
+
+    /// A list of one mapping per group in place of torch's dict (stage_1_and_2.py,
+    /// _get_base_optimizer_state).
+    [[nodiscard]] bool isElastic(FileId file) const
+    {
+        const PickleGraph& graph = m_reading.content(file)->pickle();
+        const NodeId base = lookup(graph, wrapper(file), "base_optimizer_state");
+        return base != kNoNode && graph.kind(base) == NodeKind::List;
+    }
+
+    bool findGuide()
+    {
+        m_guide = guideOf(m_reading);
+        return m_guide != kNoFile;
+    }
+
+    bool refuseForm(const std::vector<std::vector<NamedShape>>& shapes)
+    {
+        const PickleGraph& graph = m_reading.content(m_guide)->pickle();
+        const NodeId node = wrapper(m_guide);
+        m_base = lookup(graph, node, "base_optimizer_state");
+        m_elastic = isElastic(m_guide);
+        const auto masters = sequenceItems(graph, lookup(graph, node, "single_partition_of_fp32_groups"));
+        m_groups = m_elastic ? std::vector<GroupEntry>(sequenceItems(graph, m_base).size())
+                             : readParamGroups(graph, m_base);
+        if (m_elastic)
+            m_out.evidence.emplace_back("`base_optimizer_state` is a list (elastic_checkpoint): it holds no "
+                                        "options of the param groups");
+        if (masters.size() != shapes.size() || m_groups.size() != shapes.size()) {
+            m_reading.noModel({ErrorCode::Damaged,
+                "model file and optimizer files disagree about the number of param groups",
+                m_out.tagFolder.string(), "the files may come from different runs"});
+            return true;
+        }
+        return false;
+    }
+
+    void addUnits(const std::vector<std::vector<NamedShape>>& shapes)
+    {
+        if (!listsAllFused(shapes))
+            return;
+        const auto families = expertFamilies(m_reading, m_guide, shapes, m_fused);
+        if (!families)
+            return m_reading.noModel(families.error());
+        const bool aligned = isParameterAligned(m_reading, m_guide);
+        for (uint32_t g = 0; g < shapes.size(); ++g) {
+            ParamGroup group;
+            group.index = g;
+            if (m_guide == m_out.rank0Optim)
+                group.options = m_groups[g].options;
+            m_out.groups.push_back(std::move(group));
+            const uint32_t alignment
+                = aligned && !shapes[g].empty() ? parameterAlignmentOf(m_reading, shapes[g].front().name) : 1;
+            const uint32_t count = (*families)[g].count;
+            m_out.parallel.ep = std::max({m_out.parallel.ep, count, m_fused.ranks()});
+            for (uint32_t family = 0; family < count && !m_out.modelError; ++family)
+                addUnit(shapes[g], g, (*families)[g], family, alignment);
+        }
+    }
+
+    /// One unit per param group; of experts one per expert-parallel rank.
+    void addUnit(const std::vector<NamedShape>& shapes, uint32_t g, const ExpertFamilies& families,
+        uint32_t family, uint32_t alignment)
+    {
+        FlatUnit unit;
+        unit.kind = UnitKind::Group;
+        unit.group = static_cast<int32_t>(g);
+        unit.firstRank = families.firstRank(family);
+        unit.rankStride = families.rankStride;
+        const UnitId unitId{static_cast<uint32_t>(m_out.units.size())};
+        std::vector<uint64_t> elements;
+        const auto add = [&](std::string name, Shape shape) {
+            const ParamId id
+                = addParameter(m_reading, std::move(name), std::move(shape), ParamRole::Trainable);
+            Parameter& param = m_out.params[index(id)];
+            if (param.unit != kNoUnit) // the names of experts follow from others, and may meet one
+                return m_reading.noModel({ErrorCode::Damaged,
+                    "`" + toValidUtf8(param.name) + "` is an expert's and another parameter's name",
+                    m_out.tagFolder.string(), {}});
+            param.group = unit.group;
+            param.unit = unitId;
+            param.indexInUnit = static_cast<uint32_t>(unit.params.size());
+            unit.params.push_back(id);
+            elements.push_back(param.elements);
+        };
+        for (const NamedShape& entry : shapes) {
+            const FusedLayer* layer = m_fused.layerOf(entry.name);
+            if (layer == nullptr) {
+                add(families.globalName(entry.name, family), entry.shape);
+                continue;
+            }
+            if (!checkFused(entry, *layer, families.count, alignment))
+                return;
+            for (uint32_t i = 0; i < layer->localExperts; ++i)
+                add(std::string(entry.name) + "."
+                        + std::to_string(m_fused.rankOf(family) * layer->localExperts + i),
+                    Shape(entry.shape.begin() + 1, entry.shape.end()));
+        }
+        if (m_out.modelError)
+            return;
+        const auto place = [&](uint32_t factor) -> Status {
+            SHARDSCOPE_TRY(unit.partition,
+                FlatPartition::contiguous(elements, families.ranksPerFamily, factor, alignment));
+            return {};
+        };
+        if (const Status placed = place(2); !placed)
+            return m_reading.noModel(placed.error());
+        if (const size_t fitting = countFitting(unit); fitting < unit.partition.ranks()) {
+            // Before 0.5.2 partitions were aligned to the number of ranks alone.
+            if (const Status placed = place(1); placed && countFitting(unit) <= fitting)
+                std::ignore = place(2);
+        }
+        ParamGroup& group = m_out.groups[g];
+        group.units.push_back(unitId);
+        group.parameters += unit.params.size();
+        group.elements += unit.partition.payloadElements();
+        m_out.units.push_back(std::move(unit));
+    }
+
+    /// Whether the groups have all of AutoEP's tensors: names of experts are told from others by them.
+    bool listsAllFused(const std::vector<std::vector<NamedShape>>& shapes) const
+    {
+        size_t fused = 0;
+        for (const auto& group : shapes)
+            fused += static_cast<size_t>(std::count_if(group.begin(), group.end(),
+                [&](const NamedShape& entry) { return m_fused.layerOf(entry.name) != nullptr; }));
+        if (fused != m_fused.tensors())
+            m_reading.noModel({ErrorCode::Damaged,
+                "`ds_autoep_layers` lists " + std::to_string(m_fused.tensors())
+                    + " tensors of experts, and `param_shapes` has " + std::to_string(fused) + " of them",
+                m_out.tagFolder.string(), "the model file is not what DeepSpeed wrote"});
+        return !m_out.modelError;
+    }
+
+    /// Whether a fused tensor is what its layer says; else why there is no model.
+    bool checkFused(
+        const NamedShape& entry, const FusedLayer& layer, uint32_t families, uint32_t alignment) const
+    {
+        const std::string name = "`" + toValidUtf8(entry.name) + "`";
+        if (entry.shape.size() < 2 || entry.shape.front() != layer.localExperts
+            || families != m_fused.families()) {
+            m_reading.noModel({ErrorCode::Damaged,
+                "`param_shapes`, `partition_count` and `ds_autoep_layers` disagree about the experts in "
+                    + name,
+                m_out.tagFolder.string(), "model file and optimizer files may come from different runs"});
+            return false;
+        }
+        const uint64_t experts = elementCount(entry.shape).value_or(0) / layer.localExperts;
+        if (experts % alignment != 0)
+            m_reading.refuse("parameter_alignment pads behind the tensor of AutoEP's experts " + name
+                + ", and its single experts do not end on such boundaries");
+        return !m_out.modelError;
+    }
+
+    void describeFused()
+    {
+        const bool muon = std::any_of(m_out.units.begin(), m_out.units.end(), [](const FlatUnit& unit) {
+            return std::any_of(unit.states.begin(), unit.states.end(),
+                [](const UnitState& state) { return state.name == kMuonMomentum; });
+        });
+        if (muon)
+            return m_reading.refuse(
+                "Muon's momentum is kept for whole parameters, and AutoEP's have the experts "
+                "of a layer in one");
+        m_out.evidence.emplace_back(
+            "`ds_autoep_layers`: AutoEP keeps a rank's experts of a layer in one tensor; "
+            "they are shown one by one, under the names of the experts' files");
+        if (std::string fold = m_fused.foldText(); !fold.empty())
+            m_out.evidence.push_back(std::move(fold));
+    }
+
+    void checkLengths()
+    {
+        for (const FlatUnit& unit : m_out.units)
+            if (!requireShapesFit(m_reading, unit, sourcesOf(unit), "group" + std::to_string(unit.group)))
+                return;
+    }
+
+    /// Ranks whose masters have a length that the unit's partition gives.
+    [[nodiscard]] size_t countFitting(const FlatUnit& unit) const
+    {
+        const auto sources = sourcesOf(unit);
+        size_t fitting = 0;
+        for (uint32_t rank = 0; rank < sources.size(); ++rank)
+            fitting += masterFits(m_reading, unit, rank, sources[rank]) ? 1 : 0;
+        return fitting;
+    }
+
+    void fillStates()
+    {
+        for (FlatUnit& unit : m_out.units)
+            fillUnitStates(m_reading, unit, sourcesOf(unit), "group" + std::to_string(unit.group));
+    }
+
+    [[nodiscard]] std::vector<RankStates> sourcesOf(const FlatUnit& unit) const
+    {
+        std::vector<RankStates> perRank(unit.partition.ranks());
+        for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
+            const FileId file = m_out.optimFiles[unit.dpRankOf(rank)];
+            if (m_reading.content(file) != nullptr && m_out.file(file).status != FileStatus::Foreign)
+                perRank[rank] = sourceOf(file, static_cast<uint32_t>(unit.group));
+        }
+        return perRank;
+    }
+
+    [[nodiscard]] RankStates sourceOf(FileId file, uint32_t g) const
+    {
+        const PickleGraph& graph = m_reading.content(file)->pickle();
+        const NodeId node = wrapper(file);
+        RankStates source;
+        source.file = file;
+        const auto masters = sequenceItems(graph, lookup(graph, node, "single_partition_of_fp32_groups"));
+        if (g < masters.size())
+            source.master = masters[g];
+        const NodeId base = lookup(graph, node, "base_optimizer_state");
+        source.lean = isElastic(file);
+        if (const auto entries = sequenceItems(graph, base); source.lean && g < entries.size())
+            source.state = isMapping(graph, entries[g]) ? entries[g] : kNoNode;
+        const auto groups = readParamGroups(graph, base);
+        if (g < groups.size() && groups[g].stateKeys.size() == 1)
+            source.state = lookup(graph, lookup(graph, base, "state"), groups[g].stateKeys.front());
+        return source;
+    }
+
+    Reading& m_reading;
+    Checkpoint& m_out;
+    FusedExperts m_fused;
+    FileId m_guide = kNoFile;
+    NodeId m_base = kNoNode;
+    bool m_elastic = false;
+    std::vector<GroupEntry> m_groups;
+};
+
+} // namespace
+
+Status readZero12(Reading& reading)
+{
+    Zero12Reader(reading).run();
+    return {};
+}
+
+} // namespace shardscope

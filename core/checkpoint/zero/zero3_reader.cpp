@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/zero/zero3_reader.h"
+
+#include "core/checkpoint/experts/fused_zero3.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/naming/old_shapes.h"
+#include "core/checkpoint/swap/swap.h"
+#include "core/checkpoint/units/elastic_zero3.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/units/rank_model_files.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace shardscope {
+
+namespace {
+
+constexpr double kDefaultSubGroupSize = 1e9; ///< runtime/zero/config.py
+
+/// Reads what DeepSpeedZeroOptimizer_Stage3 (runtime/zero/stage3.py, _rigid_state_dict) saves.
+class Zero3Reader
+{
+public:
+    explicit Zero3Reader(Reading& reading)
+        : m_reading(reading)
+        , m_out(reading.out)
+        , m_fused(FusedExperts::of(reading.out))
+    {
+    }
+
+    Status run()
+    {
+        reserveParameters(m_reading);
+        const auto shapes = findParamShapes(m_reading);
+        if (!shapes) {
+            m_reading.noModel(
+                {ErrorCode::Damaged, "no file has a usable `param_shapes`, so no parameter can be placed",
+                    m_out.tagFolder.string(), "bring a whole *_model_states.pt file of the same run"});
+            return {};
+        }
+        const FileId guide = guideOf(m_reading);
+        if (guide == kNoFile) {
+            m_reading.noModel({ErrorCode::Damaged, "no optimizer file of this checkpoint can be read",
+                m_out.tagFolder.string(), {}});
+            return {};
+        }
+        if (!refuseForm(guide))
+            addUnits(*shapes, guide);
+        readModule(m_reading, false);
+        addFrozenUnits(m_reading);
+        if (m_out.modelError)
+            return {};
+        readSubGroupSize();
+        m_swapped = mapSwapFiles(m_reading);
+        fillStates();
+        if (std::string fold = m_fused.foldText(); !fold.empty())
+            m_out.evidence.push_back(std::move(fold));
+        return readOtherModelFiles(m_reading);
+    }
+
+private:
+    [[nodiscard]] NodeId wrapper(FileId file) const
+    {
+        const PickleGraph& graph = m_reading.content(file)->pickle();
+        return lookup(graph, graph.root(), "optimizer_state_dict");
+    }
+
+    bool refuseForm(FileId guide)
+    {
+        const PickleGraph& graph = m_reading.content(guide)->pickle();
+        const NodeId node = wrapper(guide);
+        if (lookup(graph, node, "ds_zero_partition_groups") != kNoNode && m_fused.isEmpty())
+            m_reading.refuse(
+                "its sub-groups are partitioned over groups of their own, and no experts of AutoEP "
+                "(`ds_autoep_layers`) are there that tell why");
+        m_elastic = isElasticZero3(graph, node);
+        if (m_elastic)
+            refuseElastic(sequenceItems(graph, lookup(graph, node, "base_optimizer_state")).size());
+        return m_out.modelError.has_value();
+    }
+
+    void refuseElastic(size_t entries)
+    {
+        const std::string what = "it has the elastic ZeRO-3 form, which no release of DeepSpeed writes, ";
+        const bool swapped = std::any_of(m_out.files.begin(), m_out.files.end(),
+            [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
+        if (entries == 0)
+            return m_reading.refuse(what + "and no list of states in it");
+        if (swapped || m_reading.modelRanks > 1 || !m_fused.isEmpty())
+            return m_reading.refuse(what
+                + (swapped                  ? "with states in swap files"
+                        : m_fused.isEmpty() ? "with several model-parallel ranks"
+                                            : "with experts of AutoEP"));
+        m_out.evidence.emplace_back("`base_optimizer_state` of ZeRO-3 is a list, as a pull request to "
+                                    "DeepSpeed (#8031) describes and no release writes");
+    }
+
+    /// Sub-groups of every param group, with their options where the file has them.
+    [[nodiscard]] std::optional<std::vector<GroupEntry>> paramGroups(
+        const ShapeLists& shapes, FileId guide) const
+    {
+        const PickleGraph& graph = m_reading.content(guide)->pickle();
+        const NodeId node = wrapper(guide);
+        if (!m_elastic)
+            return readParamGroups(graph, lookup(graph, node, "optimizer_state_dict"));
+        auto groups = elasticParamGroups(graph, node);
+        if (groups.empty())
+            return groupsFromSizes(m_reading, shapes, graph, node);
+        return groups;
+    }
+
+    void addUnits(const std::vector<std::vector<NamedShape>>& shapes, FileId guide)
+    {
+        const auto found = paramGroups(shapes, guide);
+        if (!found)
+            return m_reading.refuse(
+                "it has the elastic ZeRO-3 form without its param groups, and the sizes of its "
+                "sub-groups do not tell which of them are one group's");
+        const auto& groups = *found;
+        m_groups = groups;
+        for (const auto& subGroup : shapes)
+            m_counts.push_back(static_cast<uint32_t>(subGroup.size()));
+        for (uint32_t g = 0; g < groups.size(); ++g) {
+            ParamGroup group;
+            group.index = g;
+            if (guide == m_out.rank0Optim)
+                group.options = groups[g].options;
+            m_out.groups.push_back(std::move(group));
+        }
+        for (uint32_t i = 0; i < shapes.size(); ++i) {
+            const auto owner = std::find_if(groups.begin(), groups.end(), [&](const GroupEntry& group) {
+                return std::find(group.stateKeys.begin(), group.stateKeys.end(), int64_t{i})
+                    != group.stateKeys.end();
+            });
+            if (owner == groups.end()) {
+                m_reading.noModel({ErrorCode::Damaged,
+                    "model file and optimizer files disagree about the number of sub-groups",
+                    m_out.tagFolder.string(), "the files may come from different runs"});
+                return;
+            }
+            const auto families = subGroupFamilies(m_reading, m_fused, i, shapes[i]);
+            if (!families)
+                return families.error().code == ErrorCode::Unsupported
+                    ? m_reading.refuse(families.error().message)
+                    : m_reading.noModel(families.error());
+            m_out.parallel.ep = std::max({m_out.parallel.ep, families->count, m_fused.ranks()});
+            for (uint32_t family = 0; family < families->count && !m_out.modelError; ++family)
+                addUnit(shapes[i], i, static_cast<uint32_t>(owner - groups.begin()), *families, family);
+        }
+    }
+
+    /// One unit per sub-group; of experts one per expert-parallel rank.
+    void addUnit(const std::vector<NamedShape>& shapes, uint32_t subgroup, uint32_t group,
+        const ExpertFamilies& families, uint32_t family)
+    {
+        FlatUnit unit;
+        unit.kind = UnitKind::SubGroup;
+        unit.group = static_cast<int32_t>(group);
+        unit.subgroup = subgroup;
+        unit.firstRank = families.firstRank(family);
+        unit.rankStride = families.rankStride;
+        std::vector<uint64_t> elements;
+        const UnitId unitId{static_cast<uint32_t>(m_out.units.size())};
+        for (const NamedShape& entry : shapes) {
+            std::string name = m_fused.layerOf(entry.name) != nullptr
+                ? FusedExperts::nameOnRank(entry.name, m_fused.rankOf(family))
+                : std::string(entry.name);
+            const ParamId id = addParameter(m_reading, std::move(name), entry.shape, ParamRole::Trainable);
+            Parameter& param = m_out.params[index(id)];
+            param.group = unit.group;
+            param.unit = unitId;
+            param.indexInUnit = static_cast<uint32_t>(unit.params.size());
+            unit.params.push_back(id);
+            elements.push_back(param.elements);
+        }
+        auto partition = FlatPartition::sliced(std::move(elements), families.ranksPerFamily);
+        if (!partition)
+            return m_reading.noModel(partition.error());
+        unit.partition = std::move(*partition);
+        ParamGroup& owner = m_out.groups[group];
+        owner.units.push_back(unitId);
+        owner.parameters += unit.params.size();
+        owner.elements += unit.partition.payloadElements();
+        m_out.units.push_back(std::move(unit));
+    }
+
+    void readSubGroupSize()
+    {
+        double size = kDefaultSubGroupSize;
+        const NodeId node = configValue(m_reading, {"zero_optimization", "sub_group_size"});
+        if (node != kNoNode)
+            size = asNumber(m_reading.content(m_out.rank0Model)->pickle(), node).value_or(size);
+        if (size >= 1 && size < 1e18 && subGroupsMatch(static_cast<uint64_t>(size))) {
+            m_out.subGroupSize = static_cast<uint64_t>(size);
+            return;
+        }
+        // The configuration inside is the source run's; whoever laid it out anew named the other size.
+        const bool laidOutAnew = m_reading.files.stat(m_out.tagFolder / kManifestName).has_value();
+        m_reading.add(code::kSubGroupSize, laidOutAnew ? Severity::Info : Severity::Warning,
+            "the sub-groups on disk are not those that the recorded sub_group_size makes; a reshard needs it "
+            "named",
+            m_out.file(m_out.rank0Model).name,
+            {"sub_group_size " + std::to_string(std::llround(std::clamp(size, 0.0, 1e18)))});
+    }
+
+    [[nodiscard]] bool subGroupsMatch(uint64_t size) const
+    {
+        for (const ParamGroup& group : m_out.groups) {
+            std::vector<uint64_t> elements;
+            std::vector<uint32_t> ends;
+            uint32_t ranks = m_reading.worldSize;
+            for (const UnitId id : group.units) {
+                if (!m_out.units[index(id)].partitionRankOf(0))
+                    continue; // experts of other ranks, which are cut as those of the first
+                ranks = m_out.units[index(id)].partition.ranks();
+                for (const ParamId param : m_out.units[index(id)].params)
+                    elements.push_back(m_out.params[index(param)].elements);
+                ends.push_back(static_cast<uint32_t>(elements.size()));
+            }
+            const auto ranges = splitIntoSubGroups(elements, ranks, size);
+            const bool same = std::equal(ranges.begin(), ranges.end(), ends.begin(), ends.end(),
+                [](const SubGroupRange& range, uint32_t end) { return range.end == end; });
+            if (!same)
+                return false;
+        }
+        return true;
+    }
+
+    void fillStates()
+    {
+        for (FlatUnit& unit : m_out.units) {
+            if (unit.kind != UnitKind::SubGroup)
+                continue;
+            std::vector<RankStates> perRank(unit.partition.ranks());
+            for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
+                const FileId file = m_out.optimFiles[unit.dpRankOf(rank)];
+                if (m_reading.content(file) == nullptr || m_out.file(file).status == FileStatus::Foreign)
+                    continue;
+                const PickleGraph& graph = m_reading.content(file)->pickle();
+                const NodeId node = wrapper(file);
+                const auto masters = sequenceItems(graph, lookup(graph, node, "fp32_flat_groups"));
+                perRank[rank].file = file;
+                perRank[rank].swapped = m_swapped.find(*unit.subgroup, unit.dpRankOf(rank));
+                if (*unit.subgroup < masters.size())
+                    perRank[rank].master = masters[*unit.subgroup];
+                addState(graph, *unit.subgroup, node, perRank[rank]);
+            }
+            const std::string unitText = "subgroup" + std::to_string(*unit.subgroup);
+            if (!requireShapesFit(m_reading, unit, perRank, unitText))
+                return;
+            fillUnitStates(m_reading, unit, perRank, unitText);
+        }
+    }
+
+    void addState(const PickleGraph& graph, uint32_t subgroup, NodeId node, RankStates& states) const
+    {
+        if (!m_elastic) {
+            const NodeId torchState = lookup(graph, node, "optimizer_state_dict");
+            states.state = lookup(graph, lookup(graph, torchState, "state"), static_cast<int64_t>(subgroup));
+            return;
+        }
+        const ElasticEntry entry = elasticEntry(graph, node, subgroup, m_groups, m_counts);
+        states.state = entry.state;
+        states.firstSlice = entry.firstSlice;
+    }
+
+    Reading& m_reading;
+    Checkpoint& m_out;
+    FusedExperts m_fused;
+    std::vector<GroupEntry> m_groups;
+    std::vector<uint32_t> m_counts; ///< parameters per sub-group
+    bool m_elastic = false;
+    SwapMap m_swapped;
+};
+
+} // namespace
+
+Status readZero3(Reading& reading)
+{
+    return Zero3Reader(reading).run();
+}
+
+} // namespace shardscope

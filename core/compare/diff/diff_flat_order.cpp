@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/diff/diff_places.h"
+
+#include "core/checkpoint/model/optimizer_order.h"
+#include "core/layout/fragments.h"
+#include "core/partition/round_robin.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint32_t kMostRanks = 256; ///< numbers of ranks that are tried where neither side tells its own
+constexpr uint64_t kSampleElements = 32;
+constexpr uint64_t kPieceElements = 256 * 1024;
+
+const PairedState* mainState(const PairedParam& param)
+{
+    const auto found = std::find_if(param.states.begin(), param.states.end(), [](const PairedState& state) {
+        return !state.isCopy && (state.left == "fp32" || state.left == "weight")
+            && state.leftType == state.rightType;
+    });
+    return found == param.states.end() ? nullptr : &*found;
+}
+
+/// One param group of both sides, its parameters in the optimizer's order.
+struct Group {
+    uint32_t number = 0;
+    std::vector<ParamId> left;
+    std::vector<ParamId> right;
+    std::vector<uint64_t> elements; ///< of both, by position
+    std::string leftState;
+    std::string rightState;
+    uint64_t itemBytes = 0;
+};
+
+/// A group's values as one vector, its parameters in some order.
+struct Sequence {
+    const Checkpoint* of = nullptr;
+    const std::string* state = nullptr;
+    std::vector<ParamId> params;
+    std::vector<uint64_t> ends; ///< prefix sums of elements, one for each parameter
+};
+
+Sequence sequenceOf(const Checkpoint& of, const std::string& state, const std::vector<ParamId>& params,
+    const std::vector<uint64_t>& elements, const std::vector<uint32_t>& order)
+{
+    Sequence out{&of, &state, {}, {}};
+    uint64_t end = 0;
+    for (const uint32_t position : order) {
+        end += elements[position];
+        out.params.push_back(params[position]);
+        out.ends.push_back(end);
+    }
+    return out;
+}
+
+class OrderSearch
+{
+public:
+    OrderSearch(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right, JobContext& job)
+        : m_files(files)
+        , m_left(left)
+        , m_right(right)
+        , m_job(job)
+    {
+    }
+
+    /// The groups in which values differ and whose parameters are the same on both sides.
+    std::vector<Group> groupsOf(const StateDiff& diff) const
+    {
+        std::set<int32_t> differing;
+        Group names;
+        for (const ParamDifference& param : diff.params) {
+            const PairedState* state
+                = param.param.isPaired() && param.param.sameShape ? mainState(param.param) : nullptr;
+            if (state == nullptr || param.states.empty())
+                continue;
+            names.leftState = state->left;
+            names.rightState = state->right;
+            names.itemBytes = itemSize(state->leftType);
+            differing.insert(m_left.params[index(param.param.left)].group);
+        }
+        std::vector<Group> out;
+        for (const ParamGroup& group : m_left.groups) {
+            if (!differing.contains(static_cast<int32_t>(group.index))
+                || group.index >= m_right.groups.size())
+                continue;
+            Group pair = names;
+            pair.number = group.index;
+            if (fill(pair))
+                out.push_back(std::move(pair));
+        }
+        return out;
+    }
+
+    /// The number of ranks that parameters were dealt to before `wrong` took them as they stand; 0 for none.
+    Result<uint32_t> dealtTo(const Group& group, DiffSide wrong)
+    {
+        for (const uint32_t ranks : candidates(group)) {
+            SHARDSCOPE_CHECK(m_job.poll());
+            if (isDealt(group, wrong, ranks, kSampleElements) && isDealt(group, wrong, ranks, kPieceElements))
+                return ranks;
+        }
+        return 0u;
+    }
+
+private:
+    /// Universal folders list parameters as they were dealt (DeepSpeed's `param_shapes` does), so that the
+    /// optimizer's order is told by the side that has flat groups.
+    [[nodiscard]] bool leftTells() const
+    {
+        const auto isFlat = [](const FlatUnit& unit) { return unit.kind == UnitKind::Group; };
+        return m_left.roundRobin
+            || (!m_right.roundRobin && std::any_of(m_left.units.begin(), m_left.units.end(), isFlat))
+            || std::none_of(m_right.units.begin(), m_right.units.end(), isFlat);
+    }
+
+    bool fill(Group& pair) const
+    {
+        const Checkpoint& guide = leftTells() ? m_left : m_right;
+        const Checkpoint& other = &guide == &m_left ? m_right : m_left;
+        std::vector<ParamId>& first = &guide == &m_left ? pair.left : pair.right;
+        std::vector<ParamId>& second = &guide == &m_left ? pair.right : pair.left;
+        first = optimizerOrder(guide, guide.groups[pair.number]);
+        for (const ParamId id : first) {
+            const Parameter& param = guide.params[index(id)];
+            const auto same = other.findParam(param.name);
+            if (!same || other.params[index(*same)].elements != param.elements
+                || other.params[index(*same)].group != param.group)
+                return false;
+            second.push_back(*same);
+            pair.elements.push_back(param.elements);
+        }
+        return first.size() > 1;
+    }
+
+    /// Numbers of ranks under which some rank gets two parameters; those that are told come first.
+    [[nodiscard]] std::vector<uint32_t> candidates(const Group& group) const
+    {
+        std::vector<uint32_t> out;
+        for (const Checkpoint* side : {&m_left, &m_right})
+            out.push_back(side->parallel.dp);
+        for (uint32_t ranks = 2; ranks <= kMostRanks; ++ranks)
+            out.push_back(ranks);
+        std::erase_if(out, [&](uint32_t ranks) { return ranks < 2 || ranks >= group.left.size(); });
+        return out;
+    }
+
+    /// Whether what one side has in the order of hands is what the other has in the optimizer's, looking at
+    /// the first `perPiece` elements of every run, or at all of them where that is kPieceElements.
+    bool isDealt(const Group& group, DiffSide wrong, uint32_t ranks, uint64_t perPiece)
+    {
+        const auto count = static_cast<uint32_t>(group.left.size());
+        const std::vector<uint32_t> hands = roundRobinOrder(count, ranks);
+        const std::vector<uint32_t> plain = roundRobinOrder(count, 1);
+        const Sequence left = sequenceOf(
+            m_left, group.leftState, group.left, group.elements, wrong == DiffSide::Left ? plain : hands);
+        const Sequence right = sequenceOf(
+            m_right, group.rightState, group.right, group.elements, wrong == DiffSide::Left ? hands : plain);
+        // Tensors of one size that changed places look alike where nothing tells that they were dealt.
+        if (left.ends == right.ends && !m_left.roundRobin && !m_right.roundRobin)
+            return false;
+        size_t l = 0;
+        size_t r = 0;
+        for (uint64_t at = 0; at < left.ends.back() && !m_job.cancelled();) {
+            while (left.ends[l] <= at)
+                ++l;
+            while (right.ends[r] <= at)
+                ++r;
+            const uint64_t run = std::min(left.ends[l], right.ends[r]) - at;
+            const uint64_t looked = std::min(run, perPiece);
+            if (!areEqual(left, l, right, r, at, looked, group))
+                return false;
+            at += perPiece < kPieceElements ? run : looked;
+        }
+        return !m_job.cancelled();
+    }
+
+    bool areEqual(const Sequence& left, size_t l, const Sequence& right, size_t r, uint64_t at,
+        uint64_t elements, const Group& group)
+    {
+        m_leftBytes.resize(elements * group.itemBytes);
+        m_rightBytes.resize(elements * group.itemBytes);
+        return read(left, l, at, elements, m_leftBytes) && read(right, r, at, elements, m_rightBytes)
+            && m_leftBytes == m_rightBytes;
+    }
+
+    bool read(const Sequence& from, size_t which, uint64_t at, uint64_t elements, std::vector<uint8_t>& out)
+    {
+        const uint64_t begin = at - (which == 0 ? 0 : from.ends[which - 1]);
+        return readElements(m_files, *from.of, from.params[which], *from.state, begin, begin + elements, out)
+            .has_value();
+    }
+
+    io::FileSystem& m_files;
+    const Checkpoint& m_left;
+    const Checkpoint& m_right;
+    JobContext& m_job;
+    std::vector<uint8_t> m_leftBytes;
+    std::vector<uint8_t> m_rightBytes;
+};
+
+} // namespace
+
+Result<bool> findFlatOrder(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
+    const StateDiff& diff, std::vector<DiffCause>& out, JobContext& job)
+{
+    OrderSearch search(files, left, right, job);
+    const std::vector<Group> groups = search.groupsOf(diff);
+    for (const DiffSide wrong : {DiffSide::Right, DiffSide::Left}) {
+        DiffCause cause{"flat-group-order", wrong, "", {}};
+        for (const Group& group : groups) {
+            SHARDSCOPE_TRY(const uint32_t ranks, search.dealtTo(group, wrong));
+            if (ranks > 0)
+                cause.evidence.push_back(fmt::format(
+                    "group {}: {} parameters, dealt to {} ranks", group.number, group.left.size(), ranks));
+        }
+        if (cause.evidence.empty())
+            continue;
+        cause.message = fmt::format(
+            "the flat groups are the same, and {} checkpoint takes them in the optimizer's order where "
+            "round_robin_gradients dealt their parameters to ranks in turn, as DeepSpeed's universal "
+            "converter "
+            "does: every value stands under another parameter's name",
+            wrong == DiffSide::Left ? "the left" : "the right");
+        out.push_back(std::move(cause));
+        return true;
+    }
+    return false;
+}
+
+} // namespace shardscope

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/diff/diff_piece.h"
+
+#include "core/checkpoint/zero/zenflow.h"
+#include "core/compare/diff/state_scalars.h"
+#include "core/layout/fragments.h"
+#include "core/tensor/convert.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace shardscope {
+
+namespace {
+
+bool isNarrow(DType dtype)
+{
+    return dtype == DType::BFloat16 || dtype == DType::Float16;
+}
+
+/// Whether every float32 is a value that bfloat16, or float16, has.
+bool isRounded(std::span<const uint8_t> masters)
+{
+    for (const DType dtype : {DType::BFloat16, DType::Float16}) {
+        std::vector<uint8_t> narrow(masters.size() / 2);
+        std::vector<uint8_t> wide(masters.size());
+        convertElements(DType::Float32, masters, dtype, narrow);
+        convertElements(dtype, narrow, DType::Float32, wide);
+        if (std::equal(wide.begin(), wide.end(), masters.begin()))
+            return true;
+    }
+    return false;
+}
+
+/// Masters that, rounded, are another copy than this, and not its neighbour.
+uint64_t countStale(std::span<const uint8_t> masters, DType copyType, std::span<const uint8_t> copies)
+{
+    std::vector<uint8_t> rounded(copies.size());
+    convertElements(DType::Float32, masters, copyType, rounded);
+    const Comparison found = plainComparison(copyType, rounded, copyType, copies, 0, {});
+    return found.different - found.lastBit;
+}
+
+} // namespace
+
+/// The bytes of every paired state, by side.
+struct DiffReader::Buffers {
+    std::array<std::vector<std::vector<uint8_t>>, 2> bytes;
+
+    /// A state by its name on that side; empty where it was not read.
+    [[nodiscard]] std::span<const uint8_t> find(
+        size_t side, const PairedParam& param, std::string_view state) const
+    {
+        for (size_t i = 0; i < param.states.size(); ++i) {
+            const PairedState& pair = param.states[i];
+            if ((side == 0 ? pair.left : pair.right) == state)
+                return bytes[side][i];
+        }
+        return {};
+    }
+
+    /// The same as numbers.
+    [[nodiscard]] std::vector<double> numbers(
+        size_t side, const PairedParam& param, std::string_view state) const
+    {
+        for (const PairedState& pair : param.states) {
+            if ((side == 0 ? pair.left : pair.right) != state)
+                continue;
+            const DType dtype = side == 0 ? pair.leftType : pair.rightType;
+            const std::span<const uint8_t> from = find(side, param, state);
+            std::vector<double> out(from.size() / itemSize(dtype));
+            convertElements(dtype, from, DType::Float64,
+                {reinterpret_cast<uint8_t*>(out.data()), out.size() * sizeof(double)});
+            return out;
+        }
+        return {};
+    }
+};
+
+DiffReader::DiffReader(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
+    const Tolerance& tolerance, const ComputeBackend& backend, JobContext& job)
+    : m_files(files)
+    , m_sides{&left, &right}
+    , m_tolerance(tolerance)
+    , m_backend(backend)
+    , m_job(job)
+{
+    for (const size_t side : {0U, 1U}) {
+        m_copiesAhead[side] = hasZenFlow(*m_sides[side]);
+        for (const ParamGroup& group : m_sides[side]->groups)
+            m_rules[side].push_back(updateRule(*m_sides[side], group));
+    }
+}
+
+UpdateRule DiffReader::ruleOf(size_t side, ParamId param) const
+{
+    const Checkpoint& checkpoint = *m_sides[side];
+    const FlatUnit* unit = checkpoint.unitOf(param);
+    const int32_t group = checkpoint.params[index(param)].group;
+    for (size_t i = 0; i < checkpoint.groups.size(); ++i) {
+        if (group >= 0 && checkpoint.groups[i].index == static_cast<uint32_t>(group)) {
+            UpdateRule rule = m_rules[side][i];
+            if (unit != nullptr && unit->step)
+                rule.step = *unit->step;
+            return rule;
+        }
+    }
+    return {};
+}
+
+void DiffReader::compareNextSteps(const PairedParam& param, const Buffers& buffers, DiffPiece& out) const
+{
+    std::array<StepInputs, 2> inputs;
+    for (const size_t side : {0U, 1U}) {
+        StepInputs& in = inputs[side];
+        in.rule = ruleOf(side, side == 0 ? param.left : param.right);
+        if (in.rule.kind == UpdateKind::Unknown)
+            return;
+        const MomentNames names = momentNames(in.rule.kind);
+        in.weights = buffers.numbers(side, param, "fp32");
+        if (in.weights.empty())
+            in.weights = buffers.numbers(side, param, "weight");
+        in.first = buffers.numbers(side, param, names.first);
+        in.second = buffers.numbers(side, param, names.second);
+        const size_t count = in.weights.size();
+        const bool lacks
+            = (!names.first.empty() && in.first.size() != count && in.rule.kind != UpdateKind::Sgd)
+            || (!names.second.empty() && in.second.size() != count);
+        if (count == 0 || lacks)
+            return;
+    }
+    if (inputs[0].rule.kind == inputs[1].rule.kind)
+        out.steps = compareSteps(inputs[0], inputs[1]);
+}
+
+Result<std::vector<uint8_t>> DiffReader::load(
+    size_t side, ParamId param, const std::string& state, DType dtype, uint64_t begin, uint64_t end) const
+{
+    std::vector<uint8_t> bytes((end - begin) * itemSize(dtype));
+    SHARDSCOPE_CHECK(m_job.poll());
+    SHARDSCOPE_CHECK(readElements(m_files, *m_sides[side], param, state, begin, end, bytes));
+    return bytes;
+}
+
+Status DiffReader::compareState(
+    const PairedParam& param, size_t i, uint64_t begin, uint64_t end, Buffers& buffers, DiffPiece& out) const
+{
+    const PairedState& state = param.states[i];
+    if (!canCompare(state.leftType, state.rightType))
+        return fail(ErrorCode::Unsupported,
+            std::string(dtypeName(state.leftType)) + " is not compared with "
+                + std::string(dtypeName(state.rightType)),
+            param.name);
+    std::array<Result<std::vector<uint8_t>>, 2> read{
+        load(0, param.left, state.left, state.leftType, begin, end),
+        load(1, param.right, state.right, state.rightType, begin, end)};
+    for (const size_t side : {0U, 1U}) {
+        if (!read[side] && read[side].error().code != ErrorCode::Refused)
+            return forward(read[side].error());
+        out.missing[i][side] = !read[side];
+        m_job.advance(read[side] ? read[side]->size() : 0);
+        buffers.bytes[side].push_back(read[side] ? std::move(*read[side]) : std::vector<uint8_t>());
+    }
+    if (out.missing[i][0] || out.missing[i][1])
+        return {}; // what is not there is told, not compared
+    const std::vector<uint8_t>& left = buffers.bytes[0].back();
+    const std::vector<uint8_t>& right = buffers.bytes[1].back();
+    out.states[i] = m_backend.comparison(state.leftType, left, state.rightType, right, begin, m_tolerance);
+    if (state.left != "fp32" && (state.left != "weight" || state.isCopy))
+        return {};
+    out.weights = out.states[i];
+    if (!out.states[i].areEqual())
+        out.rounded = {state.leftType == DType::Float32 && isRounded(left),
+            state.rightType == DType::Float32 && isRounded(right)};
+    return {};
+}
+
+/// Masters against the 16-bit copies beside them, which the other side may not have. Where either cannot be
+/// read, nothing is told.
+uint64_t DiffReader::staleCopies(
+    size_t side, const PairedParam& param, uint64_t begin, uint64_t end, const Buffers& buffers) const
+{
+    const ParamId id = side == 0 ? param.left : param.right;
+    const auto master = findState(*m_sides[side], id, "fp32");
+    const auto copy = findState(*m_sides[side], id, "weight");
+    if (m_copiesAhead[side] || !master || !copy || master->dtype != DType::Float32 || !isNarrow(copy->dtype))
+        return 0;
+    const std::span<const uint8_t> masters = buffers.find(side, param, "fp32");
+    const std::span<const uint8_t> copies = buffers.find(side, param, "weight");
+    if (masters.empty())
+        return 0; // missing, or not asked for
+    if (!copies.empty())
+        return countStale(masters, copy->dtype, copies);
+    const auto read = load(side, id, "weight", copy->dtype, begin, end);
+    return read ? countStale(masters, copy->dtype, *read) : 0;
+}
+
+Result<DiffPiece> DiffReader::read(const PairedParam& param, uint64_t begin, uint64_t end) const
+{
+    DiffPiece out;
+    out.states.resize(param.states.size());
+    out.missing.resize(param.states.size());
+    if (!param.isPaired() || !param.sameShape || begin == end)
+        return out;
+    Buffers buffers;
+    bool different = false;
+    for (size_t i = 0; i < param.states.size(); ++i) {
+        SHARDSCOPE_CHECK(compareState(param, i, begin, end, buffers, out));
+        different = different || !out.states[i].areEqual();
+    }
+    out.stale = {staleCopies(0, param, begin, end, buffers), staleCopies(1, param, begin, end, buffers)};
+    const UpdateRule rule = ruleOf(0, param.left);
+    if (different || rule != ruleOf(1, param.right))
+        compareNextSteps(param, buffers, out);
+    else if (rule.kind != UpdateKind::Unknown)
+        out.steps = StepComparison(); // equal inputs make equal steps
+    return out;
+}
+
+} // namespace shardscope

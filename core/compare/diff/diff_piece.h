@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/compare/diff/paired_states.h"
+#include "core/compare/diff/update_difference.h"
+#include "core/io/file_system.h"
+#include "core/tensor/compute_backend.h"
+
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace shardscope {
+
+/// What was found of some elements of a parameter. Sides: 0 left, 1 right.
+struct DiffPiece {
+    std::vector<Comparison> states; ///< as PairedParam::states
+    std::vector<std::array<bool, 2>> missing; ///< as PairedParam::states: elements that a side does not have
+    Comparison weights; ///< of the masters, or of what stands for them
+    std::optional<StepComparison> steps;
+    std::array<uint64_t, 2> stale{}; ///< masters that, rounded, are not the copy
+    std::array<bool, 2> rounded{true, true}; ///< where masters differ, all are values of 16 bits
+};
+
+/// Reads and compares pieces of paired parameters. Thread-safe.
+class DiffReader
+{
+public:
+    DiffReader(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
+        const Tolerance& tolerance, const ComputeBackend& backend, JobContext& job);
+    Result<DiffPiece> read(const PairedParam& param, uint64_t begin, uint64_t end) const;
+
+private:
+    struct Buffers;
+    Result<std::vector<uint8_t>> load(size_t side, ParamId param, const std::string& state, DType dtype,
+        uint64_t begin, uint64_t end) const;
+    Status compareState(const PairedParam& param, size_t i, uint64_t begin, uint64_t end, Buffers& buffers,
+        DiffPiece& out) const;
+    [[nodiscard]] uint64_t staleCopies(
+        size_t side, const PairedParam& param, uint64_t begin, uint64_t end, const Buffers& buffers) const;
+    [[nodiscard]] UpdateRule ruleOf(size_t side, ParamId param) const;
+    void compareNextSteps(const PairedParam& param, const Buffers& buffers, DiffPiece& out) const;
+
+    io::FileSystem& m_files;
+    std::array<const Checkpoint*, 2> m_sides;
+    std::array<std::vector<UpdateRule>, 2> m_rules; ///< by param group
+    std::array<bool, 2> m_copiesAhead{}; ///< ZenFlow's: they tell nothing about masters
+    Tolerance m_tolerance;
+    const ComputeBackend& m_backend;
+    JobContext& m_job;
+};
+
+} // namespace shardscope

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/diff/judged_diff.h"
+
+#include "core/compare/diff/diff_places.h"
+#include "core/compare/diff/same_degrees.h"
+
+namespace shardscope {
+
+Result<JudgedDiff> judgeDiff(io::FileSystem& files, const CheckpointPtr& left, const CheckpointPtr& right,
+    const SliceRules* rules, const DiffOptions& options, const ComputeBackend& backend, JobContext& job)
+{
+    SHARDSCOPE_TRY(auto sides, inSameDegrees(left, right, rules));
+    JudgedDiff out;
+    out.left = std::move(sides.first);
+    out.right = std::move(sides.second);
+    SHARDSCOPE_TRY(out.diff, diffStates(files, *out.left, *out.right, options, backend, job));
+    if (verdictOf(out.diff, false) == DiffVerdict::Same) {
+        SHARDSCOPE_TRY(out.paddingDiffers, paddingDiffers(files, *left, *right, job));
+    }
+    SHARDSCOPE_TRY(out.causes, explainDiff(files, *out.left, *out.right, out.diff, job));
+    out.verdict = verdictOf(out.diff, out.paddingDiffers);
+    return out;
+}
+
+} // namespace shardscope

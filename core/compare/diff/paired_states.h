@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/model/checkpoint.h"
+
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// A state that two checkpoints both have of a parameter. Where only one side has masters, they are held
+/// against the other's weights, and the names differ.
+struct PairedState {
+    std::string left;
+    std::string right;
+    DType leftType = DType::Unknown;
+    DType rightType = DType::Unknown;
+    bool isCopy = false; ///< 16-bit copies beside masters: no part of the training state
+};
+
+/// One parameter of two checkpoints.
+struct PairedParam {
+    std::string name;
+    ParamId left = kNoParam; ///< kNoParam: not there
+    ParamId right = kNoParam;
+    uint64_t elements = 0;
+    bool sameShape = true; ///< else nothing is compared
+    std::vector<PairedState> states;
+    std::vector<std::string> onlyLeft; ///< states of the training state that the other does not have
+    std::vector<std::string> onlyRight;
+
+    [[nodiscard]] bool isPaired() const { return left != kNoParam && right != kNoParam; }
+};
+
+/// Parameters by name, in the order of the left checkpoint, then those that only the right one has. Aliases
+/// of tied parameters are left out: their owners are compared.
+std::vector<PairedParam> pairedParams(const Checkpoint& left, const Checkpoint& right);
+
+} // namespace shardscope

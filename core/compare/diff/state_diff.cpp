@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/diff/state_diff.h"
+
+#include "core/base/ordered_results.h"
+#include "core/compare/diff/diff_piece.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kPieceElements = 256 * 1024;
+
+struct Item {
+    size_t param = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    bool last = true;
+};
+
+bool isAsked(const DiffOptions& options, const PairedState& state)
+{
+    return options.states.empty()
+        || std::find(options.states.begin(), options.states.end(), state.left) != options.states.end();
+}
+
+std::vector<ScalarDifference> differencesOf(
+    const std::vector<StateScalar>& left, const std::vector<StateScalar>& right, uint64_t& compared)
+{
+    using Key = std::tuple<ScalarKind, int32_t, std::string>;
+    std::map<Key, ScalarDifference> byKey;
+    for (const StateScalar& scalar : left) {
+        ScalarDifference& pair = byKey[{scalar.kind, scalar.group, scalar.name}];
+        pair.left = scalar;
+        pair.right = scalar;
+        pair.right.value.clear();
+    }
+    for (const StateScalar& scalar : right) {
+        ScalarDifference& pair = byKey[{scalar.kind, scalar.group, scalar.name}];
+        if (pair.left.name.empty()) {
+            pair.left = scalar;
+            pair.left.value.clear();
+        }
+        pair.right = scalar;
+    }
+    compared = byKey.size();
+    std::vector<ScalarDifference> out;
+    for (auto& [key, pair] : byKey) {
+        if (pair.left.value != pair.right.value)
+            out.push_back(std::move(pair));
+    }
+    return out;
+}
+
+/// What could not be compared at all comes first, then what changes the next step most.
+std::tuple<int, double, double> weightOf(const ParamDifference& difference)
+{
+    const PairedParam& param = difference.param;
+    const bool structural = !param.isPaired() || !param.sameShape;
+    double apart = 0;
+    for (const StateDifference& state : difference.states)
+        apart = std::max(apart, state.values.notFinite > 0 ? 1e300 : state.values.relativeL2());
+    const double step = difference.update
+        ? std::max(difference.update->withoutGradient, difference.update->withUnitGradient)
+        : apart;
+    return {structural || !param.onlyLeft.empty() || !param.onlyRight.empty() ? 1 : 0, step, apart};
+}
+
+/// Joins the pieces of one parameter.
+class Joiner
+{
+public:
+    Joiner(const PairedParam& param, StateDiff& out)
+        : m_param(param)
+        , m_out(out)
+    {
+    }
+
+    void add(const DiffPiece& piece)
+    {
+        if (!m_any) {
+            m_sum = piece;
+            m_any = true;
+            return;
+        }
+        for (size_t i = 0; i < m_sum.states.size(); ++i)
+            m_sum.states[i] += piece.states[i];
+        for (size_t i = 0; i < m_sum.missing.size(); ++i) {
+            for (const size_t side : {0U, 1U})
+                m_sum.missing[i][side] = m_sum.missing[i][side] || piece.missing[i][side];
+        }
+        if (m_sum.steps && piece.steps)
+            *m_sum.steps += *piece.steps;
+        m_sum.weights += piece.weights;
+        for (const int side : {0, 1}) {
+            m_sum.stale[side] += piece.stale[side];
+            m_sum.rounded[side] = m_sum.rounded[side] && piece.rounded[side];
+        }
+    }
+
+    void finish()
+    {
+        ParamDifference difference;
+        difference.param = m_param;
+        for (size_t i = 0; m_any && i < m_param.states.size(); ++i) {
+            const Comparison& values = m_sum.states[i];
+            const PairedState& state = m_param.states[i];
+            if (m_sum.missing[i][0] || m_sum.missing[i][1]) {
+                if (m_sum.missing[i][0] != m_sum.missing[i][1] && !state.isCopy)
+                    (m_sum.missing[i][0] ? difference.param.onlyRight : difference.param.onlyLeft)
+                        .push_back(m_sum.missing[i][0] ? state.right : state.left);
+                continue;
+            }
+            ++m_out.tensors;
+            m_out.elements += values.elements;
+            if (!values.areEqual())
+                difference.states.push_back({state, values});
+        }
+        const bool paired = m_param.isPaired() && m_param.sameShape;
+        m_out.parameters += paired ? 1 : 0;
+        difference.staleLeft = m_sum.stale[0];
+        difference.staleRight = m_sum.stale[1];
+        if (m_sum.stale[0] > 0)
+            m_out.staleCopiesLeft.push_back(m_param.name);
+        if (m_sum.stale[1] > 0)
+            m_out.staleCopiesRight.push_back(m_param.name);
+        const bool mastersDiffer = m_any && !m_sum.weights.areEqual();
+        difference.roundedLeft = mastersDiffer && m_sum.rounded[0];
+        difference.roundedRight = mastersDiffer && m_sum.rounded[1];
+        if (m_any && m_sum.steps)
+            difference.update = updateOf();
+        const bool steps = difference.update
+            && (difference.update->withoutGradient > 0 || difference.update->withUnitGradient > 0);
+        const PairedParam& param = difference.param;
+        if (!paired || !difference.states.empty() || !param.onlyLeft.empty() || !param.onlyRight.empty()
+            || steps)
+            m_out.params.push_back(std::move(difference));
+    }
+
+private:
+    [[nodiscard]] UpdateDifference updateOf() const
+    {
+        UpdateDifference out;
+        out.withoutGradient = m_sum.steps->withoutGradient.relativeL2();
+        out.withUnitGradient = m_sum.steps->withUnitGradient.relativeL2();
+        const Comparison& step = m_sum.steps->withUnitGradient;
+        const double length = std::max(step.squaredLeft, step.squaredRight);
+        if (m_sum.weights.squaredDifference > 0 && length > 0)
+            out.weightsApart = std::sqrt(m_sum.weights.squaredDifference / length);
+        return out;
+    }
+
+    const PairedParam& m_param;
+    StateDiff& m_out;
+    DiffPiece m_sum;
+    bool m_any = false;
+};
+
+bool isBeyond(const StateDifference& state)
+{
+    return !state.state.isCopy && (state.values.beyond > 0);
+}
+
+} // namespace
+
+bool StateDiff::areEqual() const
+{
+    return tensors > 0 && scalarDifferences.empty()
+        && std::all_of(params.begin(), params.end(), [](const ParamDifference& one) {
+               return one.param.isPaired() && one.param.sameShape && one.param.onlyLeft.empty()
+                   && one.param.onlyRight.empty()
+                   && std::none_of(one.states.begin(), one.states.end(), isBeyond);
+           });
+}
+
+Result<StateDiff> diffStates(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
+    const DiffOptions& options, const ComputeBackend& backend, JobContext& job)
+{
+    StateDiff out;
+    std::vector<PairedParam> params = pairedParams(left, right);
+    std::vector<Item> items;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < params.size(); ++i) {
+        PairedParam& param = params[i];
+        std::erase_if(param.states, [&](const PairedState& state) { return !isAsked(options, state); });
+        const auto notAsked = [&](const std::string& state) { return !isAsked(options, {state, state}); };
+        std::erase_if(param.onlyLeft, notAsked);
+        std::erase_if(param.onlyRight, notAsked);
+        uint64_t at = 0;
+        do {
+            const uint64_t end
+                = param.states.empty() ? param.elements : std::min(param.elements, at + kPieceElements);
+            items.push_back({i, at, end, end == param.elements});
+            at = end;
+        } while (at < param.elements);
+        for (const PairedState& state : param.states)
+            bytes += param.elements * (itemSize(state.leftType) + itemSize(state.rightType));
+    }
+    job.beginPhase("comparing", bytes);
+    const DiffReader reader(files, left, right, options.tolerance, backend, job);
+    std::optional<Joiner> joiner;
+    SHARDSCOPE_CHECK(parallelInOrder<DiffPiece>(
+        items.size(), options.jobs == 0 ? defaultJobs() : options.jobs, job,
+        [&](size_t i) { return reader.read(params[items[i].param], items[i].begin, items[i].end); },
+        [&](size_t i, const DiffPiece& piece) -> Status {
+            if (!joiner)
+                joiner.emplace(params[items[i].param], out);
+            joiner->add(piece);
+            if (items[i].last) {
+                joiner->finish();
+                joiner.reset();
+            }
+            return {};
+        }));
+    std::stable_sort(
+        out.params.begin(), out.params.end(), [](const ParamDifference& one, const ParamDifference& other) {
+            return weightOf(one) > weightOf(other);
+        });
+    out.scalarDifferences = differencesOf(stateScalars(left), stateScalars(right), out.scalars);
+    return out;
+}
+
+} // namespace shardscope

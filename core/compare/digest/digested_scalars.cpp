@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/digest/digested_scalars.h"
+
+#include "core/checkpoint/model/experts.h"
+#include "core/checkpoint/model/scalar_text.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <array>
+#include <cstdio>
+#include <optional>
+
+namespace shardscope {
+
+namespace {
+
+std::string numberText(double value)
+{
+    std::array<char, 40> text{};
+    std::snprintf(text.data(), text.size(), "%.17g", value);
+    return text.data();
+}
+
+/// The group's name says nothing but at which degree its experts are spread.
+bool namesExpertDegree(std::string_view key, std::optional<std::string_view> value)
+{
+    return key == "name" && value && value->starts_with(kExpertGroupPrefix);
+}
+
+DigestedScalar spelled(std::string state, const PickleGraph& graph, NodeId value)
+{
+    ScalarSpelling spelling = spellScalar(graph, value);
+    return {{}, std::move(state), std::move(spelling.text), {}, spelling.lacks};
+}
+
+/// Without their name, which is the group's number, and digest.
+std::vector<DigestedScalar> scalarsOf(const Checkpoint& checkpoint, const ParamGroup& group)
+{
+    std::vector<DigestedScalar> out;
+    if (!group.units.empty()) {
+        if (const auto step = checkpoint.units[index(group.units.front())].step)
+            out.push_back({{}, "step", numberText(*step), {}, {}});
+    }
+    if (group.options == kNoNode)
+        return out;
+    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const auto items = mappingItems(graph, group.options);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto key = asString(graph, items[i]);
+        if (key && *key != "params" && *key != "step"
+            && !namesExpertDegree(*key, asString(graph, items[i + 1])))
+            out.push_back(spelled("option/" + std::string(*key), graph, items[i + 1]));
+    }
+    return out;
+}
+
+bool isOfExperts(const Checkpoint& checkpoint, const ParamGroup& group)
+{
+    if (group.units.empty() || checkpoint.units[index(group.units.front())].params.empty())
+        return false;
+    const ParamId first = checkpoint.units[index(group.units.front())].params.front();
+    return parseExpertName(checkpoint.params[index(first)].name).has_value();
+}
+
+} // namespace
+
+std::vector<DigestedScalar> groupScalars(const Checkpoint& checkpoint)
+{
+    std::vector<DigestedScalar> out;
+    std::optional<std::vector<DigestedScalar>> before; // of the group of experts in front
+    uint32_t number = 0;
+    for (const ParamGroup& group : checkpoint.groups) {
+        std::vector<DigestedScalar> scalars = scalarsOf(checkpoint, group);
+        const bool experts = isOfExperts(checkpoint, group);
+        if (experts && before == scalars)
+            continue;
+        before = experts ? std::optional(scalars) : std::nullopt;
+        for (DigestedScalar& scalar : scalars) {
+            scalar.name = "group/" + std::to_string(number);
+            out.push_back(std::move(scalar));
+        }
+        ++number;
+    }
+    return out;
+}
+
+std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint)
+{
+    return digestedScalars(
+        checkpoint, checkpoint.isReadable(checkpoint.rank0Optim) ? scalerTexts(checkpoint) : ScalerTexts());
+}
+
+std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const ScalerTexts& scaler)
+{
+    std::vector<DigestedScalar> out;
+    if (checkpoint.isReadable(checkpoint.rank0Optim)) {
+        out = groupScalars(checkpoint);
+        for (const auto& [attribute, value] : scaler)
+            out.push_back({"scaler", attribute, value, {}, {}});
+    }
+    if (checkpoint.isReadable(checkpoint.rank0Model)) {
+        const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+        const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
+        if (scheduler != kNoNode && graph.kind(scheduler) != NodeKind::None)
+            out.emplace_back(spelled("", graph, scheduler)).name = "lr_scheduler";
+    }
+    for (DigestedScalar& scalar : out)
+        scalar.digest = digestText(scalar.name, scalar.state, scalar.text);
+    return out;
+}
+
+} // namespace shardscope

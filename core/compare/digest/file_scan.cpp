@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/digest/file_scan.h"
+
+#include "core/io/crc32.h"
+#include "core/io/sha256.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr size_t kChunkBytes = size_t{1} << 20;
+
+/// Follows ascending runs through a stream of chunks and digests their elements, those of a chunk together;
+/// one that straddles chunks is carried.
+class RunDigester
+{
+public:
+    RunDigester(const Checkpoint& checkpoint, const TensorTable& table, const std::vector<TensorRun>& runs,
+        const ComputeBackend& backend)
+        : m_checkpoint(checkpoint)
+        , m_table(table)
+        , m_runs(runs)
+        , m_backend(backend)
+    {
+    }
+
+    void feed(uint64_t offset, std::span<const uint8_t> chunk, std::vector<TensorDigest>& out)
+    {
+        const uint64_t end = offset + chunk.size();
+        while (m_run < m_runs.size() && m_runs[m_run].offset < end) {
+            const TensorRun& run = m_runs[m_run];
+            const uint64_t runEnd = run.offset + run.bytes;
+            const uint64_t from = std::max(run.offset, offset);
+            const uint64_t to = std::min(runEnd, end);
+            if (m_done == 0 && m_carry.empty())
+                beginRun(run);
+            add(run, chunk.subspan(from - offset, to - from));
+            if (runEnd > end)
+                break;
+            m_ended.push_back(m_sums.size());
+            ++m_run;
+            m_done = 0;
+            m_carry.clear();
+        }
+        sumUp(out);
+    }
+
+private:
+    void beginRun(const TensorRun& run)
+    {
+        if (run.tensor != m_keyed) {
+            const TensorTable::Entry entry = m_table.entry(run.tensor);
+            m_key = digestKey(m_checkpoint.params[index(entry.param)].name, entry.state);
+            m_keyed = run.tensor;
+        }
+    }
+
+    /// Takes the sums of this chunk; those of a run that goes on stay with it.
+    void sumUp(std::vector<TensorDigest>& out)
+    {
+        m_backend.transform({}, m_sums);
+        size_t at = 0;
+        const auto addUntil = [&](size_t end) {
+            for (; at < end; ++at)
+                m_sum += m_sums[at].digest;
+        };
+        for (size_t i = 0; i < m_ended.size(); ++i) {
+            addUntil(m_ended[i]);
+            const TensorRun& run = m_runs[m_run - m_ended.size() + i];
+            out.push_back({run.tensor, m_sum, run.bytes / run.itemBytes});
+            m_sum = {};
+        }
+        addUntil(m_sums.size());
+        m_sums.clear();
+        m_ended.clear();
+    }
+
+    void push(const TensorRun& run, std::span<const uint8_t> bytes)
+    {
+        m_sums.push_back({m_key, run.itemBytes, run.order, run.firstElement + m_done, bytes, {}});
+        m_done += bytes.size() / run.itemBytes;
+    }
+
+    void add(const TensorRun& run, std::span<const uint8_t> bytes)
+    {
+        if (!m_carry.empty()) {
+            const size_t missing = std::min<size_t>(run.itemBytes - m_carry.size(), bytes.size());
+            m_carry.insert(m_carry.end(), bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(missing));
+            bytes = bytes.subspan(missing);
+            if (m_carry.size() < run.itemBytes)
+                return;
+            m_straddling.swap(m_carry);
+            push(run, m_straddling);
+            m_carry.clear();
+        }
+        const size_t whole = bytes.size() / run.itemBytes;
+        push(run, bytes.first(whole * run.itemBytes));
+        const auto rest = bytes.subspan(whole * run.itemBytes);
+        m_carry.assign(rest.begin(), rest.end());
+    }
+
+    const Checkpoint& m_checkpoint;
+    const TensorTable& m_table;
+    const std::vector<TensorRun>& m_runs;
+    size_t m_run = 0;
+    uint64_t m_done = 0;
+    std::vector<uint8_t> m_carry; ///< the first bytes of an element of which the chunk has no more
+    std::vector<uint8_t> m_straddling; ///< an element from two chunks; one at most is carried into a chunk
+    const ComputeBackend& m_backend;
+    std::vector<ElementSum> m_sums; ///< of this chunk
+    std::vector<size_t> m_ended; ///< for each run that ends in this chunk: one past its last sum
+    uint32_t m_keyed = 0xFFFFFFFFu;
+    DigestKey m_key;
+    Digest m_sum;
+};
+
+/// CRCs of records that come by in ascending order of their payloads.
+class RecordChecker
+{
+public:
+    explicit RecordChecker(const std::vector<ZipRecord>& records)
+        : m_records(records)
+    {
+        for (uint32_t i = 0; i < records.size(); ++i) {
+            if (records[i].bytes > 0 && !records[i].damaged)
+                m_order.push_back(i);
+        }
+        std::sort(m_order.begin(), m_order.end(),
+            [&](uint32_t a, uint32_t b) { return records[a].payloadOffset < records[b].payloadOffset; });
+    }
+
+    void feed(uint64_t offset, std::span<const uint8_t> chunk, std::vector<std::string>& bad)
+    {
+        const uint64_t end = offset + chunk.size();
+        while (m_next < m_order.size()) {
+            const ZipRecord& record = m_records[m_order[m_next]];
+            const uint64_t recordEnd = record.payloadOffset + record.bytes;
+            if (record.payloadOffset >= end)
+                return;
+            const uint64_t from = std::max(record.payloadOffset, offset);
+            const uint64_t to = std::min(recordEnd, end);
+            m_crc = io::crc32(m_crc, chunk.subspan(from - offset, to - from));
+            if (recordEnd > end)
+                return;
+            // The CRC of a deflated record is that of its inflated bytes; readers check those when they
+            // inflate.
+            if (record.crcPresent && !record.deflated && m_crc != record.crc32)
+                bad.push_back(record.name);
+            m_crc = 0;
+            ++m_next;
+        }
+    }
+
+private:
+    const std::vector<ZipRecord>& m_records;
+    std::vector<uint32_t> m_order;
+    size_t m_next = 0;
+    uint32_t m_crc = 0;
+};
+
+/// The records of all archives that a file of a distributed checkpoint consists of, by their place in the
+/// file.
+Result<std::vector<ZipRecord>> recordsOfArchives(
+    io::FileSystem& files, const Checkpoint& checkpoint, FileId id, JobContext& job)
+{
+    std::vector<ZipRecord> out;
+    const CheckpointFile& file = checkpoint.file(id);
+    const auto first
+        = std::lower_bound(checkpoint.archives.begin(), checkpoint.archives.end(), ArchivePart{id, 0, 0});
+    for (auto part = first; part != checkpoint.archives.end() && part->file == id; ++part) {
+        SHARDSCOPE_TRY(const auto archive,
+            TorchFile::openPart(files, file.path, part->offset, part->bytes, ReadMode::Tolerant, job));
+        const bool alone = part->offset == 0 && part->bytes == file.identity.bytes;
+        for (ZipRecord record : archive->zip().records()) {
+            record.payloadOffset += part->offset;
+            if (!alone)
+                record.name = std::to_string(part->offset) + ":" + record.name;
+            out.push_back(std::move(record));
+        }
+    }
+    return out;
+}
+
+void addUnitRuns(const Checkpoint& checkpoint, const TensorTable& table, const FlatUnit& unit, FileId file,
+    std::vector<TensorRun>& out)
+{
+    for (uint32_t s = 0; s < unit.states.size(); ++s) {
+        const UnitState& state = unit.states[s];
+        const uint32_t item = itemSize(state.dtype);
+        if (!state.perParam.empty() || state.boxes)
+            continue; // WholeRuns has them
+        for (size_t at = 0; at < state.perSlice.size(); ++at) {
+            const UnitState::Slice& slice = state.perSlice[at];
+            const ParamId param = unit.params[at % unit.params.size()];
+            if (slice.run.file == file && slice.run.elements > 0)
+                out.push_back({slice.run.byteOffset, slice.run.elements * item, table.indexOf(param, s), item,
+                    slice.first, checkpoint.transposedOrder(param)});
+        }
+        for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
+            const StoredRun& run = state.perRank[rank];
+            if (run.file != file)
+                continue;
+            unit.partition.forEachPiece(rank, 0, std::min(run.elements, unit.partition.partitionElements()),
+                [&](const FlatPiece& piece) {
+                    if (piece.isPadding() || piece.elements == 0)
+                        return true;
+                    const ParamId param = unit.params[piece.param];
+                    out.push_back({run.byteOffset + piece.flatOffset * item, piece.elements * item,
+                        table.indexOf(param, s), item, piece.paramOffset, checkpoint.transposedOrder(param)});
+                    return true;
+                });
+        }
+    }
+}
+
+} // namespace
+
+WholeRuns::WholeRuns(const Checkpoint& checkpoint, const TensorTable& table)
+    : m_joined(checkpoint, table)
+{
+    for (const FlatUnit& unit : checkpoint.units) {
+        for (uint32_t s = 0; s < unit.states.size(); ++s) {
+            const UnitState& state = unit.states[s];
+            const uint32_t item = itemSize(state.dtype);
+            for (uint32_t at = 0; at < state.perParam.size(); ++at) {
+                const StoredRun& run = state.perParam[at];
+                if (run.isPresent() && run.elements > 0)
+                    m_runs.push_back({run.file,
+                        {run.byteOffset, run.elements * item, table.indexOf(unit.params[at], s), item, 0}});
+            }
+            if (state.boxes)
+                addBoxes(*state.boxes, table.indexOf(unit.params.front(), s), item);
+        }
+    }
+    for (uint32_t i = 0; i < checkpoint.whole.size(); ++i) {
+        const WholeTensor& whole = checkpoint.whole[i];
+        const uint32_t item = itemSize(whole.dtype);
+        if (whole.run.isPresent() && whole.contiguous && whole.run.elements > 0)
+            m_runs.push_back({whole.run.file,
+                {whole.run.byteOffset, whole.run.elements * item, table.indexOfWhole(i), item, 0}});
+    }
+    std::stable_sort(
+        m_runs.begin(), m_runs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+}
+
+void WholeRuns::addBoxes(const UnitState::Boxes& of, uint32_t tensor, uint32_t item)
+{
+    for (size_t i = 0; i < of.boxes.size(); ++i) {
+        const StoredRun& run = of.runs[i];
+        if (!run.isPresent())
+            continue;
+        forEachRunOfBox(of.shape, of.boxes[i], [&](const BoxRun& row) {
+            m_runs.push_back({run.file,
+                {run.byteOffset + row.boxElement * item, row.elements * item, tensor, item, row.element}});
+        });
+    }
+}
+
+void WholeRuns::addTo(std::vector<TensorRun>& out, FileId file) const
+{
+    const auto first = std::lower_bound(m_runs.begin(), m_runs.end(), file,
+        [](const auto& entry, FileId wanted) { return entry.first < wanted; });
+    for (auto at = first; at != m_runs.end() && at->first == file; ++at)
+        out.push_back(at->second);
+    m_joined.addTo(out, file);
+}
+
+std::vector<TensorRun> runsOfFile(
+    const Checkpoint& checkpoint, const TensorTable& table, const WholeRuns& wholeRuns, FileId file)
+{
+    std::vector<TensorRun> out;
+    wholeRuns.addTo(out, file);
+    for (const FlatUnit& unit : checkpoint.units)
+        addUnitRuns(checkpoint, table, unit, file, out);
+    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    uint64_t end = 0;
+    std::erase_if(out, [&](const TensorRun& run) { // overlapping views: the first one stands for the bytes
+        const bool overlaps = run.offset < end;
+        end = overlaps ? end : run.offset + run.bytes;
+        return overlaps;
+    });
+    return out;
+}
+
+FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
+    const WholeRuns& wholeRuns, FileId id, const ScanOptions& options, const ComputeBackend& backend,
+    std::vector<TensorDigest>& digests, JobContext& job)
+{
+    FileScan out;
+    out.file = id;
+    const CheckpointFile& entry = checkpoint.file(id);
+    std::shared_ptr<const TorchFile> content = entry.content;
+    std::vector<ZipRecord> parts;
+    if (checkpoint.kind == CheckpointKind::Dcp) {
+        content = nullptr; // that of `.metadata` is made, and has no bytes
+        auto found = recordsOfArchives(files, checkpoint, id, job);
+        if (!found) {
+            out.error = std::move(found).error();
+            return out;
+        }
+        parts = std::move(*found);
+    } else if (!content && entry.role != FileRole::Swap) { // swap files hold bare elements
+        auto opened = TorchFile::open(files, entry.path, ReadMode::Tolerant, job);
+        if (!opened) {
+            out.error = std::move(opened).error();
+            return out;
+        }
+        content = std::move(*opened);
+    }
+    auto file = files.openRead(entry.path);
+    if (!file) {
+        out.error = std::move(file).error();
+        return out;
+    }
+    if (options.dropCache)
+        (*file)->dropCache(0, (*file)->size());
+    const std::vector<TensorRun> runs = runsOfFile(checkpoint, table, wholeRuns, id);
+    RunDigester digester(checkpoint, table, runs, backend);
+    RecordChecker records(content ? content->zip().records() : parts);
+    io::Sha256 sha;
+    const size_t chunkBytes = std::max(kChunkBytes, backend.batchBytes());
+    const HostMemory chunk = backend.hostMemory(chunkBytes);
+    out.bytes = (*file)->size();
+    for (uint64_t offset = 0; offset < out.bytes && !job.cancelled();) {
+        const std::span<uint8_t> part(chunk.get(), std::min<uint64_t>(chunkBytes, out.bytes - offset));
+        if (auto read = (*file)->readAt(offset, part); !read) {
+            out.error = std::move(read).error();
+            return out;
+        }
+        if (options.withSha256)
+            sha.update(part);
+        records.feed(offset, part, out.badRecords);
+        digester.feed(offset, part, digests);
+        offset += part.size();
+        job.advance(part.size());
+    }
+    if (options.withSha256)
+        out.sha256 = sha.finishHex();
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/compare/digest/joined_runs.h"
+#include "core/compare/digest/state_digest.h"
+
+#include <vector>
+
+namespace shardscope {
+
+/// Part of a tensor's digest, from one file.
+struct TensorDigest {
+    uint32_t tensor = 0;
+    Digest digest;
+    uint64_t elements = 0;
+};
+
+/// The runs of tensors that lie in one piece, by file. A universal folder has a file per tensor, so that
+/// looking through all tensors for every file would cost their square.
+class WholeRuns
+{
+public:
+    WholeRuns(const Checkpoint& checkpoint, const TensorTable& table);
+    void addTo(std::vector<TensorRun>& out, FileId file) const;
+
+private:
+    /// Boxes of a distributed checkpoint, row by row.
+    void addBoxes(const UnitState::Boxes& of, uint32_t tensor, uint32_t item);
+
+    std::vector<std::pair<FileId, TensorRun>> m_runs; ///< ascending by file
+    JoinedRuns m_joined;
+};
+
+/// All runs of one file, ascending by offset. Non-contiguous whole tensors are left out (they have no single
+/// run).
+std::vector<TensorRun> runsOfFile(
+    const Checkpoint& checkpoint, const TensorTable& table, const WholeRuns& wholeRuns, FileId file);
+
+struct ScanOptions {
+    bool dropCache = false; ///< ask the device, not the page cache
+    bool withSha256 = true;
+};
+
+/// One sequential pass: SHA-256, CRC of every record, digests of every run, which the backend takes.
+FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
+    const WholeRuns& wholeRuns, FileId id, const ScanOptions& options, const ComputeBackend& backend,
+    std::vector<TensorDigest>& digests, JobContext& job);
+
+} // namespace shardscope

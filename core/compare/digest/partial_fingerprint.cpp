@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/digest/partial_fingerprint.h"
+
+#include "core/base/finding_codes.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+bool isOfState(FileRole role)
+{
+    return role == FileRole::ModelStates || role == FileRole::OptimStates || role == FileRole::LayerStates
+        || role == FileRole::ExpertStates || role == FileRole::Swap;
+}
+
+std::string modelDigest(const Checkpoint& checkpoint)
+{
+    Digest sum;
+    for (const Parameter& param : checkpoint.params) {
+        // Which buffers and ties there are, only the first rank of ZeRO-3 says.
+        if (param.role != ParamRole::Buffer && param.unit != kNoUnit)
+            sum += digestText(
+                param.name, "model", shapeText(param.shape) + " " + std::to_string(param.group));
+    }
+    return sum.text();
+}
+
+StateOrigin originOf(const Checkpoint& checkpoint)
+{
+    return {checkpoint.tag, std::string(kindName(checkpoint.kind)), checkpoint.parallel,
+        checkpoint.steps.globalSteps, modelDigest(checkpoint)};
+}
+
+/// The first rank alone has what all ranks have copies of, so that others do not expect it.
+std::vector<StateShare> expectedShares(const CheckpointPtr& checkpoint)
+{
+    const TensorTable table(checkpoint);
+    std::vector<StateShare> out;
+    for (uint32_t i = 0; i < table.size(); ++i) {
+        const TensorTable::Entry entry = table.entry(i);
+        if (!entry.inFingerprint)
+            continue;
+        if (table.isWhole(i)) {
+            const WholeTensor* whole = checkpoint->wholeOf(entry.param);
+            if (whole == nullptr || !whole->run.isPresent()
+                || !isOfFirstRank(checkpoint->file(whole->run.file)))
+                continue;
+        }
+        addShare(out, {std::string(entry.state), {}, checkpoint->params[index(entry.param)].elements});
+    }
+    return out;
+}
+
+std::vector<DigestedScalar> scalarsHere(const Checkpoint& checkpoint)
+{
+    std::vector<DigestedScalar> out = digestedScalars(checkpoint);
+    if (checkpoint.isReadable(checkpoint.rank0Model)
+        && !isOfFirstRank(checkpoint.file(checkpoint.rank0Model)))
+        std::erase_if(out, [](const DigestedScalar& scalar) { return scalar.name == "lr_scheduler"; });
+    return out;
+}
+
+std::string text(const ParallelDegrees& parallel)
+{
+    return "dp " + std::to_string(parallel.dp) + " tp " + std::to_string(parallel.tp) + " pp "
+        + std::to_string(parallel.pp) + " ep " + std::to_string(parallel.ep);
+}
+
+} // namespace
+
+std::string StateOrigin::differenceTo(const StateOrigin& other) const
+{
+    const auto step
+        = [](const std::optional<int64_t>& steps) { return steps ? std::to_string(*steps) : "none"; };
+    if (tag != other.tag)
+        return "tag `" + tag + "` and tag `" + other.tag + "`";
+    if (kind != other.kind)
+        return "kind " + kind + " and kind " + other.kind;
+    if (text(parallel) != text(other.parallel))
+        return "ranks " + text(parallel) + " and ranks " + text(other.parallel);
+    if (globalSteps != other.globalSteps)
+        return "step " + step(globalSteps) + " and step " + step(other.globalSteps);
+    if (model != other.model)
+        return "parameters of digest " + model + " and of digest " + other.model;
+    return {};
+}
+
+std::vector<StateShare> PartialFingerprint::covered() const
+{
+    std::vector<StateShare> out;
+    for (const StateShare& share : expected)
+        out.push_back({share.state, {}, 0});
+    for (const FileDigest& file : files) {
+        for (const StateShare& share : file.states)
+            addShare(out, share);
+    }
+    return out;
+}
+
+std::optional<Digest> PartialFingerprint::whole() const
+{
+    const std::vector<StateShare> here = covered();
+    const bool same = std::equal(here.begin(), here.end(), expected.begin(), expected.end(),
+        [](const StateShare& a, const StateShare& b) {
+            return a.state == b.state && a.elements == b.elements;
+        });
+    if (!missing.empty() || !same)
+        return std::nullopt;
+    Digest sum;
+    for (const StateShare& share : here)
+        sum += share.digest;
+    for (const DigestedScalar& scalar : scalars)
+        sum += scalar.digest;
+    return sum;
+}
+
+Result<PartialFingerprint> digestFiles(
+    io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job)
+{
+    if (isConverted(checkpoint->kind))
+        return fail(ErrorCode::Unsupported,
+            checkpoint->kind == CheckpointKind::Dcp
+                ? "a distributed checkpoint lies in one folder, whose metadata all of its files need"
+                : "a universal folder has no ranks whose files could lie elsewhere",
+            checkpoint->tagFolder.string(), "digest it whole, without --partial");
+    const std::vector<std::string> allowed{
+        std::string(code::kRankMissing), std::string(code::kModelStatesMissing)};
+    SHARDSCOPE_TRY(const CheckpointScan scan, scanSound(files, checkpoint, workers, allowed, true, job));
+    PartialFingerprint out;
+    out.origin = originOf(*checkpoint);
+    for (const FileScan& file : scan.files)
+        out.files.push_back({checkpoint->file(file.file).name, file.bytes, file.sha256, file.states});
+    for (const CheckpointFile& file : checkpoint->files) {
+        if (isOfState(file.role) && file.status == FileStatus::Missing)
+            out.missing.push_back(file.name);
+    }
+    std::ranges::sort(out.files, {}, &FileDigest::name);
+    std::ranges::sort(out.missing);
+    out.scalars = scalarsHere(*checkpoint);
+    out.expected = expectedShares(checkpoint);
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/digest/state_digest.h"
+
+#include "core/base/parallel.h"
+#include "core/compare/digest/digested_scalars.h"
+#include "core/compare/digest/file_scan.h"
+
+#include <algorithm>
+#include <mutex>
+
+namespace shardscope {
+
+namespace {
+
+/// Sums what one file has of every state; what is outside the fingerprint is left out.
+std::vector<StateShare> sharesOf(
+    const TensorTable& table, const CheckpointFile& file, const std::vector<TensorDigest>& digests)
+{
+    std::vector<StateShare> out;
+    for (const TensorDigest& digest : digests) {
+        const TensorTable::Entry entry = table.entry(digest.tensor);
+        if (entry.inFingerprint && (!table.isWhole(digest.tensor) || isOfFirstRank(file)))
+            addShare(out, {std::string(entry.state), digest.digest, digest.elements});
+    }
+    return out;
+}
+
+} // namespace
+
+bool isOfFirstRank(const CheckpointFile& file)
+{
+    return !file.rank || file.rank->dp == 0;
+}
+
+void addShare(std::vector<StateShare>& shares, const StateShare& share)
+{
+    const auto found = std::find_if(
+        shares.begin(), shares.end(), [&](const StateShare& known) { return known.state == share.state; });
+    if (found == shares.end()) {
+        shares.push_back(share);
+        return;
+    }
+    found->digest += share.digest;
+    found->elements += share.elements;
+}
+
+Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
+    const Workers& workers, bool dropCache, JobContext& job, bool withSha256)
+{
+    const TensorTable table(checkpoint);
+    const WholeRuns wholeRuns(*checkpoint, table);
+    CheckpointScan out;
+    out.tensors.resize(table.size());
+    std::vector<FileId> ids;
+    for (uint32_t i = 0; i < checkpoint->files.size(); ++i) {
+        const CheckpointFile& file = checkpoint->files[i];
+        const bool states = file.role == FileRole::ModelStates || file.role == FileRole::OptimStates
+            || file.role == FileRole::LayerStates || file.role == FileRole::ExpertStates
+            || file.role == FileRole::Swap;
+        if (states && file.status != FileStatus::Missing && file.status != FileStatus::Stale)
+            ids.push_back(FileId{i});
+    }
+    out.files.resize(ids.size());
+    std::mutex mutex;
+    SHARDSCOPE_CHECK(parallelFor(
+        ids.size(), workers.jobs == 0 ? defaultJobs() : workers.jobs, job, [&](size_t i) -> Status {
+            std::vector<TensorDigest> digests;
+            out.files[i] = scanFile(files, *checkpoint, table, wholeRuns, ids[i],
+                {.dropCache = dropCache, .withSha256 = withSha256}, *workers.backend, digests, job);
+            SHARDSCOPE_CHECK(job.poll());
+            out.files[i].states = sharesOf(table, checkpoint->file(ids[i]), digests);
+            const std::lock_guard lock(mutex);
+            for (const TensorDigest& digest : digests)
+                out.tensors[digest.tensor] += digest.digest;
+            return {};
+        }));
+    return out;
+}
+
+namespace {
+
+Digest sumOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors,
+    const std::vector<DigestedScalar>& scalars)
+{
+    const TensorTable table(checkpoint);
+    Digest sum;
+    for (uint32_t i = 0; i < table.size() && i < tensors.size(); ++i) {
+        if (table.entry(i).inFingerprint)
+            sum += tensors[i];
+    }
+    for (const DigestedScalar& scalar : scalars)
+        sum += scalar.digest;
+    return sum;
+}
+
+} // namespace
+
+Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors)
+{
+    return sumOf(checkpoint, tensors, digestedScalars(*checkpoint));
+}
+
+Digest fingerprintOf(
+    const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors, const ScalerTexts& scaler)
+{
+    return sumOf(checkpoint, tensors, digestedScalars(*checkpoint, scaler));
+}
+
+} // namespace shardscope

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/digest/state_fingerprint.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/model/require.h"
+#include "core/checkpoint/model/stage0.h"
+#include "core/compare/digest/slice_replicas.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// More than these are counted: one sentence has to stay readable.
+constexpr size_t kMostNamed = 4;
+
+tl::unexpected<Error> refuse(const Checkpoint& checkpoint, const std::vector<std::string>& reasons)
+{
+    std::string text;
+    for (size_t i = 0; i < reasons.size() && i < kMostNamed; ++i)
+        text += (i == 0 ? "" : "; ") + reasons[i];
+    if (reasons.size() > kMostNamed)
+        text += "; and " + std::to_string(reasons.size() - kMostNamed) + " more";
+    return fail(ErrorCode::Refused, "a digest would not be that of what was saved: " + text,
+        checkpoint.tagFolder.string(), "`verify` tells everything that is wrong");
+}
+
+std::vector<std::string> damageOf(const Checkpoint& checkpoint, const CheckpointScan& scan)
+{
+    std::vector<std::string> out;
+    for (const FileScan& file : scan.files) {
+        const CheckpointFile& entry = checkpoint.file(file.file);
+        for (const std::string& record : file.badRecords)
+            out.push_back(std::string(code::kRecordCorrupt) + ": " + percentEncode(entry.name) + "!"
+                + percentEncode(record) + " – its bytes do not have the CRC they were saved with");
+    }
+    return out;
+}
+
+tl::unexpected<Error> undigested(const Checkpoint& checkpoint, const std::string& what)
+{
+    return fail(ErrorCode::Unsupported, "not all of the state can be digested: " + what,
+        checkpoint.tagFolder.string(), "`verify` holds the files against their manifest");
+}
+
+/// A digest without factors and scales, which have no element for each element of a parameter (odd_states.h),
+/// or of a value that its text does not tell would be that of other states, too.
+Status requireAllOfState(const Checkpoint& checkpoint)
+{
+    for (const DigestedScalar& scalar : digestedScalars(checkpoint)) {
+        if (!scalar.lacks.empty())
+            return undigested(checkpoint,
+                "`" + scalar.name + (scalar.state.empty() ? "" : " ") + scalar.state + "` has "
+                    + std::string(scalar.lacks) + ", which its text does not tell");
+    }
+    for (const WholeTensor& whole : checkpoint.whole) {
+        const Parameter& param = checkpoint.params[index(whole.param)];
+        if (!whole.contiguous && param.role != ParamRole::Trainable && param.elements > 0)
+            return undigested(
+                checkpoint, "`" + percentEncode(param.name) + "` is not stored row by row, but with strides");
+    }
+    if (!isStage0(checkpoint.kind) && checkpoint.kind != CheckpointKind::Dcp)
+        return {};
+    const auto aside = std::ranges::find_if(checkpoint.findings, [](const Finding& finding) {
+        return finding.code == code::kNotSupported && finding.severity == Severity::Info;
+    });
+    if (aside == checkpoint.findings.end())
+        return {};
+    return undigested(checkpoint, aside->message);
+}
+
+/// Slices that should be equal and are not: joining them would keep the first one's values.
+Status requireEqualReplicas(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
+{
+    if (!checkpoint.joined)
+        return {};
+    SHARDSCOPE_TRY(const std::vector<Finding> unlike, checkReplicas(files, checkpoint, job));
+    std::vector<std::string> reasons;
+    for (const Finding& finding : unlike) {
+        if (finding.severity == Severity::Error)
+            reasons.push_back(std::string(finding.code) + ": " + finding.where + " – " + finding.message);
+    }
+    return reasons.empty() ? Status() : refuse(checkpoint, reasons);
+}
+
+} // namespace
+
+Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint,
+    const Workers& workers, const std::vector<std::string>& allow, bool withSha256, JobContext& job)
+{
+    const bool trains
+        = std::ranges::any_of(checkpoint->units, [](const FlatUnit& unit) { return unit.group >= 0; });
+    if (checkpoint->kind == CheckpointKind::Weights || (checkpoint->kind == CheckpointKind::Dcp && !trains))
+        return fail(ErrorCode::Unsupported, "weights alone hold no training state to digest",
+            checkpoint->tagFolder.string());
+    SHARDSCOPE_CHECK(requireComplete(*checkpoint, allow));
+    SHARDSCOPE_CHECK(requireAllOfState(*checkpoint));
+    uint64_t bytes = 0;
+    for (const CheckpointFile& file : checkpoint->files)
+        bytes += file.identity.bytes;
+    job.beginPhase("digesting", bytes);
+    SHARDSCOPE_TRY(CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, false, job, withSha256));
+    for (const FileScan& file : scan.files) {
+        if (file.error)
+            return forward(*file.error);
+    }
+    if (const auto damage = damageOf(*checkpoint, scan); !damage.empty())
+        return refuse(*checkpoint, damage);
+    return scan;
+}
+
+Result<StateFingerprint> fingerprintState(
+    io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job)
+{
+    SHARDSCOPE_TRY(CheckpointScan scan, scanSound(files, checkpoint, workers, {}, false, job));
+    SHARDSCOPE_CHECK(requireEqualReplicas(files, *checkpoint, job));
+    StateFingerprint out;
+    out.scalars = digestedScalars(*checkpoint);
+    const TensorTable table(checkpoint);
+    for (uint32_t i = 0; i < table.size(); ++i) {
+        const TensorTable::Entry entry = table.entry(i);
+        if (entry.inFingerprint)
+            addShare(out.states,
+                {std::string(entry.state), scan.tensors[i], checkpoint->params[index(entry.param)].elements});
+    }
+    for (const StateShare& share : out.states)
+        out.whole += share.digest;
+    for (const DigestedScalar& scalar : out.scalars)
+        out.whole += scalar.digest;
+    out.files = scan.files.size();
+    for (const FileScan& file : scan.files)
+        out.bytes += file.bytes;
+    out.tensors = std::move(scan.tensors);
+    return out;
+}
+
+std::vector<ParameterDigest> digestsByParameter(
+    const CheckpointPtr& checkpoint, const StateFingerprint& fingerprint)
+{
+    const TensorTable table(checkpoint);
+    std::vector<ParameterDigest> out;
+    for (uint32_t i = 0; i < table.size(); ++i) {
+        const TensorTable::Entry entry = table.entry(i);
+        if (entry.inFingerprint)
+            out.push_back({entry.param, entry.state, fingerprint.tensors[i]});
+    }
+    std::stable_sort(out.begin(), out.end(),
+        [](const ParameterDigest& a, const ParameterDigest& b) { return a.param < b.param; });
+    return out;
+}
+
+} // namespace shardscope

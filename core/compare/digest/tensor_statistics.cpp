@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compare/digest/tensor_statistics.h"
+
+#include "core/base/ordered_results.h"
+#include "core/layout/present_elements.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kReadElements = 128 * 1024; // 1 MiB of float64
+constexpr uint64_t kItemElements = 32 * kReadElements;
+constexpr uint64_t kSampleRuns = 64;
+constexpr uint64_t kRunElements = 1024;
+/// Every run of a matrix that is stored column by column reads all of it that lies between.
+constexpr uint64_t kTransposedRuns = 4;
+
+/// A piece of the work: elements of one tensor, in runs.
+struct Item {
+    size_t tensor = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    bool sampled = false; ///< [begin, end) is the tensor, of which runs are read
+    bool last = true; ///< of its tensor
+};
+
+using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
+
+struct Found {
+    Statistics statistics;
+    ValueHistogram histogram;
+    uint64_t missing = 0;
+    std::optional<Error> firstError; ///< why nothing of a piece could be read
+};
+
+class Pass
+{
+public:
+    Pass(io::FileSystem& files, const Checkpoint& checkpoint, const std::vector<TensorAsked>& tensors,
+        const ComputeBackend& backend, JobContext& job)
+        : m_files(files)
+        , m_checkpoint(checkpoint)
+        , m_tensors(tensors)
+        , m_backend(backend)
+        , m_job(job)
+    {
+    }
+
+    Status prepare(bool exact)
+    {
+        uint64_t bytes = 0;
+        for (size_t i = 0; i < m_tensors.size(); ++i) {
+            const auto source = findState(m_checkpoint, m_tensors[i].param, m_tensors[i].state);
+            if (!source)
+                return forward(source.error());
+            if (!hasStatistics(source->dtype))
+                return fail(ErrorCode::Unsupported,
+                    fmt::format("there are no statistics of {} values", dtypeName(source->dtype)),
+                    m_checkpoint.params[index(m_tensors[i].param)].name);
+            m_sources.push_back(*source);
+            bytes += addItems(i, source->elements, !exact) * itemSize(source->dtype);
+        }
+        m_job.beginPhase("reading", bytes);
+        return {};
+    }
+
+    [[nodiscard]] const std::vector<Item>& items() const { return m_items; }
+    [[nodiscard]] const StateSource& source(size_t tensor) const { return m_sources[tensor]; }
+
+    Result<Found> run(const Item& item) const
+    {
+        Found out;
+        if (!item.sampled) {
+            for (uint64_t at = item.begin; at < item.end; at += kReadElements)
+                SHARDSCOPE_CHECK(add(out, item, at, std::min(item.end, at + kReadElements)));
+            return out;
+        }
+        const uint64_t runs = runsOf(item.tensor);
+        for (uint64_t i = 0; i < runs; ++i) {
+            // Without the product of size and number, which may not fit.
+            const uint64_t room = item.end - kRunElements;
+            const uint64_t at = room / (runs - 1) * i + room % (runs - 1) * i / (runs - 1);
+            SHARDSCOPE_CHECK(add(out, item, at, at + kRunElements));
+        }
+        return out;
+    }
+
+private:
+    [[nodiscard]] uint64_t runsOf(size_t tensor) const
+    {
+        const StateSource& source = m_sources[tensor];
+        const bool byColumns = source.whole == nullptr && m_checkpoint.transposedOrder(source.param);
+        return byColumns ? kTransposedRuns : kSampleRuns;
+    }
+
+    /// Returns how many elements will be read.
+    uint64_t addItems(size_t tensor, uint64_t elements, bool sample)
+    {
+        if (sample && elements > kSampleRuns * kRunElements) {
+            m_items.push_back({tensor, 0, elements, true, true});
+            return runsOf(tensor) * kRunElements;
+        }
+        uint64_t at = 0;
+        do {
+            const uint64_t end = std::min(elements, at + kItemElements);
+            m_items.push_back({tensor, at, end, false, end == elements});
+            at = end;
+        } while (at < elements);
+        return elements;
+    }
+
+    Status add(Found& out, const Item& item, uint64_t begin, uint64_t end) const
+    {
+        SHARDSCOPE_CHECK(m_job.poll());
+        const StateSource& source = m_sources[item.tensor];
+        const uint64_t bytesEach = itemSize(source.dtype);
+        std::vector<uint8_t> bytes((end - begin) * bytesEach);
+        auto read = readPresentElements(
+            m_files, m_checkpoint, source.param, m_tensors[item.tensor].state, begin, end, bytes);
+        if (!read && (read.error().code == ErrorCode::Cancelled))
+            return forward(read.error());
+        if (!read && !out.firstError)
+            out.firstError = read.error();
+        const Ranges missing = read ? std::move(*read) : Ranges{{begin, end}};
+        uint64_t at = begin;
+        const auto present = [&](uint64_t until) {
+            if (at < until)
+                out.statistics += m_backend.statistics(source.dtype,
+                    std::span(bytes).subspan((at - begin) * bytesEach, (until - at) * bytesEach),
+                    &out.histogram);
+        };
+        for (const auto& [from, to] : missing) {
+            present(from);
+            out.missing += to - from;
+            at = to;
+        }
+        present(end);
+        m_job.advance(bytes.size());
+        return {};
+    }
+
+    io::FileSystem& m_files;
+    const Checkpoint& m_checkpoint;
+    const std::vector<TensorAsked>& m_tensors;
+    const ComputeBackend& m_backend;
+    JobContext& m_job;
+    std::vector<StateSource> m_sources;
+    std::vector<Item> m_items;
+};
+
+} // namespace
+
+std::vector<TensorAsked> allTensors(const Checkpoint& checkpoint)
+{
+    std::vector<TensorAsked> out;
+    for (uint32_t i = 0; i < checkpoint.params.size(); ++i) {
+        if (checkpoint.params[i].sharedWith != kNoParam)
+            continue;
+        for (std::string& state : statesOf(checkpoint, ParamId{i}))
+            out.push_back({ParamId{i}, std::move(state)});
+    }
+    return out;
+}
+
+Status computeStatistics(io::FileSystem& files, const Checkpoint& checkpoint,
+    const std::vector<TensorAsked>& tensors, const StatisticsOptions& options, const ComputeBackend& backend,
+    JobContext& job, const std::function<Status(TensorStatistics)>& take)
+{
+    Pass pass(files, checkpoint, tensors, backend, job);
+    SHARDSCOPE_CHECK(pass.prepare(options.exact));
+    const auto& items = pass.items();
+    TensorStatistics current;
+    return parallelInOrder<Found>(
+        items.size(), options.jobs == 0 ? defaultJobs() : options.jobs, job,
+        [&](size_t i) { return pass.run(items[i]); },
+        [&](size_t i, Found found) -> Status {
+            const Item& item = items[i];
+            current.found += found.statistics;
+            current.histogram += found.histogram;
+            current.missing += found.missing;
+            if (!current.unreadable)
+                current.unreadable = std::move(found.firstError);
+            if (!item.last)
+                return {};
+            current.tensor = tensors[item.tensor];
+            current.dtype = pass.source(item.tensor).dtype;
+            current.elements = pass.source(item.tensor).elements;
+            current.exact = !item.sampled;
+            SHARDSCOPE_CHECK(take(std::move(current)));
+            current = {};
+            return {};
+        });
+}
+
+} // namespace shardscope

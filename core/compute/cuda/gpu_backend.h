@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/compute/cuda/gpu_lane.h"
+#include "core/tensor/compute_backend.h"
+
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace shardscope::compute {
+
+/// ComputeBackend on GPUs. Every call takes a lane of one of them, waits where all are taken, and is done
+/// when its answer is in host memory: copies and kernels of several threads' calls overlap. What kernels do
+/// not know (integers, complex numbers, comparisons across dtypes) and small calls are left to plain code.
+///
+/// Where a GPU fails, or has no memory left, the call is done again by plain code and the GPU left alone from
+/// then on; notes() says so.
+class GpuBackend final : public ComputeBackend
+{
+public:
+    /// `memoryBytes` of each GPU, at most, for `lanes` lanes each. Unsupported where no GPU gives a lane.
+    static Result<std::unique_ptr<GpuBackend>> make(
+        std::vector<std::unique_ptr<Gpu>> gpus, uint64_t memoryBytes, size_t lanes = kLanes);
+    static constexpr size_t kLanes = 4;
+    /// Below this a call is not worth the trip.
+    static constexpr size_t kLeastCallBytes = size_t{64} << 10;
+
+    ~GpuBackend() override;
+
+    Statistics statistics(
+        DType dtype, std::span<const uint8_t> bytes, ValueHistogram* histogram) const override;
+    Comparison comparison(DType left, std::span<const uint8_t> leftBytes, DType right,
+        std::span<const uint8_t> rightBytes, uint64_t firstElement,
+        const Tolerance& tolerance) const override;
+    void transform(std::span<const ElementCast> casts, std::span<ElementSum> sums) const override;
+
+    std::string device() const override;
+    std::string name() const override;
+    size_t batchBytes() const override { return size_t{4} << 20; }
+    HostMemory hostMemory(size_t bytes) const override;
+    std::vector<std::string> notes() const override;
+
+private:
+    class LaneUse;
+    /// All GPUs' lanes, shared with the host memory that was given out: it may outlive the backend.
+    struct Pool {
+        std::vector<std::unique_ptr<Gpu>> gpus;
+        PinnedRanges pinned;
+        std::mutex mutex;
+        std::condition_variable freed;
+        std::vector<std::unique_ptr<GpuLane>> idle;
+        size_t lanes = 0; ///< idle and taken ones
+        std::vector<std::string> notes;
+    };
+
+    explicit GpuBackend(std::shared_ptr<Pool> pool);
+    /// Runs `work` on a lane; false where there is none or where it failed.
+    template <class Work>
+    bool onGpu(Work work) const;
+
+    std::shared_ptr<Pool> m_pool;
+};
+
+} // namespace shardscope::compute

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/compute/torch/operations.h"
+#include "core/compute/torch/tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+namespace shardscope::compute {
+
+namespace {
+
+struct Side {
+    DType dtype = DType::Unknown;
+    std::span<const uint8_t> bytes;
+    [[nodiscard]] Side part(size_t begin, size_t count) const
+    {
+        return {dtype, bytes.subspan(begin * itemSize(dtype), count * itemSize(dtype))};
+    }
+    [[nodiscard]] at::Tensor tensor() const { return over(bytes, dtype, *torchType(dtype)); }
+    /// The elements with these numbers, one after the other.
+    [[nodiscard]] std::vector<uint8_t> pick(std::span<const int64_t> elements) const
+    {
+        const size_t item = itemSize(dtype);
+        std::vector<uint8_t> out(elements.size() * item);
+        for (size_t i = 0; i < elements.size(); ++i)
+            std::memcpy(out.data() + i * item, bytes.data() + static_cast<size_t>(elements[i]) * item, item);
+        return out;
+    }
+};
+
+at::ScalarType bitsOf(DType dtype)
+{
+    switch (itemSize(dtype)) {
+    case 1:
+        return at::kByte;
+    case 2:
+        return at::kShort;
+    case 4:
+        return at::kInt;
+    default:
+        return at::kLong;
+    }
+}
+
+/// Where the sides differ, as comparison.h has it.
+at::Tensor differing(const Side& left, const Side& right, const at::Tensor& a, const at::Tensor& b)
+{
+    if (left.dtype == right.dtype)
+        return over(left.bytes, left.dtype, bitsOf(left.dtype))
+            != over(right.bytes, right.dtype, bitsOf(right.dtype));
+    return (a != b).logical_and(at::isnan(a).logical_and(at::isnan(b)).logical_not());
+}
+
+Comparison ofBlock(const Side& left, const Side& right, uint64_t firstElement, const Tolerance& tolerance)
+{
+    at::Tensor a = left.tensor().to(at::kDouble);
+    at::Tensor b = right.tensor().to(at::kDouble);
+    Comparison out;
+    const at::Tensor where = differing(left, right, a, b).nonzero().flatten();
+    if (where.numel() > 0) {
+        // Few as a rule: what is said of each of them is left to the plain code.
+        const std::span<const int64_t> elements(
+            where.data_ptr<int64_t>(), static_cast<size_t>(where.numel()));
+        out = plainComparison(
+            left.dtype, left.pick(elements), right.dtype, right.pick(elements), 0, tolerance);
+        out.firstDifferent = firstElement + static_cast<uint64_t>(elements.front());
+    }
+    out.elements = static_cast<uint64_t>(a.numel());
+    const at::Tensor both = at::isfinite(a).logical_and(at::isfinite(b));
+    if (!both.all().item<bool>()) {
+        a = a.masked_select(both);
+        b = b.masked_select(both);
+    }
+    out.squaredDifference = (a - b).square().sum().item<double>();
+    out.squaredLeft = a.square().sum().item<double>();
+    out.squaredRight = b.square().sum().item<double>();
+    out.product = (a * b).sum().item<double>();
+    return out;
+}
+
+} // namespace
+
+bool torchCanCompare(DType left, DType right)
+{
+    return torchType(left) && torchType(right);
+}
+
+Comparison torchComparison(DType left, std::span<const uint8_t> leftBytes, DType right,
+    std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance)
+{
+    const Side one{left, leftBytes};
+    const Side other{right, rightBytes};
+    const size_t count = std::min(leftBytes.size() / itemSize(left), rightBytes.size() / itemSize(right));
+    Comparison out;
+    for (size_t begin = 0; begin < count; begin += kBlockElements) {
+        const size_t size = std::min(kBlockElements, count - begin);
+        out += ofBlock(one.part(begin, size), other.part(begin, size), firstElement + begin, tolerance);
+    }
+    return out;
+}
+
+} // namespace shardscope::compute

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/stream/interval_set.h"
+#include "core/plan/model/write_plan.h"
+#include "core/tensor/compute_backend.h"
+
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace shardscope {
+
+/// Sums that are taken together (ComputeBackend::transform), and the tensor of each.
+struct SumBatch {
+    std::vector<ElementSum> sums;
+    std::vector<uint32_t> tensors;
+};
+
+/// Sums the digests of all tensors of a plan while their elements pass by, in any order, from any thread.
+///
+/// Every element counts once, however often it passes: what several files hold a copy of is counted where it
+/// was seen first. So the sums say what the plan's tensors hold, not how often.
+class ElementDigests
+{
+public:
+    explicit ElementDigests(const std::vector<PlanTensor>& tensors);
+
+    [[nodiscard]] uint32_t itemBytes(uint32_t tensor) const { return m_itemBytes[tensor]; }
+    /// `bytes` are, or will be, whole elements of `tensor` from `firstElement` on, all within the tensor.
+    /// What nobody has claimed of them is added to `batch`, to be summed and given to add().
+    void claim(uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes, SumBatch& batch);
+    /// Takes what was claimed and is summed; the batch is empty afterwards.
+    void add(SumBatch& batch);
+    /// One per tensor, in the plan's order. Not while add() runs.
+    [[nodiscard]] const std::vector<Digest>& sums() const { return m_sums; }
+
+private:
+    static constexpr size_t kLocks = 64;
+
+    std::vector<DigestKey> m_keys;
+    std::vector<uint8_t> m_itemBytes;
+    std::vector<std::optional<TransposedOrder>> m_orders;
+    std::vector<IntervalSet> m_seen;
+    std::vector<Digest> m_sums;
+    std::array<std::mutex, kLocks> m_locks;
+};
+
+} // namespace shardscope

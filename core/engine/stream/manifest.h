@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/stream/output_file.h"
+#include "core/plan/model/write_plan.h"
+
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// The text of shardscope.json: every file with its size, SHA-256 and records, the fingerprint, the plan, and
+/// what of it is marked (core/plan/model/marks.h). No time, host, user or absolute path, so that two runs of
+/// one plan give the same bytes.
+///
+/// Records without bytes (ZeRO-3 model files have one for every parameter) are counted, not listed.
+std::string manifestText(
+    const WritePlan& plan, const std::vector<WrittenFile>& files, const std::string& fingerprint);
+
+} // namespace shardscope

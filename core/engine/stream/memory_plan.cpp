@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/stream/memory_plan.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// Large enough that system calls do not count, small enough to stay in a processor's cache between reading
+/// and summing.
+constexpr uint64_t kChunk = uint64_t{1} << 20;
+constexpr uint64_t kSmallChunk = uint64_t{256} << 10;
+constexpr uint64_t kPage = 4096;
+/// One is filled, one is consumed, two wait: the two sides seldom stand still together.
+constexpr size_t kBuffers = 4;
+
+} // namespace
+
+MemoryPlan divideMemory(uint64_t limitBytes, unsigned jobs, size_t files)
+{
+    MemoryPlan plan;
+    plan.buffersPerWorker = jobs > 1 ? kBuffers : 1;
+    const uint64_t affordable = limitBytes / (plan.buffersPerWorker * kSmallChunk);
+    plan.workers = static_cast<size_t>(
+        std::clamp<uint64_t>(std::min<uint64_t>(jobs, files), 1, std::max<uint64_t>(affordable, 1)));
+    const uint64_t share = limitBytes / (plan.workers * plan.buffersPerWorker);
+    plan.chunkBytes = static_cast<size_t>(std::clamp(share / kPage * kPage, kPage, kChunk));
+    return plan;
+}
+
+} // namespace shardscope

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/stream/output_walk.h"
+#include "core/io/xxh3.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// A finished output file, as the journal and the manifest name it.
+struct WrittenFile {
+    std::string path; ///< relative to the target
+    uint64_t bytes = 0;
+    std::string sha256;
+    io::Xxh3Digest xxh3; ///< for reading back within the run
+    std::vector<WrittenRecord> records;
+};
+
+struct OutputFileSettings {
+    bool threaded = true; ///< hash and write on a second thread
+    uint64_t windowBytes = 32u << 20; ///< write-back is started for every window of this size
+};
+
+/// Writes one output file: `target`.tmp, then to the disk, then renamed to `target`. In one pass its bytes
+/// are made, summed and written. After any failure the .tmp is removed and nothing is under the name
+/// `target`.
+Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& context,
+    const OutputFile& recipe, uint64_t bytes, const io::Path& target, ChunkBuffers& buffers,
+    const OutputFileSettings& settings);
+
+/// Reads a file that was finished before, and gives what writing it gave, its CRCs and digests added to the
+/// context's.
+Result<WrittenFile> replayOutputFile(io::FileSystem& files, const WalkContext& context,
+    const OutputFile& recipe, uint64_t bytes, const io::Path& target, ChunkBuffers& buffers,
+    const OutputFileSettings& settings);
+
+} // namespace shardscope

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/stream/chunk_sink.h"
+#include "core/engine/stream/element_digests.h"
+#include "core/engine/stream/halt.h"
+#include "core/engine/stream/source_crcs.h"
+#include "core/engine/stream/source_pool.h"
+#include "core/engine/stream/stage_times.h"
+#include "core/plan/model/write_plan.h"
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace shardscope {
+
+struct WrittenRecord {
+    std::string name;
+    uint64_t bytes = 0;
+    uint32_t crc32 = 0;
+};
+
+/// What all walks of a job share.
+struct WalkContext {
+    const WritePlan& plan;
+    SourcePool& sources;
+    SourceCrcs& crcs;
+    ElementDigests& digests;
+    const ComputeBackend& backend;
+    StageTimes& times;
+    const Halt& halt;
+};
+
+/// Makes the bytes of one output file in order and pours them into a sink; on the way it sums CRCs of what is
+/// read and of what is made, and digests of the elements that pass.
+///
+/// Given a file that was finished before, it walks the same way but takes every byte from there, so that CRCs
+/// and digests come out as if the file were written now.
+class OutputWalk
+{
+public:
+    OutputWalk(const WalkContext& context, const OutputFile& file, ChunkSink& sink,
+        const io::ReadFile* finished = nullptr);
+
+    /// The records of the file, empty for a plain one. Internal when the recipe does not add up to
+    /// `fileBytes`.
+    Result<std::vector<WrittenRecord>> run(uint64_t fileBytes);
+
+private:
+    /// A part of a segment that lies in the current room.
+    struct Piece {
+        Segment segment; ///< cut to this part
+        size_t at = 0; ///< in the room
+    };
+
+    Result<std::vector<WrittenRecord>> runArchive(uint64_t fileBytes);
+    Status pourText(std::string_view text, uint32_t* crc);
+    Status pourRecord(const OutputRecord& record, uint32_t& crc);
+    Status pourSegments(const OutputRecord& record, uint32_t& crc);
+    /// Fills m_pieces with what fits into `roomBytes`; the bytes taken, 0 at the end of the record.
+    Result<size_t> gather(SegmentCursor& cursor, size_t roomBytes);
+    Status checkSegment(const Segment& segment) const;
+    /// Adds what nobody has claimed of the pieces' elements to the sums of this room.
+    void claim(std::span<const uint8_t> room);
+    Status load(std::span<uint8_t> room);
+    Status loadSources(std::span<uint8_t> room);
+    /// Reads what is to be converted; it is when the memory for it is full, or by compute().
+    Status loadConverted(const io::ReadFile& file, const Segment& segment, std::span<uint8_t> out);
+    void convertRead();
+    /// Converts what is read and takes the sums of the room.
+    void compute();
+    void touch(const Segment& segment);
+    /// Sums bytes of a segment's source from `offset` of that file, where nobody did before.
+    Status sumSource(const Segment& segment, uint64_t offset, std::span<const uint8_t> bytes);
+    Status sum(std::span<const uint8_t> bytes, uint32_t& recordCrc);
+    Status sumRun(const Segment& segment, std::span<const uint8_t> bytes, uint32_t& recordCrc);
+    /// One past the last piece from `first` on that continues it in the source file.
+    [[nodiscard]] size_t runEnd(size_t first) const;
+    Result<const io::ReadFile*> openSource(uint32_t source);
+
+    const WalkContext& m_context;
+    const OutputFile& m_file;
+    ChunkSink& m_sink;
+    const io::ReadFile* m_finished;
+    std::vector<Piece> m_pieces;
+    Segment m_segment; ///< what is left of the cursor's last one
+    std::vector<ByteRange> m_fresh;
+    HostMemory m_unconverted;
+    size_t m_unconvertedUsed = 0; ///< bytes
+    std::vector<ElementCast> m_casts;
+    SumBatch m_sums;
+    std::pair<uint32_t, uint32_t> m_touched{Segment::kZero, 0}; ///< source and record
+    uint32_t m_openIndex = Segment::kZero;
+    std::shared_ptr<const io::ReadFile> m_openFile;
+};
+
+} // namespace shardscope

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/stream/source_pool.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+tl::unexpected<Error> changed(const PlanSource& source)
+{
+    return fail(ErrorCode::SourceChanged, "the source file is not the one that the plan was made for",
+        source.path.string(), "wait until nothing writes to it any more, then make a new plan");
+}
+
+} // namespace
+
+SourcePool::SourcePool(io::FileSystem& files, const std::vector<PlanSource>& sources, size_t limit)
+    : m_files(files)
+    , m_sources(sources)
+    , m_limit(std::max<size_t>(limit, 1))
+{
+}
+
+Result<std::shared_ptr<const io::ReadFile>> SourcePool::open(uint32_t source)
+{
+    {
+        const std::lock_guard lock(m_mutex);
+        if (const auto found = m_open.find(source); found != m_open.end()) {
+            m_recent.splice(m_recent.begin(), m_recent, found->second);
+            return found->second->second;
+        }
+    }
+    SHARDSCOPE_TRY(std::shared_ptr<const io::ReadFile> file, m_files.openRead(m_sources[source].path));
+    if (file->identity() != m_sources[source].identity)
+        return changed(m_sources[source]);
+    const std::lock_guard lock(m_mutex);
+    if (!m_open.contains(source)) {
+        if (m_recent.size() >= m_limit) {
+            m_open.erase(m_recent.back().first);
+            m_recent.pop_back();
+        }
+        m_recent.emplace_front(source, file);
+        m_open.emplace(source, m_recent.begin());
+    }
+    return file;
+}
+
+Status SourcePool::checkUnchanged()
+{
+    for (const PlanSource& source : m_sources) {
+        const auto info = m_files.stat(source.path);
+        if (!info && info.error().code != ErrorCode::NotFound)
+            return forward(info.error());
+        if (!info || info->identity != source.identity)
+            return changed(source);
+    }
+    return {};
+}
+
+size_t SourcePool::limitFor(size_t workers)
+{
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return 256;
+    // Every worker holds one output and one source; the rest of the process needs some as well.
+    const size_t needed = 2 * workers + 64;
+    const size_t all = limit.rlim_cur;
+    return std::clamp<size_t>(all > needed ? (all - needed) / 2 : 1, 1, 256);
+}
+
+} // namespace shardscope

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/io/file_system.h"
+#include "core/plan/model/write_plan.h"
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace shardscope {
+
+/// The open source files of a job, as few as the descriptor limit allows; the ones not used for longest are
+/// closed. Thread-safe.
+class SourcePool
+{
+public:
+    SourcePool(io::FileSystem& files, const std::vector<PlanSource>& sources, size_t limit);
+
+    /// The file, open for reading. SourceChanged when it is not the one that the plan was made for.
+    Result<std::shared_ptr<const io::ReadFile>> open(uint32_t source);
+    /// SourceChanged when any source is no longer the one that the plan was made for.
+    Status checkUnchanged();
+
+    /// How many source files may be open at a time beside what `workers` need: a part of the process's limit.
+    static size_t limitFor(size_t workers);
+
+private:
+    using Entry = std::pair<uint32_t, std::shared_ptr<const io::ReadFile>>;
+
+    io::FileSystem& m_files;
+    const std::vector<PlanSource>& m_sources;
+    size_t m_limit;
+    std::mutex m_mutex;
+    std::list<Entry> m_recent; ///< last used first
+    std::unordered_map<uint32_t, std::list<Entry>::iterator> m_open;
+};
+
+} // namespace shardscope

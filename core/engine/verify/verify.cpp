@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/verify/verify.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/folder/wrapper_files.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/model/require.h"
+#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/slices/joined_slices.h"
+#include "core/compare/diff/same_degrees.h"
+#include "core/compare/digest/scan_findings.h"
+#include "core/compare/digest/slice_replicas.h"
+#include "core/compare/digest/state_digest.h"
+#include "core/engine/stream/manifest_reader.h"
+#include "core/engine/verify/verify_beside.h"
+
+#include <algorithm>
+#include <map>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kManifestLimitBytes = uint64_t{256} << 20;
+
+uint64_t bytesToRead(const Checkpoint& checkpoint)
+{
+    uint64_t bytes = 0;
+    for (const CheckpointFile& file : checkpoint.files)
+        bytes += file.identity.bytes;
+    return bytes;
+}
+
+void addProblem(VerifyReport& report, std::string_view code, std::string message, std::string where,
+    std::vector<std::string> evidence = {})
+{
+    report.problems.push_back(
+        {code, Severity::Error, std::move(message), std::move(where), std::move(evidence)});
+}
+
+void reportScan(const Checkpoint& checkpoint, const CheckpointScan& scan, VerifyReport& report)
+{
+    for (const FileScan& file : scan.files) {
+        ++report.files;
+        report.bytes += file.bytes;
+    }
+    for (Finding& finding : findingsOf(checkpoint, scan))
+        report.problems.push_back(std::move(finding));
+}
+
+/// The files of the manifest that the scan has not read: others than state files, and those that are not
+/// there.
+std::vector<std::string> compareManifest(
+    const Checkpoint& checkpoint, const CheckpointScan& scan, const Manifest& manifest, VerifyReport& report)
+{
+    std::vector<std::string> others;
+    std::map<std::string, const FileScan*> scanned;
+    for (const FileScan& file : scan.files)
+        scanned[checkpoint.file(file.file).name] = &file;
+    for (const auto& [path, promised] : manifest.files) {
+        const auto found = scanned.find(path);
+        if (found == scanned.end()) {
+            others.push_back(path);
+        } else if (found->second->bytes != promised.bytes || found->second->sha256 != promised.sha256) {
+            addProblem(report, code::kRecordCorrupt, "the file is not the one the manifest names", path,
+                {"sha256 " + found->second->sha256, "manifest " + promised.sha256});
+        }
+    }
+    for (const auto& [path, file] : scanned) {
+        if (!manifest.files.contains(path))
+            addProblem(report, code::kForeignFile, "the manifest does not name this file", path);
+    }
+    return others;
+}
+
+/// A distributed checkpoint's files are scanned; what lies beside them (a model's configuration) is read
+/// here.
+Status compareDistributedManifest(io::FileSystem& files, const Checkpoint& checkpoint,
+    const CheckpointScan& scan, const Manifest& manifest, VerifyReport& report, JobContext& job)
+{
+    Manifest scanned = manifest;
+    Manifest others = manifest;
+    std::erase_if(scanned.files, [&](const auto& entry) {
+        return std::none_of(scan.files.begin(), scan.files.end(),
+            [&](const FileScan& file) { return checkpoint.file(file.file).name == entry.first; });
+    });
+    std::erase_if(others.files, [&](const auto& entry) { return scanned.files.contains(entry.first); });
+    compareManifest(checkpoint, scan, scanned, report);
+    return verifyExported(files, checkpoint.tagFolder, others, report, job);
+}
+
+/// Whether there is a training state, which weights in files of other tools have not.
+bool holdsState(const Checkpoint& checkpoint)
+{
+    return checkpoint.kind != CheckpointKind::Dcp
+        || std::any_of(checkpoint.units.begin(), checkpoint.units.end(),
+            [](const FlatUnit& unit) { return unit.group >= 0; });
+}
+
+struct NamedDigest {
+    Digest digest;
+    uint64_t elements = 0;
+    DType dtype = DType::Unknown;
+    /// Kinds differ in whether they store it: a 16-bit copy beside its master, or a tensor without elements.
+    bool optional = false;
+};
+using DigestsByName = std::map<std::pair<std::string, std::string>, NamedDigest>;
+
+DigestsByName byName(const CheckpointPtr& checkpoint, const CheckpointScan& scan)
+{
+    const TensorTable table(checkpoint);
+    DigestsByName out;
+    for (uint32_t i = 0; i < table.size(); ++i) {
+        const TensorTable::Entry entry = table.entry(i);
+        const Parameter& param = checkpoint->params[index(entry.param)];
+        out[{param.name, std::string(entry.state)}]
+            = {scan.tensors[i], param.elements, entry.dtype, !entry.inFingerprint || param.elements == 0};
+    }
+    return out;
+}
+
+void compareStates(const DigestsByName& here, const DigestsByName& there, VerifyReport& report)
+{
+    const auto where
+        = [](const auto& key) { return percentEncode(key.first) + "#" + percentEncode(key.second); };
+    for (const auto& [key, value] : there) {
+        const auto found = here.find(key);
+        if (found == here.end()) {
+            if (!value.optional)
+                addProblem(report, code::kStateMissing, "the source has this state, the checkpoint has not",
+                    where(key));
+        } else if (found->second.digest != value.digest || found->second.elements != value.elements
+            || found->second.dtype != value.dtype) {
+            addProblem(report, code::kRankForeign, "the values differ from the source's", where(key),
+                {"digest " + found->second.digest.text(), "source " + value.digest.text()});
+        }
+    }
+    for (const auto& [key, value] : here) {
+        if (!there.contains(key) && !value.optional)
+            addProblem(
+                report, code::kStateMissing, "the checkpoint has this state, the source has not", where(key));
+    }
+}
+
+bool tellsOptions(const Checkpoint& checkpoint)
+{
+    return std::none_of(checkpoint.groups.begin(), checkpoint.groups.end(),
+        [](const ParamGroup& group) { return group.options == kNoNode; });
+}
+
+CheckpointPtr withoutOptions(const CheckpointPtr& checkpoint)
+{
+    auto out = std::make_shared<Checkpoint>(*checkpoint);
+    for (ParamGroup& group : out->groups)
+        group.options = kNoNode;
+    return out;
+}
+
+/// Fingerprints of both with what both keep: kinds differ in the loss scaler, and elastic checkpoints have no
+/// options of param groups.
+std::pair<std::string, std::string> comparable(
+    CheckpointPtr checkpoint, const CheckpointScan& scan, CheckpointPtr against, const CheckpointScan& other)
+{
+    // Once only: a checkpoint without any group, as damage leaves it, lacks no options either way.
+    if (tellsOptions(*checkpoint) != tellsOptions(*against)) {
+        checkpoint = withoutOptions(checkpoint);
+        against = withoutOptions(against);
+    }
+    const bool across = keepsScalerKeys(*checkpoint) != keepsScalerKeys(*against);
+    const auto print = [&](const CheckpointPtr& of, const CheckpointScan& tensors) {
+        const bool restricted = across && of->isReadable(of->rank0Optim);
+        return restricted
+            ? fingerprintOf(of, tensors.tensors, scalerTextsWithoutZero(scalerTexts(*of))).text()
+            : fingerprintOf(of, tensors.tensors).text();
+    };
+    return {print(checkpoint, scan), print(against, other)};
+}
+
+/// Weights that were exported have a manifest; all others nothing that could be compared.
+Result<VerifyReport> verifyWeights(
+    io::FileSystem& files, const Checkpoint& checkpoint, bool against, JobContext& job)
+{
+    const auto text = files.readSmall(checkpoint.tagFolder / kManifestName, kManifestLimitBytes);
+    const bool halfPublished
+        = std::any_of(checkpoint.findings.begin(), checkpoint.findings.end(), [](const Finding& finding) {
+              return finding.code == code::kWorkFolder && finding.severity == Severity::Error;
+          });
+    if (against || (!text && !halfPublished))
+        return fail(ErrorCode::Unsupported,
+            "weights alone carry no checksums and no state that could be held against another",
+            checkpoint.tagFolder.string());
+    VerifyReport report;
+    report.manifest = text.has_value();
+    for (const Finding& finding : checkpoint.findings) {
+        if (finding.severity == Severity::Error)
+            report.problems.push_back(finding);
+    }
+    if (!text)
+        return report; // not ok
+    if (const auto manifest = parseManifest(*text))
+        SHARDSCOPE_CHECK(verifyExported(files, checkpoint.tagFolder, *manifest, report, job));
+    else
+        addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
+    report.ok = report.problems.empty();
+    return report;
+}
+
+} // namespace
+
+Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
+    const CheckpointPtr& against, const Workers& workers, JobContext& job, const SliceRules* rules)
+{
+    if (checkpoint->kind == CheckpointKind::Weights || (against && against->kind == CheckpointKind::Weights))
+        return verifyWeights(files, *checkpoint, against != nullptr, job);
+    std::pair<CheckpointPtr, CheckpointPtr> compared;
+    if (against) {
+        SHARDSCOPE_CHECK(requireModel(*against));
+        SHARDSCOPE_TRY(compared, inSameDegrees(checkpoint, against, rules));
+    }
+    VerifyReport report;
+    for (const Finding& finding : checkpoint->findings) {
+        if (finding.severity == Severity::Error)
+            report.problems.push_back(finding);
+    }
+    const bool again = against && compared.first != checkpoint; // it is read once more, as what is compared
+    job.beginPhase(
+        "verifying", bytesToRead(*checkpoint) * (again ? 2 : 1) + (against ? bytesToRead(*against) : 0));
+    SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, false, job));
+    reportScan(*checkpoint, scan, report);
+    const Digest fingerprint = fingerprintOf(checkpoint, scan.tensors);
+    report.fingerprint
+        = checkpoint->modelError || !holdsState(*checkpoint) ? std::string() : fingerprint.text();
+    const auto text = files.readSmall(checkpoint->tagFolder / kManifestName, kManifestLimitBytes);
+    if (!text && text.error().code != ErrorCode::NotFound)
+        addProblem(report, code::kFileUnreadable, text.error().message, kManifestName);
+    if (text) {
+        report.manifest = true;
+        const auto manifest = parseManifest(*text);
+        if (!manifest) {
+            addProblem(report, code::kForeignFile, manifest.error().message, kManifestName);
+        } else if (liesInNoRun(checkpoint->kind)) {
+            SHARDSCOPE_CHECK(compareDistributedManifest(files, *checkpoint, scan, *manifest, report, job));
+        } else {
+            const std::vector<std::string> others = compareManifest(*checkpoint, scan, *manifest, report);
+            SHARDSCOPE_CHECK(verifyOthers(files, *checkpoint, *manifest, others, report, job));
+            if (!manifest->fingerprint.empty() && manifest->fingerprint != report.fingerprint)
+                addProblem(report, code::kRecordCorrupt,
+                    "the training state is not the one the manifest names", kManifestName,
+                    {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
+        }
+    }
+    const bool parallel = checkpoint->parallel.tp > 1 || checkpoint->parallel.pp > 1;
+    if (const auto joined
+        = parallel && !checkpoint->modelError ? joinParts(checkpoint) : Result<CheckpointPtr>(nullptr);
+        joined && *joined) { // where nothing says how slices join, nothing says which should be equal
+        SHARDSCOPE_TRY(const auto unlike, checkReplicas(files, **joined, job));
+        report.problems.insert(report.problems.end(), unlike.begin(), unlike.end());
+    }
+    if (against) {
+        const auto& [one, other] = compared;
+        CheckpointScan own;
+        if (again) {
+            SHARDSCOPE_TRY(own, scanCheckpoint(files, one, workers, false, job));
+        }
+        const CheckpointScan& first = again ? own : scan;
+        SHARDSCOPE_TRY(const CheckpointScan second, scanCheckpoint(files, other, workers, false, job));
+        compareStates(byName(one, first), byName(other, second), report);
+        const auto [here, theirs] = comparable(one, first, other, second);
+        if (here != theirs)
+            addProblem(report, code::kRankForeign,
+                "the training states differ (steps, options and scaler included)", {},
+                {"here " + here, "source " + theirs});
+    }
+    report.ok = report.problems.empty();
+    return report;
+}
+
+} // namespace shardscope

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/verify/verify_export.h"
+
+#include "core/base/text.h"
+#include "core/engine/verify/export_output.h"
+#include "core/engine/verify/written_dcp.h"
+#include "core/engine/verify/written_tensors.h"
+#include "core/torchfile/formats/npy_folder.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kIndexLimit = uint64_t{1} << 30;
+constexpr std::string_view kIndexEnd = ".index.json";
+
+/// "model.safetensors", "pytorch_model-00001-of-00002.bin" and their like hold the weights, all others
+/// the state that they are called by.
+std::string stateOf(const std::string& file)
+{
+    static constexpr std::string_view kNumbers = "-00000-of-00000";
+    std::string stem = file.substr(0, file.rfind('.'));
+    if (stem.size() > kNumbers.size()) {
+        std::string end = stem.substr(stem.size() - kNumbers.size());
+        std::ranges::replace_if(
+            end, [](char c) { return c >= '0' && c <= '9'; }, '0');
+        if (end == kNumbers)
+            stem.resize(stem.size() - kNumbers.size());
+    }
+    const bool weights = stem == "model" || stem == "pytorch_model" || stem == "adapter_model";
+    return weights ? "weight" : stem;
+}
+
+/// Every tensor of a state has its file in the state's index, where there is one.
+Status checkIndex(
+    io::FileSystem& files, const io::Path& folder, const std::string& name, const ExportOutput& output)
+{
+    SHARDSCOPE_TRY(const std::string text, files.readSmall(folder / name, kIndexLimit));
+    const auto index = nlohmann::json::parse(text, nullptr, false);
+    const auto map = index.is_object() ? index.find("weight_map") : index.end();
+    if (map == index.end() || !map->is_object())
+        return wrongOutput("the index that was written does not open again", folder / name);
+    std::map<std::string, std::string> found;
+    for (const auto& [tensor, file] : map->items())
+        found.emplace(tensor, file.is_string() ? file.get<std::string>() : std::string());
+    if (found != output.filesOf(stateOf(name.substr(0, name.size() - kIndexEnd.size()))))
+        return wrongOutput("the index leads to other files than those that hold the tensors", folder / name);
+    return {};
+}
+
+/// Files of many tensors, by their own headers.
+Status readShards(io::FileSystem& files, const io::Path& folder, ExportOutput& output, JobContext& job)
+{
+    SHARDSCOPE_TRY(const auto entries, files.list(folder));
+    for (const io::DirectoryEntry& entry : entries) {
+        SHARDSCOPE_CHECK(job.poll());
+        if (!holdsTensors(entry.name))
+            continue;
+        const auto tensors = writtenTensors(files, folder / entry.name, job);
+        if (!tensors)
+            return notOpened(tensors.error(), folder / entry.name);
+        for (const SafeTensor& tensor : *tensors)
+            SHARDSCOPE_CHECK(output.add(stateOf(entry.name), entry.name, tensor));
+    }
+    SHARDSCOPE_CHECK(output.checkComplete(folder));
+    for (const io::DirectoryEntry& entry : entries) {
+        if (entry.name.ends_with(kIndexEnd))
+            SHARDSCOPE_CHECK(checkIndex(files, folder, entry.name, output));
+    }
+    return {};
+}
+
+/// Files of one tensor each, by their index and their own headers.
+Status readNpyFiles(io::FileSystem& files, const io::Path& folder, ExportOutput& output, JobContext& job)
+{
+    const auto tensors = readNpyFolder(files, folder, job);
+    if (!tensors)
+        return notOpened(tensors.error(), folder);
+    for (const NpyTensor& entry : *tensors)
+        SHARDSCOPE_CHECK(output.add(entry.state, entry.file, entry.tensor));
+    return output.checkComplete(folder);
+}
+
+Result<std::unique_ptr<OutputModel>> openExport(
+    io::FileSystem& files, const io::Path& folder, const WritePlan& plan, JobContext& job)
+{
+    const auto* exported = dynamic_cast<const ExportPlan*>(&plan);
+    if (exported == nullptr)
+        return fail(ErrorCode::Internal, "a plan that exports is no export plan");
+    auto out = std::make_unique<ExportOutput>(*exported);
+    switch (exported->options().format) {
+    case ExportFormat::Npy:
+        SHARDSCOPE_CHECK(readNpyFiles(files, folder, *out, job));
+        break;
+    case ExportFormat::Dcp:
+        SHARDSCOPE_CHECK(readDistributed(files, folder, *exported, *out, job));
+        break;
+    default:
+        SHARDSCOPE_CHECK(readShards(files, folder, *out, job));
+    }
+    return std::unique_ptr<OutputModel>(std::move(out));
+}
+
+} // namespace
+
+ExecuteHooks exportHooks()
+{
+    ExecuteHooks hooks;
+    hooks.openOutput = openExport;
+    return hooks;
+}
+
+} // namespace shardscope

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/write/clean.h"
+
+#include "core/engine/stream/journal.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kJournalLimit = uint64_t{1} << 30;
+
+bool hasEntry(io::FileSystem& files, const io::Path& folder, std::string_view name)
+{
+    const auto entries = files.list(folder);
+    return entries && std::ranges::find(*entries, name, &io::DirectoryEntry::name) != entries->end();
+}
+
+/// Whether part of the output may be at its place, and the rest is only in the work folder.
+bool isHalfPublished(io::FileSystem& files, const io::Path& folder, const UnfinishedWork& work)
+{
+    if (hasEntry(files, work.path, "publishing"))
+        return true;
+    const auto beside = files.list(work.path / "beside");
+    const bool holdsMore = hasEntry(files, work.path, "pointer") || (beside && !beside->empty());
+    if (!holdsMore || !hasEntry(files, folder, work.target))
+        return false;
+    const auto journal = files.readSmall(work.path / "journal", kJournalLimit);
+    return !journal || parseJournal(*journal).seal.has_value();
+}
+
+bool isRunning(io::FileSystem& files, int64_t process)
+{
+    return files.stat("/proc/" + std::to_string(process)).has_value();
+}
+
+int64_t ageOf(const UnfinishedWork& work)
+{
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    const int64_t nowNs = std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+    return std::max<int64_t>(0, (nowNs - work.modifiedNs) / 1'000'000'000);
+}
+
+/// Under its lock, so that no job can begin meanwhile.
+Status removeWorkFolder(io::FileSystem& files, const io::Path& folder, CleanEntry& entry)
+{
+    const auto lock = files.lock(entry.work.path / "lock");
+    if (!lock && lock.error().code == ErrorCode::Busy) {
+        entry.state = CleanEntry::State::InUse;
+        return {};
+    }
+    if (!lock)
+        return forward(lock.error());
+    // A job may have run since the folder was looked at.
+    if (isHalfPublished(files, folder, entry.work)) {
+        entry.state = CleanEntry::State::HalfPublished;
+        return {};
+    }
+    // The plan first: without it nothing else in the folder counts.
+    SHARDSCOPE_CHECK(files.removeTree(entry.work.path / "plan"));
+    return files.removeTree(entry.work.path);
+}
+
+Status removeEntry(io::FileSystem& files, const io::Path& folder, CleanEntry& entry)
+{
+    SHARDSCOPE_CHECK(
+        entry.work.isFolder ? removeWorkFolder(files, folder, entry) : files.removeFile(entry.work.path));
+    if (entry.state == CleanEntry::State::Abandoned)
+        entry.state = CleanEntry::State::Removed;
+    return {};
+}
+
+} // namespace
+
+bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder)
+{
+    if (!hasEntry(files, workFolder, "lock"))
+        return false; // locking would make the file
+    const auto lock = files.lock(workFolder / "lock");
+    return !lock && lock.error().code == ErrorCode::Busy;
+}
+
+Result<std::vector<CleanEntry>> cleanFolder(
+    io::FileSystem& files, const io::Path& folder, bool removes, JobContext& job)
+{
+    SHARDSCOPE_CHECK(files.list(folder));
+    std::vector<CleanEntry> out;
+    for (UnfinishedWork& work : findUnfinishedWork(files, folder)) {
+        SHARDSCOPE_CHECK(job.poll());
+        CleanEntry& entry = out.emplace_back();
+        entry.work = std::move(work);
+        entry.ageSeconds = ageOf(entry.work);
+        const bool inUse = entry.work.isFolder ? isWorkFolderInUse(files, entry.work.path)
+                                               : isRunning(files, entry.work.process);
+        if (inUse)
+            entry.state = CleanEntry::State::InUse;
+        else if (entry.work.isFolder && isHalfPublished(files, folder, entry.work))
+            entry.state = CleanEntry::State::HalfPublished;
+        else if (removes)
+            SHARDSCOPE_CHECK(removeEntry(files, folder, entry));
+    }
+    if (removes && !out.empty())
+        SHARDSCOPE_CHECK(files.syncDirectory(folder));
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/checkpoint/folder/work_folders.h"
+
+#include <vector>
+
+namespace shardscope {
+
+/// One piece of unfinished work, and what became of it.
+struct CleanEntry {
+    enum class State { Abandoned, InUse, HalfPublished, Removed };
+    UnfinishedWork work;
+    State state = State::Abandoned;
+    int64_t ageSeconds = 0; ///< since the newest of its files was written
+};
+
+/// The unfinished work in `folder`. With `removes`, removes what is abandoned. Work in use stays: a running
+/// job holds the lock of its work folder, and a file is in use while its process runs on this machine.
+/// Half-published work stays, too: the work folder holds the only copy of files that belong to the target.
+/// Unreadable or NotFound where the folder cannot be listed.
+Result<std::vector<CleanEntry>> cleanFolder(
+    io::FileSystem& files, const io::Path& folder, bool removes, JobContext& job);
+
+/// Whether a job holds the work folder's lock.
+bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder);
+
+} // namespace shardscope

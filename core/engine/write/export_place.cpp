@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/write/export_place.h"
+
+namespace shardscope {
+
+Result<ExportPlace> exportPlace(io::FileSystem& files, const io::Path& destination)
+{
+    io::Path path = destination.lexically_normal();
+    if (!path.has_filename())
+        path = path.parent_path();
+    const bool named = path.has_filename() && path.filename() != "." && path.filename() != "..";
+    if (const auto real = files.canonical(path); real) {
+        const auto folder
+            = files.canonical(named && path.has_parent_path() ? path.parent_path() : io::Path("."));
+        if (!named || !folder || *real != *folder / path.filename())
+            path = *real;
+    }
+    if (!path.has_filename() || path.filename() == "." || path.filename() == "..")
+        return fail(ErrorCode::Usage, "an export needs a folder of its own, which this cannot be",
+            destination.native(), "name a folder in it");
+    return ExportPlace{path.has_parent_path() ? path.parent_path() : io::Path("."), path.filename().string()};
+}
+
+} // namespace shardscope

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/write/output_builder.h"
+
+#include "core/base/text.h"
+#include "core/engine/verify/verify_files.h"
+#include "core/engine/write/preflight.h"
+#include "core/io/crc32.h"
+#include "core/io/sha256.h"
+#include "core/plan/model/output_bytes.h"
+
+#include <algorithm>
+#include <numeric>
+#include <unordered_map>
+
+namespace shardscope {
+
+namespace {
+
+/// Dirty bytes of all workers together: what a last fsync, and so a cancel, may have to wait for.
+constexpr uint64_t kDirtyLimit = uint64_t{192} << 20;
+constexpr uint64_t kLeastWindow = uint64_t{4} << 20;
+constexpr uint64_t kMostWindow = uint64_t{32} << 20;
+
+} // namespace
+
+OutputBuilder::OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work,
+    const MemoryPlan& memory, const ComputeBackend& backend, StageTimes& times, JobContext& job)
+    : m_files(files)
+    , m_plan(plan)
+    , m_work(work)
+    , m_memory(memory)
+    , m_backend(backend)
+    , m_times(times)
+    , m_job(job)
+    , m_sources(files, plan.sources(), SourcePool::limitFor(memory.workers))
+    , m_finished(plan.files().size())
+    , m_written(plan.files().size())
+{
+    for (size_t i = 0; i < memory.workers; ++i)
+        m_buffers.emplace_back(memory.buffersPerWorker, memory.chunkBytes, backend);
+    resetSums();
+    if (work.isBlank())
+        return;
+    std::unordered_map<std::string, size_t> byPath;
+    for (size_t i = 0; i < plan.files().size(); ++i)
+        byPath.emplace(plan.files()[i].path, i);
+    for (const JournalFile& file : work.journal().files) {
+        const auto found = byPath.find(file.path);
+        if (found != byPath.end() && plan.files()[found->second].bytes == file.bytes)
+            m_finished[found->second] = file;
+    }
+}
+
+void OutputBuilder::resetSums()
+{
+    m_crcs = std::make_unique<SourceCrcs>(m_plan.sources());
+    m_digests = std::make_unique<ElementDigests>(m_plan.tensors());
+    std::ranges::fill(m_written, std::nullopt);
+}
+
+OutputFileSettings OutputBuilder::settings() const
+{
+    OutputFileSettings out;
+    out.threaded = m_memory.buffersPerWorker > 1;
+    out.windowBytes = std::clamp(kDirtyLimit / (2 * m_memory.workers), kLeastWindow, kMostWindow);
+    return out;
+}
+
+Status OutputBuilder::replay()
+{
+    for (;;) {
+        std::vector<size_t> lost;
+        const Status status = replayAll(lost);
+        if (status && lost.empty())
+            break;
+        if (!status && status.error().code == ErrorCode::Cancelled)
+            return status;
+        // A file that changed on the disk has spoilt the sums, and may have been taken for a damaged source.
+        lost.clear();
+        SHARDSCOPE_CHECK(findLost(lost));
+        if (lost.empty())
+            return status;
+        for (const size_t index : lost) {
+            m_job.log("finished before, but no longer as it was written: " + m_plan.files()[index].path);
+            m_finished[index].reset();
+        }
+        resetSums();
+    }
+    std::vector<JournalFile> kept;
+    for (const auto& file : m_finished) {
+        if (file)
+            kept.push_back(*file);
+    }
+    return m_work.prepare(kept);
+}
+
+Status OutputBuilder::replayAll(std::vector<size_t>& lost)
+{
+    std::vector<size_t> indices;
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < m_finished.size(); ++i) {
+        if (m_finished[i]) {
+            indices.push_back(i);
+            bytes += m_finished[i]->bytes;
+        }
+    }
+    if (indices.empty())
+        return {};
+    m_job.beginPhase("checking what is finished", bytes);
+    Halt halt(m_job);
+    const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
+    std::mutex mutex;
+    return runWorkers(indices.size(), m_memory.workers, halt, [&](size_t worker, size_t item) -> Status {
+        const size_t index = indices[item];
+        SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
+        SHARDSCOPE_TRY(auto file,
+            replayOutputFile(m_files, context, recipe, m_plan.files()[index].bytes,
+                m_work.placeOf(recipe.path), m_buffers[worker], settings()));
+        if (file.sha256 == m_finished[index]->sha256) {
+            m_written[index] = std::move(file);
+            return {};
+        }
+        const std::lock_guard lock(mutex);
+        lost.push_back(index);
+        return {};
+    });
+}
+
+Status OutputBuilder::findLost(std::vector<size_t>& lost)
+{
+    for (size_t index = 0; index < m_finished.size(); ++index) {
+        if (!m_finished[index])
+            continue;
+        const auto intact = [&]() -> Result<bool> {
+            SHARDSCOPE_TRY(const auto file, m_files.openRead(m_work.placeOf(m_finished[index]->path)));
+            if (file->size() != m_finished[index]->bytes)
+                return false;
+            io::Sha256 sha;
+            ChunkBuffers& buffer = m_buffers[0];
+            for (uint64_t offset = 0; offset < file->size();) {
+                SHARDSCOPE_CHECK(m_job.poll());
+                const std::span<uint8_t> chunk(
+                    buffer.at(0), std::min<uint64_t>(buffer.bytes(), file->size() - offset));
+                SHARDSCOPE_CHECK(file->readAt(offset, chunk));
+                sha.update(chunk);
+                offset += chunk.size();
+            }
+            return sha.finishHex() == m_finished[index]->sha256;
+        }();
+        if (!intact && intact.error().code == ErrorCode::Cancelled)
+            return forward(intact.error());
+        if (!intact || !*intact)
+            lost.push_back(index);
+    }
+    return {};
+}
+
+uint64_t OutputBuilder::bytesMissing() const
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < m_written.size(); ++i)
+        bytes += m_written[i] ? 0 : m_plan.files()[i].bytes;
+    return bytes;
+}
+
+uint64_t OutputBuilder::spaceMissing() const
+{
+    return bytesMissing()
+        - sharedBytes(m_files, m_plan, m_work.path(), [&](size_t i) { return m_written[i].has_value(); });
+}
+
+uint64_t OutputBuilder::filesMissing() const
+{
+    return static_cast<uint64_t>(std::ranges::count_if(m_written, [](const auto& file) { return !file; }));
+}
+
+Status OutputBuilder::write()
+{
+    std::vector<size_t> indices;
+    for (size_t i = 0; i < m_written.size(); ++i) {
+        if (!m_written[i])
+            indices.push_back(i);
+    }
+    m_job.beginPhase("writing", bytesMissing());
+    Halt halt(m_job);
+    const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
+    auto written
+        = runWorkers(indices.size(), m_memory.workers, halt, [&](size_t worker, size_t item) -> Status {
+              const size_t index = indices[item];
+              const PlannedFile& planned = m_plan.files()[index];
+              SHARDSCOPE_TRY(const OutputFile recipe, m_plan.recipe(index));
+              SHARDSCOPE_TRY(auto file,
+                  writeOutputFile(m_files, context, recipe, planned.bytes, m_work.placeOf(planned.path),
+                      m_buffers[worker], settings()));
+              m_written[index] = std::move(file);
+              return m_work.recordFinished(*m_written[index]);
+          });
+    if (written)
+        written = writeBesideFiles();
+    if (!written && written.error().code == ErrorCode::NoSpace)
+        return forward(withMissingBytes(std::move(written).error()));
+    return written;
+}
+
+Status OutputBuilder::writeBesideFiles()
+{
+    Halt halt(m_job);
+    const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
+    for (const OutputFile& file : m_plan.besideFiles()) {
+        SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
+        SHARDSCOPE_TRY([[maybe_unused]] const auto written,
+            writeOutputFile(
+                m_files, context, file, bytes, m_work.besideFolder() / file.path, m_buffers[0], settings()));
+    }
+    return {};
+}
+
+Error OutputBuilder::withMissingBytes(Error error)
+{
+    const uint64_t needed = spaceMissing();
+    const auto space = m_files.space(m_work.path());
+    if (space && space->freeBytes < needed)
+        error.message += "; " + formatCount(needed) + " more bytes are needed, "
+            + formatCount(space->freeBytes) + " are free, " + formatCount(needed - space->freeBytes) + " ("
+            + formatBytes(needed - space->freeBytes) + ") are missing";
+    error.hint = "free some space there and run the same command again: finished files are kept";
+    return error;
+}
+
+Status OutputBuilder::checkSources()
+{
+    const auto gaps = m_crcs->gaps();
+    const uint64_t bytes = std::accumulate(gaps.begin(), gaps.end(), uint64_t{0},
+        [](uint64_t sum, const auto& gap) { return sum + gap.range.end - gap.range.begin; });
+    m_job.beginPhase("checking the source", bytes);
+    Halt halt(m_job);
+    SHARDSCOPE_CHECK(runWorkers(gaps.size(), m_memory.workers, halt,
+        [&](size_t worker, size_t item) { return readGap(gaps[item], m_buffers[worker]); }));
+    return m_sources.checkUnchanged();
+}
+
+Status OutputBuilder::readGap(const SourceCrcs::Gap& gap, ChunkBuffers& buffers)
+{
+    SHARDSCOPE_TRY(const auto file, m_sources.open(gap.source));
+    const uint64_t payload = m_plan.sources()[gap.source].records[gap.record].payloadOffset;
+    std::vector<ByteRange> fresh;
+    m_crcs->claim(gap.source, gap.record, gap.range, fresh);
+    for (const ByteRange& range : fresh) {
+        uint32_t crc = 0;
+        for (uint64_t at = range.begin; at < range.end;) {
+            SHARDSCOPE_CHECK(m_job.poll());
+            const std::span<uint8_t> chunk(
+                buffers.at(0), std::min<uint64_t>(buffers.bytes(), range.end - at));
+            SHARDSCOPE_CHECK(file->readAt(payload + at, chunk));
+            crc = io::crc32(crc, chunk);
+            at += chunk.size();
+            m_job.advance(chunk.size());
+        }
+        SHARDSCOPE_CHECK(m_crcs->complete(gap.source, gap.record, range, crc));
+    }
+    return {};
+}
+
+Status OutputBuilder::verify(const OutputModel* model)
+{
+    m_job.beginPhase("verifying", m_plan.writesBytes());
+    ElementDigests found(m_plan.tensors());
+    Halt halt(m_job);
+    const VerifyContext context{model, found, m_backend, m_times, halt};
+    SHARDSCOPE_CHECK(
+        runWorkers(m_written.size(), m_memory.workers, halt, [&](size_t worker, size_t index) -> Status {
+            const WrittenFile& written = *m_written[index];
+            // A file with records is an archive: the recipe is not asked, it would build the file's pickle
+            // again.
+            return verifyOutputFile(m_files, m_work.placeOf(written.path), written, !written.records.empty(),
+                context, m_buffers[worker], settings().threaded);
+        }));
+    if (model)
+        return compareDigests(m_plan.tensors(), digests(), found.sums());
+    return {};
+}
+
+std::vector<WrittenFile> OutputBuilder::takeFiles()
+{
+    std::vector<WrittenFile> out;
+    out.reserve(m_written.size());
+    for (auto& file : m_written)
+        out.push_back(std::move(*file));
+    m_written.clear();
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/stream/memory_plan.h"
+#include "core/engine/stream/output_file.h"
+#include "core/engine/verify/verify_output.h"
+#include "core/engine/write/execute.h"
+#include "core/engine/write/work_folder.h"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace shardscope {
+
+/// Brings all files of a plan into the work folder: takes over what an interrupted run finished, writes the
+/// rest, completes the checksums of everything that was read, and reads the result back.
+///
+/// Steps in this order: replay, write, checkSources, verify. Not thread-safe; the steps use many threads.
+class OutputBuilder
+{
+public:
+    OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work, const MemoryPlan& memory,
+        const ComputeBackend& backend, StageTimes& times, JobContext& job);
+
+    /// Reads what the journal names; what is not as it was written is dropped. Leaves the folder ready for
+    /// writing.
+    Status replay();
+    [[nodiscard]] uint64_t bytesMissing() const;
+    /// Of them, what takes space.
+    [[nodiscard]] uint64_t spaceMissing() const;
+    [[nodiscard]] uint64_t filesMissing() const;
+    /// Writes the files that are missing, and those for beside the target.
+    Status write();
+    /// Reads what is left of the records that were read from, so that their CRCs can be compared; then makes
+    /// sure that no source changed meanwhile.
+    Status checkSources();
+    Status verify(const OutputModel* model);
+
+    /// All files in the plan's order, once written.
+    [[nodiscard]] std::vector<WrittenFile> takeFiles();
+    [[nodiscard]] const std::vector<Digest>& digests() const { return m_digests->sums(); }
+
+private:
+    Status replayAll(std::vector<size_t>& lost);
+    Status findLost(std::vector<size_t>& lost);
+    Status writeFile(size_t index, ChunkBuffers& buffers);
+    Status writeBesideFiles();
+    Status readGap(const SourceCrcs::Gap& gap, ChunkBuffers& buffers);
+    void resetSums();
+    [[nodiscard]] OutputFileSettings settings() const;
+    Error withMissingBytes(Error error);
+
+    io::FileSystem& m_files;
+    const WritePlan& m_plan;
+    WorkFolder& m_work;
+    MemoryPlan m_memory;
+    const ComputeBackend& m_backend;
+    StageTimes& m_times;
+    JobContext& m_job;
+    SourcePool m_sources;
+    std::unique_ptr<SourceCrcs> m_crcs;
+    std::unique_ptr<ElementDigests> m_digests;
+    std::vector<ChunkBuffers> m_buffers; ///< one per worker
+    std::vector<std::optional<JournalFile>> m_finished; ///< by an earlier run
+    std::vector<std::optional<WrittenFile>> m_written;
+};
+
+} // namespace shardscope

@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/write/run_plan.h"
+
+#include "core/base/parallel.h"
+#include "core/base/text.h"
+#include "core/checkpoint/folder/wrapper_files.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/engine/stream/manifest.h"
+#include "core/engine/stream/manifest_reader.h"
+#include "core/engine/write/export_publish.h"
+#include "core/engine/write/output_builder.h"
+#include "core/engine/write/preflight.h"
+#include "core/io/sha256.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kManifestLimit = uint64_t{1} << 34;
+
+std::span<const uint8_t> bytesOf(std::string_view text)
+{
+    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+std::string sha256Of(std::string_view text)
+{
+    io::Sha256 sha;
+    sha.update(bytesOf(text));
+    return sha.finishHex();
+}
+
+/// One run of a plan, from the first look at the target to the removal of the work folder.
+class Execution
+{
+public:
+    Execution(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options,
+        const ExecuteHooks& hooks, JobContext& job)
+        : m_files(files)
+        , m_plan(plan)
+        , m_options(options)
+        , m_hooks(hooks)
+        , m_job(job)
+        , m_target(options.destination / plan.targetName())
+    {
+    }
+
+    Result<ExecuteReport> run();
+
+private:
+    Status findWorkPlace();
+    Result<bool> finishedBefore();
+    Result<bool> holdsSealedManifest();
+    void reuseSealed(const JournalSeal& seal);
+    Status prepareAndBuild();
+    Status refuseExistingTarget();
+    Status build();
+    Status buildIn(OutputBuilder& builder);
+    Status seal(OutputBuilder& builder);
+    Status writeFile(const io::Path& path, std::string_view text, uint32_t mode);
+    Status commit();
+    Status commitTag();
+    Status commitExport();
+    void removeMadeFolders();
+    Status checkWaiting();
+    Status moveBeside(const std::string& name, bool replace);
+    Status publish();
+
+    io::FileSystem& m_files;
+    const WritePlan& m_plan;
+    const ExecuteOptions& m_options;
+    const ExecuteHooks& m_hooks;
+    JobContext& m_job;
+    io::Path m_target;
+    /// The folder that the work folder is in: the destination, or the target of an export where that exists.
+    io::Path m_workPlace;
+    bool m_targetThere = false;
+    bool m_isPublishing = false; ///< an interrupted run began to move files into the target
+    std::vector<io::Path> m_madeFolders; ///< by this run, the deepest first
+    std::unique_ptr<WorkFolder> m_work;
+    StageTimes m_times;
+    ExecuteReport m_report;
+};
+
+Result<ExecuteReport> Execution::run()
+{
+    const auto start = std::chrono::steady_clock::now();
+    m_report.output = m_target;
+    SHARDSCOPE_CHECK(m_job.poll());
+    SHARDSCOPE_CHECK(checkPlanNames(m_plan));
+    if (m_options.memoryLimitBytes < MemoryPlan::kLeast)
+        return fail(ErrorCode::Usage, "the memory limit must be at least " + formatBytes(MemoryPlan::kLeast));
+    SHARDSCOPE_CHECK(checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
+    SHARDSCOPE_CHECK(findWorkPlace());
+    SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
+    SHARDSCOPE_TRY(const bool finished, finishedBefore());
+    if (!finished) {
+        if (!m_isPublishing)
+            SHARDSCOPE_CHECK(prepareAndBuild());
+        SHARDSCOPE_CHECK(checkWaiting());
+        SHARDSCOPE_CHECK(commit());
+    }
+    SHARDSCOPE_CHECK(publish());
+    m_report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    m_report.compute = reportOf(m_options.compute);
+    m_report.stageSeconds = m_times.seconds();
+    if (m_report.seconds > 0)
+        m_report.bytesPerSecond = static_cast<double>(m_report.bytesWritten) / m_report.seconds;
+    return m_report;
+}
+
+/// An export into a folder that exists is made in that folder, which may be a mount point. An interrupted job
+/// that began next to it is continued where it is, unless the folder is on another device by now.
+Status Execution::findWorkPlace()
+{
+    m_workPlace = m_options.destination;
+    if (m_plan.outcome() != OutcomeKind::Export)
+        return {};
+    SHARDSCOPE_TRY(const bool there, exists(m_files, m_target));
+    if (!there)
+        return {};
+    SHARDSCOPE_TRY(const io::FileInfo target, m_files.stat(m_target));
+    if (target.type != io::FileType::Directory)
+        return {};
+    const auto begun = m_files.stat(WorkFolder::pathFor(m_plan, m_options.destination));
+    if (!begun || begun->identity.device != target.identity.device)
+        m_workPlace = m_target;
+    return {};
+}
+
+Status Execution::prepareAndBuild()
+{
+    if (m_targetThere && !m_options.force)
+        SHARDSCOPE_CHECK(refuseExistingTarget());
+    if (m_targetThere)
+        SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
+    if (!m_options.force)
+        SHARDSCOPE_CHECK(checkBeside(m_files, m_plan, m_options.destination, {}, m_job));
+    Status built = build();
+    if (!built)
+        removeMadeFolders();
+    return built;
+}
+
+/// Removes the folders that this run made, as far as they are empty: a failed job leaves nothing but its work
+/// folder.
+void Execution::removeMadeFolders()
+{
+    for (const io::Path& folder : m_madeFolders) {
+        if (!m_files.removeFile(folder))
+            return;
+    }
+}
+
+/// Opens the work folder where there is one, and determines whether an earlier run got as far as the commit
+/// and died after it.
+Result<bool> Execution::finishedBefore()
+{
+    SHARDSCOPE_TRY(const bool there, exists(m_files, WorkFolder::pathFor(m_plan, m_workPlace)));
+    if (!there)
+        return false;
+    SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace));
+    // Only now is it certain that nobody else is at work; the target may have come meanwhile.
+    SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
+    const auto& seal = m_work->journal().seal;
+    if (seal && !(m_options.restart && m_options.force)) {
+        SHARDSCOPE_TRY(const bool finished, m_targetThere ? holdsSealedManifest() : Result<bool>(false));
+        if (!finished && m_plan.outcome() == OutcomeKind::Export && m_files.stat(m_target)) {
+            SHARDSCOPE_TRY(m_isPublishing, isPublishing(m_files, m_plan, *m_work, m_target));
+        }
+        if (finished || m_isPublishing) {
+            reuseSealed(*seal);
+            return finished;
+        }
+    }
+    if (m_options.restart)
+        SHARDSCOPE_CHECK(m_work->clear());
+    return false;
+}
+
+/// Whether the manifest in the target is the one that the work folder was sealed with, and came from there.
+Result<bool> Execution::holdsSealedManifest()
+{
+    const JournalSeal& seal = *m_work->journal().seal;
+    const auto manifest = m_files.readSmall(m_target / kManifestName, kManifestLimit);
+    if (!manifest && manifest.error().code != ErrorCode::NotFound)
+        return forward(manifest.error());
+    if (!manifest || sha256Of(*manifest) != seal.manifestSha256)
+        return false;
+    SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(m_target));
+    if (info.identity.inode == seal.inode)
+        return true; // the whole folder was renamed
+    if (m_plan.outcome() != OutcomeKind::Export)
+        return false;
+    SHARDSCOPE_TRY(const bool waits, exists(m_files, m_work->filesFolder() / kManifestName));
+    return !waits;
+}
+
+void Execution::reuseSealed(const JournalSeal& seal)
+{
+    m_report.bytesReused = m_plan.writesBytes();
+    m_report.verified = seal.verified;
+    m_report.fingerprint = seal.fingerprint;
+}
+
+Status Execution::refuseExistingTarget()
+{
+    // A blank folder is what is left when removing it after the commit was interrupted.
+    if (m_work && m_work->isBlank())
+        SHARDSCOPE_CHECK(m_work->remove());
+    return fail(ErrorCode::TargetExists, "the target exists already", m_target.string(),
+        "choose another folder or tag, or replace it with --force");
+}
+
+Status Execution::build()
+{
+    for (const PlanSource& source : m_plan.sources()) {
+        SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(source.path));
+        if (info.identity != source.identity)
+            return fail(ErrorCode::SourceChanged, "the source file is not the one that the plan was made for",
+                source.path.string(), "make a new plan");
+    }
+    const unsigned jobs = m_options.jobs == 0 ? defaultJobs() : m_options.jobs;
+    const MemoryPlan memory = divideMemory(m_options.memoryLimitBytes, jobs, m_plan.files().size());
+    m_report.peakBufferBytes = memory.totalBytes();
+    if (!m_work) {
+        // Before anything is made: a job that cannot fit leaves no trace.
+        const uint64_t shared = sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });
+        SHARDSCOPE_CHECK(
+            checkSpace(m_files, m_workPlace, m_plan.writesBytes() - shared, m_plan.files().size()));
+        SHARDSCOPE_TRY(m_madeFolders, missingFolders(m_files, m_workPlace));
+        SHARDSCOPE_CHECK(makeDurableFolder(m_files, m_workPlace));
+        SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace));
+    }
+    Status built;
+    {
+        OutputBuilder builder(m_files, m_plan, *m_work, memory, *m_options.compute.backend, m_times, m_job);
+        built = buildIn(builder);
+    }
+    if (built)
+        return {};
+    Error error = std::move(built).error();
+    switch (error.code) {
+    case ErrorCode::Damaged:
+    case ErrorCode::SourceChanged:
+    case ErrorCode::VerifyFailed:
+        // What was made from such bytes is worth nothing to a later run.
+        (void)m_work->clear();
+        (void)m_work->remove();
+        break;
+    case ErrorCode::Cancelled:
+        error = {ErrorCode::Cancelled, "stopped on request; finished files are kept", m_work->path().string(),
+            "the same command goes on from here; --restart begins anew"};
+        break;
+    default:
+        break;
+    }
+    return forward(std::move(error));
+}
+
+Status Execution::buildIn(OutputBuilder& builder)
+{
+    SHARDSCOPE_CHECK(builder.replay());
+    const uint64_t missing = builder.bytesMissing();
+    SHARDSCOPE_CHECK(checkSpace(m_files, m_work->path(), builder.spaceMissing(), builder.filesMissing()));
+    SHARDSCOPE_CHECK(builder.write());
+    m_report.bytesWritten = missing;
+    m_report.bytesReused = m_plan.writesBytes() - missing;
+    SHARDSCOPE_CHECK(builder.checkSources());
+    if (m_options.verify) {
+        std::unique_ptr<OutputModel> model;
+        if (m_hooks.openOutput) {
+            SHARDSCOPE_TRY(model, m_hooks.openOutput(m_files, m_work->filesFolder(), m_plan, m_job));
+        }
+        SHARDSCOPE_CHECK(builder.verify(model.get()));
+        m_report.verified = true;
+    }
+    return seal(builder);
+}
+
+Status Execution::seal(OutputBuilder& builder)
+{
+    if (m_hooks.fingerprint) {
+        SHARDSCOPE_TRY(m_report.fingerprint, m_hooks.fingerprint(m_files, m_plan, builder.digests(), m_job));
+    }
+    SHARDSCOPE_CHECK(m_job.poll());
+    const std::string manifest = manifestText(m_plan, builder.takeFiles(), m_report.fingerprint);
+    SHARDSCOPE_CHECK(writeFile(m_work->filesFolder() / kManifestName, manifest, 0644));
+    if (!m_plan.pointerName().empty())
+        SHARDSCOPE_CHECK(writeFile(m_work->pointerFile(), m_plan.targetName(), 0644));
+    return m_work->seal({0, sha256Of(manifest), m_report.verified, m_report.fingerprint});
+}
+
+Status Execution::writeFile(const io::Path& path, std::string_view text, uint32_t mode)
+{
+    SHARDSCOPE_TRY(const auto file, m_files.create(path, mode));
+    SHARDSCOPE_CHECK(file->writeAt(0, bytesOf(text)));
+    SHARDSCOPE_CHECK(file->sync());
+    return file->close();
+}
+
+Status Execution::commit()
+{
+    SHARDSCOPE_CHECK(m_plan.outcome() == OutcomeKind::Export ? commitExport() : commitTag());
+    SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
+    return m_files.syncDirectory(m_work->path());
+}
+
+/// A target that is absent appears whole. Into one that is there, files are moved one by one.
+Status Execution::commitExport()
+{
+    SHARDSCOPE_TRY(const bool there, exists(m_files, m_target));
+    if (!there)
+        return m_files.renameNoReplace(m_work->filesFolder(), m_target);
+    if (!m_isPublishing) {
+        SHARDSCOPE_TRY(const bool occupied, isOccupied(m_files, m_plan, m_target));
+        if (occupied && !m_options.force)
+            return refuseExistingTarget();
+        // The job may have taken hours: what is there now must still be replaceable.
+        SHARDSCOPE_CHECK(
+            checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
+        SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
+    }
+    return publishIntoFolder(m_files, m_plan, *m_work, m_target, m_options.force);
+}
+
+Status Execution::commitTag()
+{
+    SHARDSCOPE_TRY(const bool occupied, isOccupied(m_files, m_plan, m_target));
+    if (occupied && m_options.force) {
+        // The job may have taken hours: what is there now must still be replaceable.
+        SHARDSCOPE_CHECK(
+            checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
+        SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
+        SHARDSCOPE_CHECK(
+            m_files.exchange(m_work->filesFolder(), m_target)); // the old one goes with the work folder
+        return {};
+    }
+    return m_files.renameNoReplace(m_work->filesFolder(), m_target);
+}
+
+/// Whether the files that wait to be moved beside the target are in nobody's way there.
+Status Execution::checkWaiting()
+{
+    if (m_options.force)
+        return {};
+    return checkBeside(m_files, m_plan, m_options.destination, m_work->besideFolder(), m_job);
+}
+
+/// Moves a file from the work folder to its place beside the target, once.
+Status Execution::moveBeside(const std::string& name, bool replace)
+{
+    const io::Path made = m_work->besideFolder() / name;
+    SHARDSCOPE_TRY(const bool there, exists(m_files, made));
+    if (!there)
+        return {}; // moved by an earlier run
+    if (replace)
+        return m_files.rename(made, m_options.destination / name);
+    const Status moved = m_files.renameNoReplace(made, m_options.destination / name);
+    return !moved && moved.error().code == ErrorCode::TargetExists ? Status() : moved;
+}
+
+/// After the commit: nothing here can make the target worse, and a later run can do all of it again.
+Status Execution::publish()
+{
+    SHARDSCOPE_CHECK(checkWaiting()); // the commit may have been long ago
+    for (const PlannedFile& file : m_plan.files()) {
+        if (liesBesideTag(file.path))
+            SHARDSCOPE_CHECK(moveBeside(file.path.substr(kBesideTag.size()), m_options.force));
+    }
+    for (const OutputFile& file : m_plan.besideFiles())
+        SHARDSCOPE_CHECK(moveBeside(file.path, false));
+    if (!m_plan.pointerName().empty()) {
+        SHARDSCOPE_TRY(const bool there, exists(m_files, m_work->pointerFile()));
+        // An earlier run may have died between the rename of the target and its way to the disk.
+        SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
+        if (there)
+            SHARDSCOPE_CHECK(
+                m_files.rename(m_work->pointerFile(), m_options.destination / m_plan.pointerName()));
+    }
+    SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
+    if (const Status removed = m_work->remove(); !removed)
+        m_job.log("the target is complete, but the work folder is still there: " + describe(removed.error()));
+    return {};
+}
+
+} // namespace
+
+Result<ExecuteReport> runPlan(io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options,
+    const ExecuteHooks& hooks, JobContext& job)
+{
+    return Execution(files, plan, options, hooks, job).run();
+}
+
+} // namespace shardscope

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/engine/write/work_folder.h"
+
+#include "core/base/build_info.h"
+#include "core/base/text.h"
+#include "core/checkpoint/folder/wrapper_files.h"
+#include "core/io/sha256.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+namespace shardscope {
+
+namespace {
+
+constexpr const char* kSchema = "shardscope/work/2";
+constexpr uint64_t kPlanLimit = uint64_t{1} << 30;
+constexpr uint64_t kJournalLimit = uint64_t{1} << 30;
+
+std::span<const uint8_t> bytesOf(std::string_view text)
+{
+    return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
+}
+
+/// What the directory of a source file records: names, places, sizes and checksums.
+std::string recordsDigest(const PlanSource& source)
+{
+    io::Sha256 sha;
+    for (const ZipRecord& record : source.records)
+        sha.update(bytesOf(percentEncode(record.name) + ' ' + std::to_string(record.payloadOffset) + ' '
+            + std::to_string(record.bytes) + ' ' + std::to_string(record.crcPresent ? record.crc32 : 0)
+            + '\n'));
+    return sha.finishHex();
+}
+
+/// Why a folder's plan is not the one that is wanted, in words.
+std::string differenceOf(const std::string& foundText, const std::string& wantedText)
+{
+    using Json = nlohmann::ordered_json;
+    const Json found = Json::parse(foundText, nullptr, false);
+    const Json wanted = Json::parse(wantedText, nullptr, false);
+    if (!found.is_object())
+        return "its plan is damaged";
+    for (const char* key : {"schema", "version"}) {
+        if (!found.contains(key) || found[key] != wanted[key])
+            return "another version of this program began it";
+    }
+    const Json& sources = wanted["sources"];
+    if (!found.contains("sources") || found["sources"].size() != sources.size())
+        return "it reads other source files";
+    for (size_t i = 0; i < sources.size(); ++i) {
+        const Json& before = found["sources"][i];
+        const std::string file = "the source file " + sources[i]["name"].get<std::string>();
+        if (!before.is_object() || before.value("name", Json()) != sources[i]["name"])
+            return file + " is not among those that it reads";
+        if (before.value("bytes", Json()) != sources[i]["bytes"])
+            return file + " has another size now";
+        if (before.value("modified_ns", Json()) != sources[i]["modified_ns"])
+            return file + " was modified since";
+        if (before.value("records_sha256", Json()) != sources[i]["records_sha256"])
+            return file + " has other records or checksums now";
+    }
+    return "it has other options, or writes other files";
+}
+
+Result<std::string> readIfThere(io::FileSystem& files, const io::Path& path, uint64_t limit)
+{
+    auto text = files.readSmall(path, limit);
+    if (!text && text.error().code == ErrorCode::NotFound)
+        return std::string();
+    return text;
+}
+
+} // namespace
+
+WorkFolder::WorkFolder(io::FileSystem& files, const WritePlan& plan, io::Path path)
+    : m_files(files)
+    , m_plan(plan)
+    , m_path(std::move(path))
+{
+}
+
+io::Path WorkFolder::pathFor(const WritePlan& plan, const io::Path& destination)
+{
+    return destination / ("." + plan.targetName() + ".partial-" + plan.id());
+}
+
+Result<std::unique_ptr<WorkFolder>> WorkFolder::open(
+    io::FileSystem& files, const WritePlan& plan, const io::Path& destination)
+{
+    std::unique_ptr<WorkFolder> folder(new WorkFolder(files, plan, pathFor(plan, destination)));
+    const io::Path& path = folder->m_path;
+    if (auto made = files.makeDirectory(path, 0700); made)
+        SHARDSCOPE_CHECK(files.syncDirectory(destination));
+    else if (made.error().code != ErrorCode::TargetExists)
+        return forward(std::move(made).error());
+    SHARDSCOPE_TRY(folder->m_lock, files.lock(path / "lock"));
+    SHARDSCOPE_TRY(folder->m_planText, readIfThere(files, path / "plan", kPlanLimit));
+    SHARDSCOPE_TRY(const std::string journal, readIfThere(files, path / "journal", kJournalLimit));
+    folder->m_journal = parseJournal(journal);
+    return folder;
+}
+
+io::Path WorkFolder::placeOf(const std::string& path) const
+{
+    return liesBesideTag(path) ? besideFolder() / path.substr(kBesideTag.size()) : filesFolder() / path;
+}
+
+Status WorkFolder::prepare(const std::vector<JournalFile>& finished)
+{
+    const std::string wanted = planText();
+    if (!m_planText.empty() && m_planText != wanted)
+        return fail(ErrorCode::Refused,
+            "the interrupted job in this folder cannot be continued: " + differenceOf(m_planText, wanted),
+            m_path.string(), "discard it with --restart");
+    SHARDSCOPE_CHECK(removeUnknown(finished));
+    for (const io::Path& folder : outputFolders())
+        SHARDSCOPE_CHECK(m_files.makeDirectories(folder));
+    SHARDSCOPE_CHECK(m_files.makeDirectories(besideFolder()));
+    std::string journal;
+    for (const JournalFile& file : finished)
+        journal += journalLine(file);
+    SHARDSCOPE_CHECK(writeDurably(m_path / "journal", journal));
+    if (m_planText.empty()) {
+        // Last: a folder with a plan has a journal.
+        SHARDSCOPE_CHECK(writeDurably(m_path / "plan", wanted));
+        m_planText = wanted;
+    }
+    return {};
+}
+
+Status WorkFolder::clear()
+{
+    SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
+    // The plan first: without it nothing else counts.
+    SHARDSCOPE_CHECK(m_files.removeTree(m_path / "plan"));
+    for (const io::DirectoryEntry& entry : entries) {
+        if (entry.name != "lock" && entry.name != "replaced")
+            SHARDSCOPE_CHECK(m_files.removeTree(m_path / entry.name));
+    }
+    m_planText.clear();
+    m_journal = {};
+    return {};
+}
+
+Status WorkFolder::removeUnknown(const std::vector<JournalFile>& finished)
+{
+    static const std::unordered_set<std::string> kOurs{
+        "lock", "plan", "journal", "files", "beside", "replaced"};
+    SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
+    for (const io::DirectoryEntry& entry : entries) {
+        if (!kOurs.contains(entry.name))
+            SHARDSCOPE_CHECK(m_files.removeTree(m_path / entry.name));
+    }
+    SHARDSCOPE_TRY(const auto info, m_files.list(m_path));
+    std::vector<io::Path> folders;
+    for (const io::DirectoryEntry& entry : info) {
+        if (entry.name == "files" || entry.name == "beside")
+            folders.push_back(m_path / entry.name);
+    }
+    std::unordered_set<std::string> keep;
+    for (const JournalFile& file : finished)
+        keep.insert(placeOf(file.path).string());
+    while (!folders.empty()) {
+        const io::Path folder = std::move(folders.back());
+        folders.pop_back();
+        SHARDSCOPE_TRY(const auto inside, m_files.list(folder));
+        for (const io::DirectoryEntry& entry : inside) {
+            const io::Path path = folder / entry.name;
+            if (entry.type == io::FileType::Directory)
+                folders.push_back(path);
+            else if (!keep.contains(path.string()))
+                SHARDSCOPE_CHECK(m_files.removeFile(path));
+        }
+    }
+    return {};
+}
+
+Status WorkFolder::recordFinished(const WrittenFile& file)
+{
+    const std::lock_guard lock(m_mutex);
+    return m_files.appendSynced(
+        m_path / "journal", journalLine(JournalFile{file.path, file.bytes, file.sha256}));
+}
+
+Status WorkFolder::seal(JournalSeal seal)
+{
+    const auto folders = outputFolders();
+    for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder)
+        SHARDSCOPE_CHECK(m_files.syncDirectory(*folder));
+    SHARDSCOPE_CHECK(m_files.syncDirectory(besideFolder()));
+    SHARDSCOPE_CHECK(m_files.syncDirectory(m_path));
+    SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(filesFolder()));
+    seal.inode = info.identity.inode;
+    SHARDSCOPE_CHECK(m_files.appendSynced(m_path / "journal", journalLine(seal)));
+    m_journal.seal = std::move(seal);
+    return {};
+}
+
+Status WorkFolder::markPublishing()
+{
+    SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
+    for (const io::DirectoryEntry& entry : entries) {
+        if (m_path / entry.name == publishingMark())
+            return {};
+    }
+    return writeDurably(publishingMark(), {});
+}
+
+Status WorkFolder::remove()
+{
+    SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
+    for (const io::DirectoryEntry& entry : entries) {
+        if (entry.name != "lock" && entry.name != "journal" && entry.name != "plan")
+            SHARDSCOPE_CHECK(m_files.removeTree(m_path / entry.name));
+    }
+    // From here on the folder is blank to whoever finds it.
+    SHARDSCOPE_CHECK(m_files.removeTree(m_path / "plan"));
+    SHARDSCOPE_CHECK(m_files.removeTree(m_path / "journal"));
+    return m_files.removeTree(m_path);
+}
+
+Status WorkFolder::writeDurably(const io::Path& path, const std::string& text)
+{
+    io::Path unfinished = path;
+    unfinished += ".tmp";
+    {
+        SHARDSCOPE_TRY(const auto file, m_files.create(unfinished, 0600));
+        SHARDSCOPE_CHECK(file->writeAt(0, bytesOf(text)));
+        SHARDSCOPE_CHECK(file->sync());
+        SHARDSCOPE_CHECK(file->close());
+    }
+    SHARDSCOPE_CHECK(m_files.rename(unfinished, path));
+    return m_files.syncDirectory(path.parent_path());
+}
+
+std::vector<io::Path> WorkFolder::outputFolders() const
+{
+    std::set<io::Path> folders{filesFolder()}; // a parent sorts before what lies in it
+    for (const PlannedFile& file : m_plan.files()) {
+        if (liesBesideTag(file.path))
+            continue;
+        io::Path parent = io::Path(file.path).parent_path();
+        for (; !parent.empty(); parent = parent.parent_path())
+            folders.insert(filesFolder() / parent);
+    }
+    return {folders.begin(), folders.end()};
+}
+
+std::string WorkFolder::planText() const
+{
+    io::Sha256 layout;
+    for (const PlannedFile& file : m_plan.files())
+        layout.update(bytesOf(percentEncode(file.path) + ' ' + std::to_string(file.bytes) + '\n'));
+    nlohmann::ordered_json plan;
+    plan["schema"] = kSchema;
+    plan["version"] = std::string(buildInfo().version);
+    plan["id"] = m_plan.id();
+    plan["verb"] = m_plan.verb();
+    plan["files"] = m_plan.files().size();
+    plan["layout_sha256"] = layout.finishHex();
+    plan["plan"] = nlohmann::ordered_json::parse(m_plan.describeJson(), nullptr, false);
+    auto& sources = plan["sources"] = nlohmann::ordered_json::array();
+    // No device, inode or time of change: a chmod, a hard link, another mount or node is still the same file.
+    for (const PlanSource& source : m_plan.sources())
+        sources.push_back({{"name", toValidUtf8(source.name)}, {"bytes", source.identity.bytes},
+            {"modified_ns", source.identity.modifiedNs}, {"records_sha256", recordsDigest(source)}});
+    return plan.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + '\n';
+}
+
+} // namespace shardscope

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/model/write_plan.h"
+#include "core/torchfile/pickle/pickle_values.h"
+#include "core/torchfile/storage_use.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// Builds one output archive from one source archive: its pickle with some parts replaced, or a new pickle
+/// with parts of it, its storages copied where the pickle still names them, new storages where new tensors
+/// were put in. Or one from nothing, of new tensors alone.
+///
+/// Storage keys are numbered in the order in which the unpickler will meet them, as torch's own writer does;
+/// readers that compute offsets instead of reading headers rely on it. Use: make, substitute, finish. Not
+/// thread-safe.
+class ArchiveComposer
+{
+public:
+    using CursorFactory = std::function<std::unique_ptr<SegmentCursor>()>;
+
+    /// What is taken from the source: parts of its pickle with their storages, or nothing but the archive's
+    /// form.
+    enum class Take { Parts, FormOnly };
+    ArchiveComposer(const TorchFile& source, uint32_t sourceIndex, Take take = Take::Parts);
+    /// Without a source: nothing is imported, and finish() takes a root and recordsOfToday().
+    ArchiveComposer();
+
+    [[nodiscard]] const PickleGraph& graph() const { return m_source->pickle(); }
+    PickleBuilder& builder() { return m_builder; }
+    void substitute(NodeId sourceNode, NodeId builtNode) { m_importer->substitute(sourceNode, builtNode); }
+    NodeId import(NodeId sourceNode) { return m_importer->import(sourceNode); }
+
+    /// A new dense tensor with a storage of its own: what torch._utils._rebuild_tensor_v2 makes. Empty shape
+    /// = 0-dim.
+    NodeId tensor(DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad, CursorFactory cursor);
+    /// A new dense tensor with these little-endian elements.
+    NodeId smallTensor(DType dtype, const std::vector<uint64_t>& shape, std::string elements);
+    NodeId orderedDict();
+
+    /// Copies of source storages are cut at tensor borders by this hook, so that digests can be taken: it is
+    /// asked for the cursor of a run of a source record, in bytes from the start of the file. Default: one
+    /// segment without a tensor.
+    using RecordCursor = std::function<CursorFactory(uint32_t record, uint64_t offset, uint64_t bytes)>;
+    void setRecordCursor(RecordCursor hook) { m_recordCursor = std::move(hook); }
+
+    /// Gives what tensors of the source use of its storages storages of their own, so that the rest is not
+    /// copied. To be called first.
+    void leaveOutUnused(const StorageUse& use);
+
+    /// Everything of the output but its mode. `smallRecords` as read from the source by readSmallRecords().
+    /// The pickle's root is the source's with what was substituted, or `root`.
+    Result<OutputFile> finish(const std::string& outputName, const std::vector<OutputRecord>& smallRecords);
+    Result<OutputFile> finish(
+        NodeId root, const std::string& outputName, const std::vector<OutputRecord>& smallRecords);
+
+private:
+    struct NewStorage {
+        uint64_t bytes = 0;
+        CursorFactory cursor = {};
+        std::string literal = {}; ///< in place of a cursor
+        std::string key = {}; ///< in place of both: a run of this storage of the source
+        uint64_t first = 0; ///< bytes from its start
+    };
+    NodeId tensorOf(NewStorage storage, DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad);
+    NodeId runOf(const StorageView& storage, std::pair<uint64_t, uint64_t> run);
+    [[nodiscard]] Result<OutputRecord> storageRecord(const std::string& key, const std::string& name) const;
+    /// A run of a storage of the source; all of it where the run is as long.
+    [[nodiscard]] Result<OutputRecord> copiedRecord(
+        const std::string& key, const std::string& name, uint64_t first, std::optional<uint64_t> bytes) const;
+
+    const TorchFile* m_source = nullptr;
+    uint32_t m_sourceIndex = 0;
+    PickleBuilder m_builder;
+    std::optional<PickleImporter> m_importer; ///< from the source
+    std::string m_newKeyMark;
+    std::vector<NewStorage> m_new;
+    RecordCursor m_recordCursor;
+    NodeId m_rebuild = kNoNode;
+    NodeId m_storageWord = kNoNode;
+    NodeId m_cpuWord = kNoNode;
+    NodeId m_orderedDictClass = kNoNode;
+    std::vector<std::pair<DType, NodeId>> m_storageClasses;
+};
+
+/// The records of a source archive that are neither pickle nor storage, in file order, with their content;
+/// the pickle and the storages are represented by empty records named "data.pkl" and "data/" where they
+/// stand.
+Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const TorchFile& source);
+
+/// What torch 2.15 writes beside pickle and storages, in the same form.
+std::vector<OutputRecord> recordsOfToday();
+
+/// The persistent ids of a graph in the order in which an unpickler of its emitted stream meets them.
+std::vector<NodeId> persistentIdsInOrder(const PickleGraph& graph);
+
+} // namespace shardscope

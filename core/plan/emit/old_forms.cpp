@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/emit/old_forms.h"
+
+#include "core/checkpoint/model/stage0.h"
+#include "core/compare/digest/scaler_texts.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr const char* kOldestTaken = "0.3.17";
+
+bool isRanksOf(const Checkpoint& source, CheckpointKind kind)
+{
+    return source.kind == kind && source.isReadable(source.rank0Model);
+}
+
+bool lacksShapes(const PickleGraph& model)
+{
+    const NodeId shapes = lookup(model, model.root(), "param_shapes");
+    return shapes == kNoNode || model.kind(shapes) != NodeKind::List;
+}
+
+bool hasFilledPlaceholders(const Checkpoint& source, const PickleGraph& model)
+{
+    const auto items = mappingItems(model, lookup(model, model.root(), "module"));
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto name = asString(model, items[i]);
+        const auto param = name ? source.findParam(*name) : std::nullopt;
+        const auto tensor = param && source.params[index(*param)].role == ParamRole::Trainable
+            ? std::optional(asTensor(model, items[i + 1]))
+            : std::nullopt;
+        if (tensor && *tensor && (*tensor)->elements() != 0)
+            return true;
+    }
+    return false;
+}
+
+} // namespace
+
+bool hasOldForm(const Checkpoint& source)
+{
+    if (isRanksOf(source, CheckpointKind::Zero3)) {
+        const PickleGraph& model = source.file(source.rank0Model).content->pickle();
+        return lacksShapes(model) || hasFilledPlaceholders(source, model);
+    }
+    const bool sharded = isRanksOf(source, CheckpointKind::Zero1) || isRanksOf(source, CheckpointKind::Zero2)
+        || isRanksOf(source, CheckpointKind::Bf16);
+    if (!sharded || !source.isReadable(source.rank0Optim))
+        return false;
+    const PickleGraph& optim = source.file(source.rank0Optim).content->pickle();
+    return lacksShapes(source.file(source.rank0Model).content->pickle())
+        || lookup(optim, source.optimWrapper, "param_slice_mappings") == kNoNode
+        || lookup(optim, source.optimWrapper, "group_paddings") == kNoNode;
+}
+
+NodeId renewedScaler(ArchiveComposer& composer, NodeId scaler)
+{
+    const PickleGraph& graph = composer.graph();
+    const auto object = scaler == kNoNode ? std::nullopt : asObject(graph, scaler);
+    if (!object || object->attributes == kNoNode)
+        return kNoNode;
+    const auto lacking = lackingScalerAttributes(graph, object->className, object->attributes);
+    if (lacking.empty())
+        return kNoNode;
+    PickleBuilder& builder = composer.builder();
+    const NodeId attributes = builder.dict();
+    const auto items = mappingItems(graph, object->attributes);
+    for (size_t i = 0; i + 1 < items.size(); i += 2)
+        builder.setItem(attributes, composer.import(items[i]), composer.import(items[i + 1]));
+    for (const ScalerAttribute& attribute : lacking)
+        builder.setItem(attributes, builder.string(attribute.name), attribute.make(builder));
+    const NodeId out = builder.newObj(
+        builder.global("deepspeed.runtime.fp16.loss_scaler", object->className), builder.tuple({}));
+    builder.setState(out, attributes);
+    return out;
+}
+
+std::string writtenVersion(const Checkpoint& source)
+{
+    return source.deepspeedVersion.empty() ? kOldestTaken : source.deepspeedVersion;
+}
+
+} // namespace shardscope

@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/emit/reshard_context.h"
+
+#include "core/base/text.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/model/muon.h"
+#include "core/checkpoint/slices/joined_slices.h"
+#include "core/plan/emit/expert_files.h"
+#include "core/plan/emit/expert_records.h"
+#include "core/plan/emit/muon_momentum.h"
+#include "core/plan/model/model_types.h"
+#include "core/plan/model/source_list.h"
+#include "core/tensor/convert.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// What tensors use of a file of which they use little.
+std::optional<StorageUse> bloatOf(const TorchFile& file)
+{
+    StorageUse use = storageUseOf(file);
+    return use.isBloated() ? std::optional(std::move(use)) : std::nullopt;
+}
+
+/// Optimizer files in rank order, then the model files that something is copied from, then what holds single
+/// tensors.
+Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContext& out, JobContext& job)
+{
+    SourceList list(files, source, job);
+    for (const FileId id : source.optimFiles)
+        SHARDSCOPE_CHECK(list.add(id));
+    const Checkpoint& stored = storedUnder(source);
+    if (source.joined) {
+        for (const auto& part : stored.parts) {
+            for (const FileId id : part->optimFiles)
+                SHARDSCOPE_CHECK(list.add(id));
+        }
+    }
+    bool frozen = false;
+    for (const FlatUnit& unit : source.units)
+        frozen = frozen || unit.kind == UnitKind::Frozen;
+    for (const FileId id : source.modelFiles) {
+        if (id == source.rank0Model || frozen)
+            SHARDSCOPE_CHECK(list.add(id));
+    }
+    for (const ReshardContext::Copied& copied : out.copied)
+        SHARDSCOPE_CHECK(list.add(copied.file));
+    for (const FlatUnit& unit : stored.units) {
+        for (const UnitState& state : unit.states) {
+            if (liesInNoRun(source.kind)) // no file of it is an optimizer's alone
+                SHARDSCOPE_CHECK(list.addAllOf(state));
+            for (const StoredRun& run : state.perParam)
+                SHARDSCOPE_CHECK(list.add(run.file));
+            for (const StoredRun& run : state.perRank) { // swap files; the rest is there already
+                if (run.isPresent() && source.file(run.file).role == FileRole::Swap)
+                    SHARDSCOPE_CHECK(list.add(run.file));
+            }
+        }
+    }
+    for (const WholeTensor& whole : source.whole) { // those of a model file are there already
+        if (liesInNoRun(source.kind))
+            SHARDSCOPE_CHECK(list.add(whole.run.file));
+    }
+    out.sources = list.takeSources();
+    out.sourceOfFile = list.takeMap();
+    return {};
+}
+
+/// The files that refills are taken from. What they keep is decided once the refills know them.
+Status addDonors(io::FileSystem& files, Refills& refills, ReshardContext& out, JobContext& job)
+{
+    for (const CheckpointPtr& donor : refills.donors()) {
+        SourceList list(files, *donor, job);
+        for (const FlatUnit& unit : storedUnder(*donor).units) {
+            for (const UnitState& state : unit.states)
+                SHARDSCOPE_CHECK(list.addAllOf(state));
+        }
+        for (const WholeTensor& whole : donor->whole)
+            SHARDSCOPE_CHECK(list.add(whole.run.file));
+        auto map = std::make_shared<std::vector<uint32_t>>(*list.takeMap());
+        for (uint32_t& source : *map) {
+            if (source != Segment::kZero)
+                source += static_cast<uint32_t>(out.sources.size());
+        }
+        auto sources = list.takeSources();
+        std::move(sources.begin(), sources.end(), std::back_inserter(out.sources));
+        refills.setSources(donor.get(), std::move(map));
+    }
+    return {};
+}
+
+/// Whether the model's weights lie beside the masters.
+bool keepsCopies(CheckpointKind target)
+{
+    return target != CheckpointKind::Zero3 && target != CheckpointKind::Universal
+        && target != CheckpointKind::Torch;
+}
+
+/// Whether the target has a tensor of the source: all but 16-bit copies beside masters where it keeps none,
+/// and they do not go along in the files of their layers.
+bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, CheckpointKind target)
+{
+    if (entry.state != "weight" || source.params[index(entry.param)].role != ParamRole::Trainable)
+        return true;
+    const WholeTensor* whole = source.wholeOf(entry.param);
+    return keepsCopies(target)
+        || (whole != nullptr && source.file(whole->run.file).role == FileRole::LayerStates);
+}
+
+Status addNewWeights(const Checkpoint& source, ReshardContext& out)
+{
+    if (source.joined && source.joined->isStage)
+        return {}; // a pipeline's are in the files of its layers
+    const auto types = moduleTypes(source);
+    const auto ofExperts = expertTypes(out);
+    out.newWeights.assign(source.params.size(), Segment::kNoTensor);
+    for (uint32_t i = 0; i < source.params.size(); ++i) {
+        const Parameter& param = source.params[i];
+        if (param.role != ParamRole::Trainable || param.sharedWith != kNoParam
+            || source.wholeOf(ParamId{i}) != nullptr)
+            continue;
+        const auto listed = types.find(param.name);
+        const auto made = ofExperts.find(param.name);
+        const DType type = listed != types.end() ? listed->second
+            : made != ofExperts.end()            ? made->second
+                                                 : DType::Unknown;
+        const auto master = sourceType(source, ParamId{i}, "fp32");
+        if (type == DType::Unknown || !master || !canConvert(*master, type))
+            return fail(ErrorCode::Refused,
+                "the model file does not tell in which dtype the model keeps `" + toValidUtf8(param.name)
+                    + "`",
+                source.tagFolder.string());
+        out.newWeights[i] = static_cast<uint32_t>(out.tensors.size());
+        out.tensors.push_back({param.name, "weight", type, 0, param.elements});
+    }
+    return {};
+}
+
+Status addTensors(const CheckpointPtr& source, ReshardContext& out)
+{
+    out.table = std::make_shared<const TensorTable>(source);
+    for (uint32_t i = 0; i < out.table->size(); ++i) {
+        const TensorTable::Entry entry = out.table->entry(i);
+        if (!isKept(*source, entry, out.target.kind)) {
+            out.planOfTable.push_back(Segment::kNoTensor);
+            continue;
+        }
+        const Parameter& param = source->params[index(entry.param)];
+        out.planOfTable.push_back(static_cast<uint32_t>(out.tensors.size()));
+        PlanTensor tensor{param.name, std::string(entry.state), entry.dtype, 0, param.elements};
+        const auto order = source->transposedOrder(entry.param);
+        if (out.target.zenflow && order && entry.state != "weight")
+            tensor.columnRows = static_cast<uint32_t>(order->rows);
+        out.tensors.push_back(std::move(tensor));
+    }
+    const bool makesExperts = out.refills && !out.refills->model().experts.empty();
+    return (out.freshModel || makesExperts) && keepsCopies(out.target.kind) ? addNewWeights(*source, out)
+                                                                            : Status();
+}
+
+/// Layer files of this part, and experts of its model-parallel rank.
+Status addCopied(io::FileSystem& files, ReshardContext& out)
+{
+    const Checkpoint& source = *out.source;
+    if (source.joined && (source.joined->cut || source.joined->of->parallel.tp > 1))
+        return {}; // layers' files of slices are no files of whole layers
+    for (uint32_t i = 0; i < source.files.size(); ++i) {
+        const CheckpointFile& file = source.files[i];
+        const auto parsed = parseCheckpointFileName(file.name);
+        const bool all = source.joined && !source.joined->isStage;
+        const bool layer = file.role == FileRole::LayerStates && (all || file.rank == source.place);
+        const bool expert = file.role == FileRole::ExpertStates && parsed && parsed->mp == source.modelRank;
+        if ((!layer && !expert) || file.status == FileStatus::Stale)
+            continue;
+        ReshardContext::Copied copied{.file = FileId{i}};
+        if (!file.content)
+            return fail(ErrorCode::Refused, "`" + file.name + "` was not read, so it cannot go along",
+                file.path.string());
+        SHARDSCOPE_TRY(copied.records, readSmallRecords(files, *file.content));
+        copied.use = bloatOf(*file.content);
+        out.copied.push_back(std::move(copied));
+    }
+    for (size_t i = 0; out.refills && i < out.refills->model().experts.size(); ++i) {
+        const ModelFiles::Expert& expert = out.refills->model().experts[i];
+        ReshardContext::Copied made{.file = expert.like};
+        SHARDSCOPE_TRY(made.records, readSmallRecords(files, *source.file(expert.like).content));
+        made.made = &expert;
+        out.copied.push_back(std::move(made));
+    }
+    return {};
+}
+
+Status addCarriedFiles(io::FileSystem& files, const Checkpoint& whole, ReshardContext& out)
+{
+    const bool universal = out.target.kind == CheckpointKind::Universal;
+    const uint32_t ranks = out.target.ranks * out.source->parallel.tp * out.source->parallel.pp;
+    out.carried = carriedFiles(whole, universal ? std::nullopt : std::optional(ranks));
+    for (CarriedFile& carried : out.carried) {
+        carried.source = static_cast<uint32_t>(out.sources.size());
+        SHARDSCOPE_TRY(PlanSource source, wholeFileSource(files, whole.file(carried.file), carried));
+        out.sources.push_back(std::move(source));
+    }
+    return {};
+}
+
+} // namespace
+
+const ParamGroup& ReshardContext::sourceGroupOf(const FlatUnit& unit) const
+{
+    const auto group = static_cast<size_t>(unit.group);
+    return source->groups[target.expertRanks != 0 ? target.sourceGroups[group] : group];
+}
+
+FlatTarget ReshardContext::flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const
+{
+    FlatTarget out;
+    out.source = source;
+    out.unit = target.units[unit];
+    out.rank = out.unit->partitionRankOf(rank).value_or(0);
+    out.state = out.unit->states[state].name;
+    out.elements = out.unit->states[state].lean ? out.unit->partition.leanElementsOn(out.rank)
+                                                : out.unit->partition.partitionElements();
+    out.sourceOfFile = sourceOfFile;
+    out.storedOrder = target.zenflow;
+    out.refills = refills;
+    return out;
+}
+
+Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
+    ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job,
+    const std::shared_ptr<Refills>& refills)
+{
+    if (fresh || !isStage0(source->kind)) // else the file is carried with what it lacks
+        SHARDSCOPE_CHECK(requireRuns(*source,
+            [&](const auto&, const UnitState& state) { return !refills || !refills->has(state.name); }));
+    auto out = std::make_shared<ReshardContext>();
+    out->source = std::move(source);
+    out->target = std::move(target);
+    out->subGroupSize = subGroupSize;
+    out->fresh = fresh;
+    out->freshModel = fresh || (refills && refills->model().anew);
+    out->refills = refills;
+    SHARDSCOPE_CHECK(addCopied(files, *out));
+    SHARDSCOPE_CHECK(addSources(files, *out->source, *out, job));
+    if (refills)
+        SHARDSCOPE_CHECK(addDonors(files, *refills, *out, job));
+    SHARDSCOPE_CHECK(addTensors(out->source, *out));
+    SHARDSCOPE_TRY(out->optimRecords, readSmallRecords(files, out->optimTemplate()));
+    SHARDSCOPE_TRY(out->modelRecords, readSmallRecords(files, out->modelTemplate()));
+    out->modelUse = bloatOf(out->modelTemplate());
+    if (carriesFrom != nullptr)
+        SHARDSCOPE_CHECK(addCarriedFiles(files, *carriesFrom, *out));
+    return std::shared_ptr<const ReshardContext>(std::move(out));
+}
+
+namespace {
+
+/// Where the whole tensors of a file lie, ascending.
+std::vector<MarkedRun> wholeRunsOf(const ReshardContext& context, FileId file)
+{
+    const Checkpoint& source = *context.source;
+    std::vector<MarkedRun> runs;
+    for (uint32_t i = 0; i < source.whole.size(); ++i) {
+        const WholeTensor& whole = source.whole[i];
+        const uint64_t bytes = whole.run.elements * itemSize(whole.dtype);
+        if (whole.run.isPresent() && whole.run.file == file && whole.contiguous && bytes > 0)
+            runs.push_back(
+                {whole.run.byteOffset, bytes, context.planOfTable[context.table->indexOfWhole(i)]});
+    }
+    std::sort(runs.begin(), runs.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    uint64_t end = 0;
+    std::erase_if(
+        runs, [&](const MarkedRun& run) { // views that overlap another one are not digested by themselves
+            const bool overlaps = run.offset < end;
+            end = overlaps ? end : run.offset + run.bytes;
+            return overlaps;
+        });
+    return runs;
+}
+
+std::vector<MarkedRun> runsWithin(const std::vector<MarkedRun>& runs, uint64_t offset, uint64_t bytes)
+{
+    const auto first = std::lower_bound(
+        runs.begin(), runs.end(), offset, [](const MarkedRun& run, uint64_t at) { return run.offset < at; });
+    const auto last = std::find_if(
+        first, runs.end(), [&](const MarkedRun& run) { return run.offset + run.bytes > offset + bytes; });
+    return {first, last};
+}
+
+} // namespace
+
+void markWholeTensors(
+    ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file)
+{
+    const uint32_t source = context->sourceIndex(file);
+    const auto runs = std::make_shared<const std::vector<MarkedRun>>(wholeRunsOf(*context, file));
+    composer.setRecordCursor([source, runs](uint32_t record, uint64_t offset, uint64_t bytes) {
+        return markedRecordCursor(source, record, offset, bytes, runsWithin(*runs, offset, bytes));
+    });
+}
+
+Result<OutputFile> composeCopied(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t copied, const std::string& name)
+{
+    const ReshardContext::Copied& from = context->copied[copied];
+    if (from.made != nullptr)
+        return composeExpert(context, from, name);
+    ArchiveComposer composer(*context->source->file(from.file).content, context->sourceIndex(from.file));
+    if (from.use)
+        composer.leaveOutUnused(*from.use);
+    markWholeTensors(composer, context, from.file);
+    if (context->source->file(from.file).role == FileRole::ExpertStates)
+        ExpertRecords(*context, 0).replaceInExpertFile(composer);
+    return composer.finish(name, from.records);
+}
+
+NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
+    uint32_t unit, uint32_t state, uint32_t rank, bool requiresGrad)
+{
+    const FlatUnit& of = *context->target.units[unit];
+    if (of.states[state].name == kMuonMomentum
+        && muonFormOf(*context->source, context->target.kind, context->sourceGroupOf(of))
+            == MuonForm::HeldWhole)
+        return heldWholeTensor(composer, context, unit, state, rank);
+    FlatTarget target = context->flatTarget(unit, state, rank);
+    const bool frozen = target.unit->kind == UnitKind::Frozen;
+    target.tensorOf = [context, state, frozen](ParamId param) {
+        return frozen ? weightTensor(*context, param) : context->tensorOf(param, state);
+    };
+    const DType dtype = context->target.units[unit]->states[state].dtype;
+    const uint64_t elements = target.elements;
+    return composer.tensor(dtype, {elements}, requiresGrad, flatCursor(std::move(target)));
+}
+
+uint32_t weightTensor(const ReshardContext& context, ParamId param)
+{
+    const Checkpoint& source = *context.source;
+    if (!context.newWeights.empty() && context.newWeights[index(param)] != Segment::kNoTensor)
+        return context.newWeights[index(param)];
+    if (const WholeTensor* whole = source.wholeOf(param))
+        return context
+            .planOfTable[context.table->indexOfWhole(static_cast<uint32_t>(whole - source.whole.data()))];
+    const FlatUnit* unit = source.unitOf(param);
+    return unit != nullptr && unit->group < 0 ? context.tensorOf(param, 0) : Segment::kNoTensor;
+}
+
+NodeId wholeTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
+    ParamId param, std::string_view state, DType dtype, uint32_t tensor, bool requiresGrad)
+{
+    const Parameter& of = context->source->params[index(param)];
+    return composer.tensor(dtype, of.shape, requiresGrad,
+        tensorCursor({context->source, context->sourceOfFile, param, std::string(state), dtype, tensor,
+            context->refills}));
+}
+
+} // namespace shardscope

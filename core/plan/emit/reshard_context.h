@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/model/stage0.h"
+#include "core/compare/digest/tensor_table.h"
+#include "core/plan/compose/archive_composer.h"
+#include "core/plan/compose/refills.h"
+#include "core/plan/compose/segment_cursors.h"
+#include "core/plan/model/wrapper_carry.h"
+#include "core/plan/target/reshard_options.h"
+#include "core/plan/target/reshard_target.h"
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace shardscope {
+
+/// What the parts of a reshard plan share. Immutable once made; thread-safe.
+struct ReshardContext {
+    CheckpointPtr source;
+    ReshardTarget target;
+    uint64_t subGroupSize = 0; ///< 0 where it does not apply
+    std::vector<PlanSource> sources;
+    std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into sources
+    std::shared_ptr<const TensorTable> table; ///< numbers the source's tensors
+    std::vector<PlanTensor> tensors; ///< what the target holds
+    std::vector<uint32_t>
+        planOfTable; ///< table → tensors, Segment::kNoTensor for what the target does not keep
+    /// Parameter → index into tensors of the 16-bit copy that is made from its master; empty when none is.
+    std::vector<uint32_t> newWeights;
+    /// The files are made from the model; else they follow the source's own, key by key.
+    bool fresh = false;
+    bool freshModel = false; ///< the model files alone; true where `fresh` is
+    std::vector<OutputRecord> optimRecords; ///< small records of the rank-0 templates
+    std::vector<OutputRecord> modelRecords;
+    std::optional<StorageUse> modelUse; ///< of the template, where most of it is storage that nothing uses
+    /// Files that go along as they are: weights of pipeline layers and of experts, with their small records.
+    struct Copied {
+        FileId file = kNoFile;
+        std::vector<OutputRecord> records = {};
+        std::optional<StorageUse> use = {}; ///< as modelUse
+        const ModelFiles::Expert* made = nullptr; ///< what is made in the form of `file`; null: `file` itself
+    };
+    std::vector<Copied> copied;
+    std::vector<CarriedFile> carried; ///< the framework's files beside the tag, in the order of their names
+
+    std::shared_ptr<const Refills> refills; ///< of a repair, else null
+
+    [[nodiscard]] const TorchFile& optimTemplate() const { return *source->file(source->rank0Optim).content; }
+    [[nodiscard]] const TorchFile& modelTemplate() const { return *source->file(source->rank0Model).content; }
+    [[nodiscard]] uint32_t sourceIndex(FileId file) const { return (*sourceOfFile)[index(file)]; }
+    [[nodiscard]] int stage() const
+    {
+        return target.kind == CheckpointKind::Zero3 ? 3
+            : target.kind == CheckpointKind::Zero2  ? 2
+            : isStage0(target.kind)                 ? 0
+                                                    : 1;
+    }
+    /// Index into tensors of a state that lies in a unit of the source.
+    [[nodiscard]] uint32_t tensorOf(ParamId param, uint32_t state) const
+    {
+        return planOfTable[table->indexOf(param, state)];
+    }
+    /// The source's param group that a target unit of a param group takes its options and states from. Where
+    /// experts move to another degree, the numbers of the target's groups are not those of the source's.
+    [[nodiscard]] const ParamGroup& sourceGroupOf(const FlatUnit& unit) const;
+    /// The cursor of one target unit's state on one dp rank that has a share of it, and its length in
+    /// elements.
+    [[nodiscard]] FlatTarget flatTarget(uint32_t unit, uint32_t state, uint32_t rank) const;
+};
+
+/// Fills sources, tensors and templates for a complete checkpoint and a laid-out target. `fresh` as above.
+/// `carriesFrom`: the whole checkpoint, whose files beside the tag go along; null where another part takes
+/// them. `refills`: where what the source has lost comes from; it is told where its files are.
+Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem& files, CheckpointPtr source,
+    ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job,
+    const std::shared_ptr<Refills>& refills = nullptr);
+
+/// The four kinds of files that follow the source's own. `rank` is the target rank, `name` the file's.
+Result<OutputFile> composeZero12Optim(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+Result<OutputFile> composeZero12Model(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name);
+/// One of the files that go along, in torch's form as all that is written.
+Result<OutputFile> composeCopied(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t copied, const std::string& name);
+Result<OutputFile> composeZero3Optim(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+Result<OutputFile> composeZero3Model(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+
+/// The same made from the model alone, for another stage or form than the source's.
+Result<OutputFile> composeFreshOptim(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+Result<OutputFile> composeFreshModel(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
+/// The one file of a target without ZeRO.
+Result<OutputFile> composeStage0Model(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name);
+
+/// The files of a universal folder (deepspeed/checkpoint/ds_to_universal.py), in the form that all stages
+/// load.
+Result<OutputFile> composeUniversalState(const std::shared_ptr<const ReshardContext>& context, uint32_t unit,
+    uint32_t param, uint32_t state, const std::string& name);
+Result<OutputFile> composeUniversalStep(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t unit, const std::string& name);
+Result<OutputFile> composeUniversalOptim(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name);
+/// `slim`: for stage 3, which reads the counters only.
+Result<OutputFile> composeUniversalModel(
+    const std::shared_ptr<const ReshardContext>& context, bool slim, const std::string& name);
+
+/// Cuts what a composer of a source file copies where whole tensors begin and end, for digests.
+void markWholeTensors(
+    ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file);
+
+/// A new tensor that holds one state of one target unit on one rank.
+NodeId flatTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
+    uint32_t unit, uint32_t state, uint32_t rank, bool requiresGrad);
+/// A new tensor of a parameter's shape that holds one of its states whole, converted to `dtype`.
+NodeId wholeTensor(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,
+    ParamId param, std::string_view state, DType dtype, uint32_t tensor, bool requiresGrad);
+/// Index into the plan's tensors of a frozen parameter's, buffer's or copy's weight; kNoTensor when it has
+/// none.
+uint32_t weightTensor(const ReshardContext& context, ParamId param);
+
+} // namespace shardscope

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/emit/slice_record.h"
+
+#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/slice_rules.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+namespace shardscope {
+
+namespace {
+
+std::vector<uint64_t> rowMajor(const Shape& shape)
+{
+    std::vector<uint64_t> out(shape.size(), 1);
+    for (size_t i = shape.size(); i > 1; --i)
+        out[i - 2] = out[i - 1] * shape[i - 1];
+    return out;
+}
+
+class Record
+{
+public:
+    Record(ArchiveComposer& composer, const ReshardContext& context)
+        : m_composer(composer)
+        , m_graph(composer.graph())
+        , m_builder(composer.builder())
+        , m_source(*context.source)
+        , m_joined(*context.source->joined)
+        , m_slices(context.source->joined->cut->slices)
+    {
+    }
+
+    NodeId make(NodeId info)
+    {
+        const NodeId out = m_builder.dict();
+        const auto items = mappingItems(m_graph, info);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto key = asString(m_graph, items[i]);
+            NodeId value = kNoNode;
+            if (key == "affine_map")
+                value = affineMap(items[i + 1]);
+            else if (key == "sub_param_shard_widths")
+                value = shardWidths(items[i + 1]);
+            else if (key == "padded_vocab_size" && m_joined.cut->vocabularyRows)
+                value = number(*m_joined.cut->vocabularyRows);
+            else
+                value = m_composer.import(items[i + 1]);
+            m_builder.setItem(out, m_composer.import(items[i]), value);
+        }
+        return out;
+    }
+
+private:
+    NodeId number(uint64_t value) { return m_builder.integer(static_cast<int64_t>(value)); }
+    NodeId numbers(const std::vector<uint64_t>& values)
+    {
+        std::vector<NodeId> out;
+        for (const uint64_t value : values)
+            out.push_back(number(value));
+        return m_builder.list(out);
+    }
+    void set(NodeId mapping, std::string_view key, NodeId value)
+    {
+        m_builder.setItem(mapping, m_builder.string(key), value);
+    }
+
+    /// Per sub-parameter the width of every slice: they are even.
+    NodeId shardWidths(NodeId from)
+    {
+        const NodeId out = m_builder.dict();
+        const auto items = mappingItems(m_graph, from);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            std::vector<NodeId> perSubParam;
+            for (const NodeId widths : sequenceItems(m_graph, items[i + 1])) {
+                uint64_t sum = 0;
+                for (const NodeId width : sequenceItems(m_graph, widths))
+                    sum += static_cast<uint64_t>(asInteger(m_graph, width).value_or(0));
+                perSubParam.push_back(numbers(std::vector<uint64_t>(m_slices, sum / m_slices)));
+            }
+            m_builder.setItem(out, m_composer.import(items[i]), m_builder.list(perSubParam));
+        }
+        return out;
+    }
+
+    NodeId affineMap(NodeId from)
+    {
+        const NodeId out = m_builder.dict();
+        const auto items = mappingItems(m_graph, from);
+        for (size_t i = 0; i + 1 < items.size(); i += 2)
+            m_builder.setItem(out, m_composer.import(items[i]),
+                asString(m_graph, items[i]) == "params" ? params(items[i + 1])
+                                                        : m_composer.import(items[i + 1]));
+        return out;
+    }
+
+    NodeId params(NodeId from)
+    {
+        const NodeId out = m_builder.dict();
+        const auto items = mappingItems(m_graph, from);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            const auto pattern = asString(m_graph, items[i]);
+            const auto name = pattern ? nameOfPattern(*pattern) : std::nullopt;
+            const auto param = name ? m_source.findParam(*name) : std::nullopt;
+            if (param) // a name that the model does not have cannot be told anew
+                m_builder.setItem(out, m_composer.import(items[i]), entry(*param));
+        }
+        return out;
+    }
+
+    NodeId entry(ParamId param)
+    {
+        const UniversalMarks& marks = m_joined.marks[index(param)];
+        const bool alike = !m_joined.alike[index(param)].empty();
+        const Shape& whole = m_joined.of->params[index(param)].shape;
+        const Shape& part = m_source.params[index(param)].shape;
+        const uint32_t dimension = marks.subShape ? marks.subShape->dimension : marks.catDimension;
+        std::vector<uint64_t> sizes{alike || whole.empty() ? 1 : whole[dimension]};
+        if (marks.subShape)
+            sizes = marks.subShape->sizes;
+        else if (marks.subParams > 1)
+            sizes.assign(marks.subParams, sizes.front() / marks.subParams);
+        const NodeId ranks = m_builder.dict();
+        for (uint32_t slice = 0; slice < m_slices; ++slice) {
+            std::vector<NodeId> pieces;
+            if (alike) {
+                pieces.push_back(piece(part, 0, rowMajor(part), 0, rowMajor(part), 0, m_slices));
+            } else {
+                const std::vector<uint64_t> from = rowMajor(whole);
+                const std::vector<uint64_t> to = rowMajor(part);
+                uint64_t before = 0; // of the whole's dimension
+                uint64_t done = 0; // of the slice's
+                for (const uint64_t size : sizes) {
+                    Shape shape = part;
+                    shape[dimension] = size / m_slices;
+                    pieces.push_back(piece(shape, (before + slice * shape[dimension]) * from[dimension], from,
+                        done * to[dimension], to, slice, slice + 1));
+                    before += size;
+                    done += shape[dimension];
+                }
+            }
+            const NodeId rank = m_builder.dict();
+            set(rank, "shard_shape", numbers(part));
+            set(rank, "pieces", m_builder.list(pieces));
+            m_builder.setItem(ranks, number(slice), rank);
+        }
+        const NodeId out = m_builder.dict();
+        set(out, "logical_shape", numbers(whole));
+        set(out, "ranks", ranks);
+        return out;
+    }
+
+    /// `firstHolder` to `endHolder`: slices that have it.
+    NodeId piece(const Shape& shape, uint64_t from, const std::vector<uint64_t>& fromStrides, uint64_t to,
+        const std::vector<uint64_t>& toStrides, uint32_t firstHolder, uint32_t endHolder)
+    {
+        const auto place = [&](uint64_t offset, const std::vector<uint64_t>& strides) {
+            std::vector<NodeId> both{number(offset), numbers(strides)};
+            return m_builder.list(both);
+        };
+        std::vector<uint64_t> holders;
+        for (uint32_t slice = firstHolder; slice < endHolder; ++slice)
+            holders.push_back(slice);
+        const NodeId out = m_builder.dict();
+        set(out, "shape", numbers(shape));
+        set(out, "source", place(from, fromStrides));
+        set(out, "dest", place(to, toStrides));
+        set(out, "locations", numbers(holders));
+        return out;
+    }
+
+    ArchiveComposer& m_composer;
+    const PickleGraph& m_graph;
+    PickleBuilder& m_builder;
+    const Checkpoint& m_source;
+    const JoinedSlices& m_joined;
+    uint32_t m_slices;
+};
+
+} // namespace
+
+NodeId sliceRecord(ArchiveComposer& composer, const ReshardContext& context, NodeId info)
+{
+    const Checkpoint& source = *context.source;
+    if (info == kNoNode || !source.joined || !source.joined->cut || !source.joined->cut->asRecorded)
+        return kNoNode;
+    return Record(composer, context).make(info);
+}
+
+} // namespace shardscope

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/emit/reshard_context.h"
+
+namespace shardscope {
+
+/// The value of `optimizer` in the model file of a run without ZeRO: what FP16_Optimizer,
+/// FP16_UnfusedOptimizer or torch's optimizer return from state_dict(). The composer stands on the source's
+/// model file; options, scalars and scaler come from its rank-0 optimizer file.
+NodeId stage0Optimizer(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context);
+
+/// The model file of a source without ZeRO for another number of ranks: all as it is but that number.
+Result<OutputFile> composeSameStage0(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name);
+
+} // namespace shardscope

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/slices/joined_slices.h"
+#include "core/plan/emit/old_forms.h"
+#include "core/plan/emit/optimizer_entries.h"
+#include "core/plan/target/scaler_forms.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <array>
+
+namespace shardscope {
+
+namespace {
+
+/// Writes zero/optimizer_state.pt. Stages 1 and 2 take scaler and `param_groups` from its top level
+/// (runtime/base_optimizer.py), stage 3 the nested `optimizer_state_dict` (runtime/zero/stage3.py).
+class UniversalOptim
+{
+public:
+    explicit UniversalOptim(std::shared_ptr<const ReshardContext> context)
+        : m_context(std::move(context))
+        , m_source(*m_context->source)
+        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
+        , m_graph(m_composer.graph())
+        , m_builder(m_composer.builder())
+    {
+    }
+
+    Result<OutputFile> compose(const std::string& name)
+    {
+        const NodeId root = m_builder.dict();
+        const bool byKeys = keepsScalerKeys(m_source);
+        if (byKeys)
+            addScaler(root);
+        const auto items = mappingItems(m_graph, m_source.optimWrapper);
+        for (size_t i = 0; i + 1 < items.size() && !byKeys; i += 2) {
+            const auto key = asString(m_graph, items[i]);
+            const bool known = key
+                && (*key == "param_groups" || *key == "ds_version" || describesShards(*key)
+                    || (m_source.joined && *key == "universal_checkpoint_info"));
+            if (!known)
+                m_builder.setItem(root, m_composer.import(items[i]), m_composer.import(items[i + 1]));
+        }
+        set(root, "ds_version", m_builder.string(writtenVersion(m_source)));
+        const NodeId groups = paramGroups();
+        set(root, "param_groups", groups);
+        const NodeId nested = m_builder.dict();
+        set(nested, "state", firstStep());
+        set(nested, "param_groups", groups);
+        set(root, "optimizer_state_dict", nested);
+        return m_composer.finish(root, name, m_context->optimRecords);
+    }
+
+private:
+    void set(NodeId mapping, std::string_view key, NodeId value)
+    {
+        m_builder.setItem(mapping, m_builder.string(key), value);
+    }
+
+    /// As ZeRO keeps them: every loader looks for the object.
+    void addScaler(NodeId root)
+    {
+        const NodeId dynamic = lookup(m_graph, m_source.optimWrapper, "dynamic_loss_scale");
+        set(root, "loss_scaler", scalerObject(m_composer, m_source));
+        set(root, "dynamic_loss_scale",
+            dynamic == kNoNode ? m_builder.boolean(false) : m_composer.import(dynamic));
+        set(root, "overflow", m_builder.boolean(false));
+        if (const NodeId clip = lookup(m_graph, m_source.optimWrapper, "clip_grad"); clip != kNoNode)
+            set(root, "clip_grad", m_composer.import(clip));
+    }
+
+    NodeId paramGroups()
+    {
+        const NodeId groups = m_builder.list();
+        for (size_t g = 0; g < m_source.groups.size(); ++g)
+            m_builder.append(groups,
+                groupOptions(m_composer, m_source.groups[g].options,
+                    std::array{m_builder.integer(static_cast<int64_t>(g))}));
+        return groups;
+    }
+
+    /// Stage 3 takes one step for all sub-groups from the entry of number 0.
+    NodeId firstStep()
+    {
+        const NodeId state = m_builder.dict();
+        if (m_context->target.units.empty())
+            return state;
+        const NodeId step = stepValue(m_composer, *m_context->target.units.front());
+        const NodeId entry = m_builder.dict();
+        if (step != kNoNode)
+            set(entry, "step", step);
+        m_builder.setItem(state, m_builder.integer(0), entry);
+        return state;
+    }
+
+    std::shared_ptr<const ReshardContext> m_context;
+    const Checkpoint& m_source;
+    ArchiveComposer m_composer;
+    const PickleGraph& m_graph;
+    PickleBuilder& m_builder;
+};
+
+ArchiveComposer formOnly(const ReshardContext& context)
+{
+    return {context.optimTemplate(), context.sourceIndex(context.source->rank0Optim),
+        ArchiveComposer::Take::FormOnly};
+}
+
+/// Keys by which a run with tensor slices cuts a parameter that consists of several.
+void addMarks(PickleBuilder& builder, NodeId root, const UniversalMarks& marks)
+{
+    if (marks.subParams > 1)
+        builder.setItem(
+            root, builder.string("param_n_sub_params"), builder.integer(int64_t{marks.subParams}));
+    if (marks.isVocabulary)
+        builder.setItem(root, builder.string("vocab_tensor"), builder.boolean(true));
+    if (!marks.subShape)
+        return;
+    const UniversalMarks::SubShape& of = *marks.subShape;
+    std::vector<NodeId> patterns;
+    for (const std::string& pattern : of.patterns)
+        patterns.push_back(builder.string(pattern));
+    std::vector<NodeId> sizes;
+    for (const uint64_t size : of.sizes)
+        sizes.push_back(builder.integer(static_cast<int64_t>(size)));
+    std::vector<NodeId> shape;
+    for (size_t i = 0; i < of.shape.size(); ++i)
+        shape.push_back(i == of.dimension ? builder.tuple(sizes) : builder.integer(of.shape[i]));
+    const NodeId attributes = builder.dict();
+    builder.setItem(attributes, builder.string("patterns"), builder.list(patterns));
+    builder.setItem(attributes, builder.string("shape"), builder.tuple(shape));
+    builder.setItem(attributes, builder.string("partition_dim"), builder.integer(int64_t{of.dimension}));
+    const NodeId object = builder.newObj(
+        builder.global("deepspeed.checkpoint.universal_checkpoint", "SubparamShape"), builder.tuple({}));
+    builder.setState(object, attributes);
+    builder.setItem(root, builder.string("sub_param_shape"), object);
+}
+
+} // namespace
+
+Result<OutputFile> composeUniversalState(const std::shared_ptr<const ReshardContext>& context, uint32_t unit,
+    uint32_t param, uint32_t state, const std::string& name)
+{
+    const FlatUnit& of = *context->target.units[unit];
+    const ParamId id = of.params[param];
+    ArchiveComposer composer = formOnly(*context);
+    PickleBuilder& builder = composer.builder();
+    const NodeId root = builder.dict();
+    // Stock gives the master the gradient flag of the flat tensor it was cut from.
+    builder.setItem(root, builder.string("param"),
+        wholeTensor(composer, context, id, of.states[state].name, of.states[state].dtype,
+            context->tensorOf(id, state), state == 0));
+    const JoinedSlices* joined = context->source->joined.get();
+    const UniversalMarks* marks
+        = joined != nullptr && index(id) < joined->marks.size() ? &joined->marks[index(id)] : nullptr;
+    builder.setItem(root, builder.string("cat_dim"),
+        builder.integer(marks == nullptr ? 0 : int64_t{marks->catDimension}));
+    if (marks != nullptr)
+        addMarks(builder, root, *marks);
+    return composer.finish(root, name, context->optimRecords);
+}
+
+Result<OutputFile> composeUniversalStep(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t unit, const std::string& name)
+{
+    ArchiveComposer composer = formOnly(*context);
+    const NodeId root = stepValue(composer, *context->target.units[unit]);
+    return composer.finish(root, name, context->optimRecords);
+}
+
+Result<OutputFile> composeUniversalOptim(
+    const std::shared_ptr<const ReshardContext>& context, const std::string& name)
+{
+    return UniversalOptim(context).compose(name);
+}
+
+} // namespace shardscope

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/emit/zenflow_form.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/zero/zenflow.h"
+#include "core/plan/target/reshard_options.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <limits>
+
+namespace shardscope {
+
+namespace {
+
+bool mayHaveZenFlow(CheckpointKind kind)
+{
+    return kind == CheckpointKind::Zero1 || kind == CheckpointKind::Zero2;
+}
+
+} // namespace
+
+bool keepsColumns(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
+{
+    return source.zenflow && !options.rowMajor && mayHaveZenFlow(target);
+}
+
+Status checkZenFlow(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
+{
+    if (isStage0(target) && (source.zenflow || hasZenFlow(source)))
+        return fail(ErrorCode::Unsupported,
+            "ZenFlow's copies of the weights may be ahead of their masters, and without ZeRO only copies "
+            "that "
+            "are equal tell whose masters are whose",
+            source.tagFolder.string(),
+            "rewrite it for stage 3 first, where weights are those of the masters, and that for stage 0");
+    for (uint32_t i = 0; i < source.params.size(); ++i) {
+        const auto order = source.transposedOrder(ParamId{i});
+        if (order && order->rows > std::numeric_limits<uint32_t>::max()) // Segment::sourceStep
+            return fail(ErrorCode::Unsupported,
+                "a matrix of more than 4,294,967,295 rows is stored column by column",
+                source.tagFolder.string());
+    }
+    if (!options.rowMajor)
+        return {};
+    if (!source.zenflow)
+        return fail(ErrorCode::Usage, "the checkpoint stores its matrices row by row as it is",
+            source.tagFolder.string(), "leave --row-major out");
+    if (!mayHaveZenFlow(target))
+        return fail(ErrorCode::Usage, "only stages 1 and 2 can store matrices column by column",
+            source.tagFolder.string(), "leave --row-major out");
+    return {};
+}
+
+void setZenFlowOff(ArchiveComposer& composer, const ReshardContext& context)
+{
+    const ReshardTarget& target = context.target;
+    if (mayHaveZenFlow(target.kind) && context.source->zenflow == target.zenflow)
+        return;
+    const PickleGraph& graph = composer.graph();
+    const NodeId config = lookup(graph, graph.root(), "ds_config");
+    const NodeId zero = config == kNoNode ? kNoNode : lookup(graph, config, "zero_optimization");
+    const NodeId zenflow = zero == kNoNode ? kNoNode : lookup(graph, zero, "zenflow");
+    if (zenflow != kNoNode && graph.kind(zenflow) != NodeKind::None)
+        composer.substitute(zenflow, composer.builder().none());
+}
+
+void addZenFlowEquals(const Checkpoint& source, CheckpointKind target, bool columns,
+    std::vector<std::pair<std::string, std::string>>& out)
+{
+    if (!source.zenflow && !hasZenFlow(source))
+        return;
+    out.emplace_back("zero_optimization.zenflow",
+        columns ? "set, in DeepSpeed 0.19.6 or older: matrices are stored column by column"
+            : mayHaveZenFlow(target) ? "not set, or in DeepSpeed 0.19.8: matrices are stored row by row"
+                                     : "not set");
+}
+
+void addZenFlowWarnings(
+    const Checkpoint& source, CheckpointKind target, bool columns, std::vector<Finding>& out)
+{
+    if (!source.zenflow && !hasZenFlow(source))
+        return;
+    const auto add = [&](Severity severity, std::string message) {
+        out.push_back({code::kStockLoaderTrap, severity, std::move(message), {}, {}});
+    };
+    if (columns)
+        add(Severity::Warning,
+            "matrices stay stored column by column: a run without ZenFlow, or with that of DeepSpeed 0.19.8, "
+            "takes every one for its transpose, and says nothing; --row-major writes for those");
+    else if (mayHaveZenFlow(target))
+        add(Severity::Warning,
+            "matrices are stored row by row: a run with the ZenFlow of DeepSpeed 0.19.6 or older takes every "
+            "one for its transpose, and says nothing");
+    add(Severity::Info,
+        "ZenFlow saves neither the moments of its selective optimizer nor the columns that it had chosen: a "
+        "resumed run begins both anew, counts its steps from 0 again and, with the first update of the "
+        "masters, drops what the selective optimizer had changed in the weights since they were last taken "
+        "over");
+}
+
+} // namespace shardscope

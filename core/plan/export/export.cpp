@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/export/export.h"
+
+#include "core/base/build_info.h"
+#include "core/base/finding_codes.h"
+#include "core/base/glob.h"
+#include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/require.h"
+#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/zero/zenflow.h"
+#include "core/io/sha256.h"
+#include "core/plan/compose/segment_cursors.h"
+#include "core/plan/export/adapter_parts.h"
+#include "core/plan/export/export_adapter.h"
+#include "core/plan/export/export_dcp.h"
+#include "core/plan/export/export_files.h"
+#include "core/plan/export/export_npy.h"
+#include "core/plan/export/export_tensors.h"
+#include "core/plan/model/marks.h"
+#include "core/plan/model/model_files.h"
+#include "core/plan/model/model_types.h"
+#include "core/plan/model/named_ties.h"
+#include "core/plan/model/output_bytes.h"
+#include "core/plan/model/saved_text.h"
+#include "core/plan/model/source_list.h"
+#include "core/plan/reshard/slice_join.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+class ExportPlanImpl final : public ExportPlan
+{
+public:
+    ExportPlanImpl(CheckpointPtr source, ExportOptions options, std::shared_ptr<const ExportContext> context,
+        std::vector<PlanSource> sources, std::vector<Finding> marks)
+        : m_source(std::move(source))
+        , m_options(std::move(options))
+        , m_context(std::move(context))
+        , m_sources(std::move(sources))
+        , m_marks(std::move(marks))
+        , m_warnings(m_marks)
+    {
+        for (const ExportTensor& tensor : m_context->tensors)
+            m_tensors.push_back({tensor.name, tensor.state, tensor.dtype, 0, tensor.elements});
+    }
+
+    /// `warnings`: what making the plan's source has shown; `texts`: files that are made here.
+    Status build(const std::vector<ExportName>& names, std::vector<CarriedFile> carried,
+        std::vector<ExportTarget> texts, std::vector<Finding> warnings, JobContext& job)
+    {
+        std::move(warnings.begin(), warnings.end(), std::back_inserter(m_warnings));
+        if (m_options.format == ExportFormat::Dcp) {
+            SHARDSCOPE_TRY(m_targets, dcpTargets(m_context, names, m_warnings));
+        } else {
+            SHARDSCOPE_TRY(m_targets, exportTargets(*m_context, m_options.shardBytes));
+        }
+        std::move(texts.begin(), texts.end(), std::back_inserter(m_targets));
+        for (CarriedFile& file : carried) {
+            m_readsBytes += file.bytes;
+            ExportTarget target{ExportTarget::Kind::Carried, file.path};
+            target.carried = std::move(file);
+            m_targets.push_back(std::move(target));
+        }
+        for (const ExportTarget& target : m_targets) {
+            SHARDSCOPE_CHECK(job.poll());
+            SHARDSCOPE_TRY(const OutputFile file, composeExport(m_context, target));
+            SHARDSCOPE_TRY(const uint64_t bytes, outputBytes(file));
+            m_files.push_back({target.path, bytes});
+            m_writesBytes += bytes;
+        }
+        for (const ExportTensor& tensor : m_context->tensors)
+            m_readsBytes += tensor.elements
+                * itemSize(sourceType(*m_context->source, tensor.param, tensor.from).value_or(tensor.dtype));
+        m_id = makeId();
+        return {};
+    }
+
+    [[nodiscard]] std::string verb() const override
+    {
+        return m_options.format == ExportFormat::Dcp ? "convert" : "export";
+    }
+    [[nodiscard]] std::string id() const override { return m_id; }
+    [[nodiscard]] std::string targetName() const override { return m_options.folderName; }
+    [[nodiscard]] std::string pointerName() const override { return {}; }
+    [[nodiscard]] OutcomeKind outcome() const override { return OutcomeKind::Export; }
+    [[nodiscard]] bool ownsFolder() const override { return false; }
+    [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_sources; }
+    [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
+    [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
+    [[nodiscard]] Result<OutputFile> recipe(size_t i) const override
+    {
+        return composeExport(m_context, m_targets[i]);
+    }
+    [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return {}; }
+    [[nodiscard]] uint64_t readsBytes() const override { return m_readsBytes; }
+    [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
+    [[nodiscard]] const std::vector<Finding>& warnings() const override { return m_warnings; }
+    [[nodiscard]] const std::vector<Finding>& marks() const override { return m_marks; }
+    [[nodiscard]] const ExportOptions& options() const override { return m_options; }
+    [[nodiscard]] const std::vector<ExportTensor>& exported() const override { return m_context->tensors; }
+    [[nodiscard]] CheckpointPtr laidOut() const override { return m_context->source; }
+
+    [[nodiscard]] std::string describeJson() const override
+    {
+        nlohmann::json out = choices();
+        out["verb"] = verb();
+        out["id"] = m_id;
+        out["source"] = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
+        putText(out["source"], "tag", m_source->tag);
+        return out.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    }
+
+private:
+    /// What decides the outcome, but for the source.
+    [[nodiscard]] nlohmann::json choices() const
+    {
+        nlohmann::json out;
+        out["format"] = exportFormatName(m_options.format);
+        out["dtype"] = castName(m_options.dtype);
+        out["shard_bytes"] = m_options.shardBytes;
+        out["only"] = m_options.only;
+        out["strip_prefix"] = m_options.stripPrefix;
+        out["rename"] = nlohmann::json::array();
+        for (const auto& [from, to] : m_options.renames)
+            out["rename"].push_back({from, to});
+        out["states"] = m_options.states;
+        if (!m_options.adapterOptions.empty())
+            out["adapter_options"] = m_options.adapterOptions;
+        if (!m_options.ties.empty())
+            out["ties"] = m_options.ties;
+        return out;
+    }
+
+    [[nodiscard]] std::string makeId() const
+    {
+        const std::string text = verb() + "|" + std::string(buildInfo().version) + "|" + m_source->tag + "|"
+            + choices().dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "|"
+            + m_options.patterns.value_or(std::string()) + "\n" + identityText(m_sources);
+        io::Sha256 sha;
+        sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+        return sha.finishHex().substr(0, 16);
+    }
+
+    CheckpointPtr m_source;
+    ExportOptions m_options;
+    std::shared_ptr<const ExportContext> m_context;
+    std::vector<PlanSource> m_sources;
+    std::vector<PlanTensor> m_tensors;
+    std::vector<ExportTarget> m_targets;
+    std::vector<PlannedFile> m_files;
+    std::vector<Finding> m_marks;
+    std::vector<Finding> m_warnings;
+    uint64_t m_readsBytes = 0;
+    uint64_t m_writesBytes = 0;
+    std::string m_id;
+};
+
+/// The files that hold what is exported, and nothing else. What is joined is read from its slices.
+Status addSources(const Checkpoint& source, const std::vector<ExportTensor>& tensors, SourceList& list)
+{
+    std::set<std::string_view> states;
+    for (const ExportTensor& tensor : tensors)
+        states.insert(tensor.from);
+    const auto isNeeded
+        = [&](const FlatUnit&, const UnitState& state) { return states.contains(state.name); };
+    SHARDSCOPE_CHECK(requireRuns(source, isNeeded));
+    const Checkpoint& stored = storedUnder(source);
+    for (const FlatUnit& unit : stored.units) {
+        for (const UnitState& state : unit.states) {
+            if (!isNeeded(unit, state))
+                continue;
+            SHARDSCOPE_CHECK(list.addAllOf(state));
+        }
+    }
+    if (!states.contains("weight"))
+        return {};
+    for (const WholeTensor& whole : stored.whole)
+        SHARDSCOPE_CHECK(list.add(whole.run.file));
+    return {};
+}
+
+/// The tensor slices and pipeline stages of the source as one.
+Result<CheckpointPtr> joinedSource(io::FileSystem& files, const CheckpointPtr& source,
+    const ExportOptions& options, std::vector<Finding>& warnings, JobContext& job)
+{
+    if (source->parallel.tp == 1 && source->parallel.pp == 1) {
+        if (options.patterns)
+            return fail(ErrorCode::Usage, "patterns say how tensor slices join, and there are none here",
+                source->tagFolder.string(), "leave --patterns out");
+        return source;
+    }
+    ReshardOptions join;
+    join.form = TargetForm::Universal; // that is: of no number of ranks
+    join.patterns = options.patterns;
+    SHARDSCOPE_TRY(SliceJoin joined, joinForPlan(files, source, join, job));
+    std::move(joined.warnings.begin(), joined.warnings.end(), std::back_inserter(warnings));
+    return std::move(joined.source);
+}
+
+/// What the model has and the checkpoint has not: an export without it would not be the model.
+Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::vector<Finding>& warnings)
+{
+    std::vector<std::string> names = unheldNames(source);
+    std::erase_if(names, [&](const std::string& name) {
+        return !options.only.empty()
+            && std::none_of(options.only.begin(), options.only.end(),
+                [&](const std::string& pattern) { return fitsGlob(pattern, name); });
+    });
+    if (options.format == ExportFormat::Adapter)
+        std::erase_if(names, [](const std::string& name) { return !adapterPart(name); });
+    if (names.empty())
+        return {};
+    const std::string what
+        = "the model lists tensors that no file holds, probably ties that were not recorded "
+          "or frozen parameters: "
+        + nameList(names);
+    if (std::find(options.allow.begin(), options.allow.end(), code::kStateMissing) == options.allow.end())
+        return fail(ErrorCode::Refused, what, source.tagFolder.string(),
+            "name the owner of a tie with --tie NAME=OWNER; --allow " + std::string(code::kStateMissing)
+                + " exports the model without them");
+    warnings.push_back({code::kStateMissing, Severity::Warning, what + "; they are left out", {}, {}});
+    return {};
+}
+
+/// What goes along with the tensors: what transformers keeps beside weights; with an adapter its
+/// configuration, and no model's.
+Result<std::vector<CarriedFile>> filesAlong(io::FileSystem& files, const Checkpoint& source,
+    ExportFormat format, const std::optional<AdapterExport>& adapter, std::vector<PlanSource>& sources,
+    std::vector<ExportTarget>& texts)
+{
+    std::vector<CarriedFile> out;
+    if (format == ExportFormat::Npy || format == ExportFormat::Dcp)
+        return out;
+    SHARDSCOPE_TRY(out, modelFilesBeside(files, source, sources, adapter.has_value()));
+    if (adapter && adapter->config) {
+        CarriedFile config;
+        config.path = kAdapterConfigName;
+        config.source = static_cast<uint32_t>(sources.size());
+        config.bytes = adapter->config->file.identity.bytes;
+        SHARDSCOPE_TRY(PlanSource from, wholeFileSource(files, adapter->config->file, config));
+        sources.push_back(std::move(from));
+        out.push_back(std::move(config));
+    } else if (adapter) {
+        ExportTarget config{ExportTarget::Kind::Text, std::string(kAdapterConfigName)};
+        config.text = adapter->configText;
+        texts.push_back(std::move(config));
+    }
+    return out;
+}
+
+void addExportWarnings(
+    const Checkpoint& source, const std::vector<ExportTensor>& tensors, std::vector<Finding>& out)
+{
+    const bool fused = !FusedExperts::of(source).isEmpty();
+    if (fused && source.kind == CheckpointKind::Zero3)
+        out.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "AutoEP replaced the experts of the model: those of every expert-parallel rank are written as "
+            "the one "
+            "tensor that the rank has (…experts.w1:epK), which the model before AutoEP does not have",
+            {}, {}});
+    else if (fused)
+        out.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "AutoEP replaced the experts of the model: they are written one by one under the names that "
+            "DeepSpeed gives them (…experts.w1.X), which the model before AutoEP does not have",
+            {}, {}});
+    if (hasZenFlow(source))
+        out.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "ZenFlow moves the model's 16-bit weights on between the updates of their masters: the export "
+            "holds the masters, which is also what DeepSpeed goes on from",
+            {}, {}});
+    std::set<std::string_view> written;
+    for (const ExportTensor& tensor : tensors)
+        written.insert(source.params[index(tensor.param)].name);
+    std::vector<std::string> aliases;
+    for (const Parameter& param : source.params) {
+        if (param.sharedWith != kNoParam && written.contains(source.params[index(param.sharedWith)].name))
+            aliases.push_back(param.name);
+    }
+    if (!aliases.empty())
+        out.push_back({code::kStockLoaderTrap, Severity::Info,
+            "tied parameters are written once, under their owner's name, as transformers expects; not "
+            "written: "
+                + nameList(aliases),
+            {}, {}});
+}
+
+} // namespace
+
+Result<std::shared_ptr<const ExportPlan>> planExport(
+    io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job)
+{
+    SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
+    SHARDSCOPE_TRY(source, withTies(std::move(source), options.ties));
+    if (options.folderName.empty())
+        return fail(ErrorCode::Usage, "no target folder was given");
+    if (options.shardBytes == 0)
+        return fail(ErrorCode::Usage, "files of tensors must be allowed at least 1 byte");
+    const CheckpointPtr whole = source;
+    std::vector<Finding> warnings;
+    SHARDSCOPE_TRY(source, joinedSource(files, source, options, warnings, job));
+    auto context = std::make_shared<ExportContext>();
+    context->source = source;
+    context->format = options.format;
+    SHARDSCOPE_TRY(std::vector<ExportName> names, exportNames(*source, options));
+    std::optional<AdapterExport> adapter;
+    if (options.format == ExportFormat::Adapter) {
+        SHARDSCOPE_TRY(adapter, selectAdapter(files, *source, std::move(names), options.adapterOptions));
+        names = adapter->names;
+    }
+    const bool dcp = options.format == ExportFormat::Dcp;
+    SHARDSCOPE_TRY(
+        context->tensors, dcp ? dcpTensors(*source, names) : exportTensors(*source, options, names));
+    SourceList list(files, *source, job);
+    SHARDSCOPE_CHECK(addSources(*source, context->tensors, list));
+    if (dcp) { // for what is no tensor
+        for (const FileId file : {source->rank0Model, source->rank0Optim}) {
+            if (source->isReadable(file) && source->file(file).content)
+                SHARDSCOPE_CHECK(list.add(file));
+        }
+    }
+    std::vector<PlanSource> sources = list.takeSources();
+    context->sourceOfFile = list.takeMap();
+    std::vector<ExportTarget> texts;
+    SHARDSCOPE_TRY(
+        std::vector<CarriedFile> carried, filesAlong(files, *whole, options.format, adapter, sources, texts));
+    SHARDSCOPE_CHECK(checkUnheld(*source, options, warnings));
+    addExportWarnings(*source, context->tensors, warnings);
+    if (adapter && !adapter->left.empty())
+        warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "these parameters were trained, too, and PEFT does not keep them with an adapter: "
+                + nameList(adapter->left) + "; an export of the model has them",
+            {}, {}});
+    if (const std::string raw = npyRawNote(context->tensors);
+        options.format == ExportFormat::Npy && !raw.empty())
+        warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "NumPy has no type for " + raw
+                + ": such files hold the elements as they are, as numpy.save writes those of ml_dtypes, and "
+                  "index.json says what they are; `.view(ml_dtypes.bfloat16)` and the like make numbers of "
+                  "them, or --dtype fp32",
+            {}, {}});
+    auto plan = std::make_shared<ExportPlanImpl>(
+        whole, options, std::move(context), std::move(sources), marksOf(*whole, options.allow));
+    SHARDSCOPE_CHECK(plan->build(names, std::move(carried), std::move(texts), std::move(warnings), job));
+    return std::shared_ptr<const ExportPlan>(std::move(plan));
+}
+
+} // namespace shardscope

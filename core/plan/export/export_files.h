@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/export/export.h"
+#include "core/plan/model/wrapper_carry.h"
+
+#include <memory>
+
+namespace shardscope {
+
+/// What the parts of an export plan share. Immutable once made; thread-safe.
+struct ExportContext {
+    CheckpointPtr source; ///< slices and stages joined
+    ExportFormat format = ExportFormat::Safetensors;
+    std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
+    std::vector<ExportTensor> tensors;
+};
+
+/// One file of an export: enough to compose it again at any time.
+struct ExportTarget {
+    enum class Kind : uint8_t { Tensors, Text, Made, Carried };
+    Kind kind = Kind::Tensors;
+    std::string path;
+    std::vector<uint32_t> tensors = {}; ///< Tensors: in the order of the model
+    std::string text = {}; ///< Text: all of the file
+    std::shared_ptr<const OutputFile> made = {}; ///< Made: the recipe
+    CarriedFile carried = {};
+};
+
+/// The files of tensors and their indices, the weights first, then state by state. Errors as npyTargets().
+/// Pure.
+Result<std::vector<ExportTarget>> exportTargets(const ExportContext& context, uint64_t shardBytes);
+/// The recipe of one file. Errors as SafetensorsLayout::make(); Unsupported, by name, for elements that
+/// torch's own form has no storage class for.
+Result<OutputFile> composeExport(
+    const std::shared_ptr<const ExportContext>& context, const ExportTarget& target);
+
+} // namespace shardscope

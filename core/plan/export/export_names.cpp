@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/export/export_names.h"
+
+#include "core/base/glob.h"
+#include "core/base/nearest_word.h"
+#include "core/base/text.h"
+#include "core/plan/model/model_types.h"
+
+#include <algorithm>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+tl::unexpected<Error> fitsNothing(
+    const Checkpoint& source, const std::string& option, const std::string& what, const std::string& word)
+{
+    std::vector<std::string> names;
+    for (const Parameter& param : source.params)
+        names.push_back(param.name);
+    return fail(ErrorCode::Usage, option + " " + toValidUtf8(what) + " fits no parameter that is exported",
+        source.tagFolder.string(), nearestHint(word, names, "`shardscope params` lists their names"));
+}
+
+ParamId ownerOf(const Checkpoint& source, ParamId param)
+{
+    const ParamId owner = source.params[index(param)].sharedWith;
+    return owner == kNoParam ? param : owner;
+}
+
+/// The parameters that fit the patterns, one of each tied family.
+Result<std::vector<ParamId>> chosen(const Checkpoint& source, const std::vector<std::string>& patterns)
+{
+    std::vector<bool> used(patterns.size(), false);
+    std::vector<ParamId> out;
+    for (const ParamId id : modelOrder(source)) {
+        bool fits = patterns.empty();
+        for (size_t i = 0; i < patterns.size(); ++i) {
+            if (fitsGlob(patterns[i], source.params[index(id)].name))
+                fits = used[i] = true;
+        }
+        if (fits)
+            out.push_back(id);
+    }
+    const auto unused = std::find(used.begin(), used.end(), false);
+    if (unused != used.end()) {
+        const std::string& pattern = patterns[static_cast<size_t>(unused - used.begin())];
+        return fitsNothing(source, "--only", pattern, pattern);
+    }
+    std::set<ParamId> owners; // those that stand for themselves come first
+    for (const ParamId id : out) {
+        if (ownerOf(source, id) == id)
+            owners.insert(id);
+    }
+    std::erase_if(out,
+        [&](ParamId id) { return ownerOf(source, id) != id && !owners.insert(ownerOf(source, id)).second; });
+    return out;
+}
+
+/// NEW in place of OLD, where the name is OLD or goes on with a dot behind it.
+bool rename(std::string& name, const std::pair<std::string, std::string>& change)
+{
+    const auto& [from, to] = change;
+    if (!name.starts_with(from) || (name.size() > from.size() && name[from.size()] != '.'))
+        return false;
+    name.replace(0, from.size(), to);
+    return true;
+}
+
+} // namespace
+
+Result<std::vector<ExportName>> exportNames(const Checkpoint& source, const ExportOptions& options)
+{
+    SHARDSCOPE_TRY(const std::vector<ParamId> params, chosen(source, options.only));
+    std::vector<ExportName> out;
+    std::set<std::string> taken;
+    std::vector<bool> used(options.renames.size(), false);
+    bool stripped = options.stripPrefix.empty();
+    for (const ParamId id : params) {
+        ExportName entry{id, source.params[index(id)].name};
+        if (!options.stripPrefix.empty() && entry.name.starts_with(options.stripPrefix)) {
+            entry.name.erase(0, options.stripPrefix.size());
+            stripped = true;
+        }
+        for (size_t i = 0; i < options.renames.size(); ++i) {
+            if (rename(entry.name, options.renames[i])) {
+                used[i] = true;
+                break;
+            }
+        }
+        if (entry.name.empty())
+            return fail(ErrorCode::Usage,
+                "nothing would be left of the name `" + toValidUtf8(source.params[index(id)].name) + "`", {},
+                "shorten the prefix, or rename this one");
+        if (!taken.insert(entry.name).second)
+            return fail(ErrorCode::Usage, "two tensors would be called `" + toValidUtf8(entry.name) + "`", {},
+                "choose other names with --rename");
+        out.push_back(std::move(entry));
+    }
+    if (!stripped)
+        return fitsNothing(source, "--strip-prefix", options.stripPrefix, options.stripPrefix);
+    const auto unused = std::find(used.begin(), used.end(), false);
+    if (unused != used.end()) {
+        const auto& [from, to] = options.renames[static_cast<size_t>(unused - used.begin())];
+        return fitsNothing(source, "--rename", from + "=" + to, from);
+    }
+    return out;
+}
+
+} // namespace shardscope

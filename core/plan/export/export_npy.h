@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/export/export_files.h"
+
+#include <memory>
+#include <vector>
+
+namespace shardscope {
+
+/// A file for every tensor, those of states in a folder each, and the index
+/// (core/torchfile/formats/npy_folder.h). Unsupported, by name, for what the index cannot name. Pure.
+Result<std::vector<ExportTarget>> npyTargets(const ExportContext& context);
+
+/// The recipe of one tensor's file.
+Result<OutputFile> composeNpy(
+    const std::shared_ptr<const ExportContext>& context, const ExportTarget& target);
+
+/// Tensors of dtypes that NumPy lacks, in words; empty for none.
+std::string npyRawNote(const std::vector<ExportTensor>& tensors);
+
+} // namespace shardscope

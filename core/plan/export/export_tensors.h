@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/export/export_names.h"
+
+namespace shardscope {
+
+/// The tensors of an export of these parameters: all weights in their order, then state by state what was
+/// asked for beside them. Refused where there are none and where no file holds a parameter; Unsupported,
+/// naming it, where its elements cannot be cast; Usage for states that there are not. Pure.
+Result<std::vector<ExportTensor>> exportTensors(
+    const Checkpoint& source, const ExportOptions& options, const std::vector<ExportName>& names);
+
+} // namespace shardscope

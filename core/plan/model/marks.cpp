@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/model/marks.h"
+
+#include "core/base/finding_codes.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// More than one reads; and who opens the result again looks at the manifest's beginning only.
+constexpr size_t kMostMarks = 100;
+
+} // namespace
+
+std::vector<Finding> marksOf(const Checkpoint& source, const std::vector<std::string>& allow)
+{
+    std::vector<Finding> out;
+    size_t count = 0;
+    for (const Finding& finding : source.findings) {
+        const bool mark = finding.code == code::kMarked;
+        const bool allowed = finding.severity == Severity::Error
+            && std::find(allow.begin(), allow.end(), finding.code) != allow.end();
+        if ((!mark && !allowed) || ++count > kMostMarks)
+            continue;
+        out.push_back({code::kMarked, Severity::Warning,
+            mark ? finding.message
+                 : "written in spite of " + std::string(finding.code) + ": " + finding.message,
+            finding.where, finding.evidence});
+    }
+    if (count > kMostMarks)
+        out.push_back({code::kMarked, Severity::Warning,
+            "and " + std::to_string(count - kMostMarks) + " more that are not what a run saved", {}, {}});
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/model/model_types.h"
+
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <functional>
+
+namespace shardscope {
+
+namespace {
+
+void forEachOfModule(
+    const Checkpoint& source, const std::function<void(std::string_view name, NodeId value)>& visit)
+{
+    if (!source.isReadable(source.rank0Model) || !source.file(source.rank0Model).content)
+        return;
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const auto items = mappingItems(graph, lookup(graph, graph.root(), "module"));
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        if (const auto name = asString(graph, items[i]))
+            visit(*name, items[i + 1]);
+    }
+}
+
+} // namespace
+
+std::map<std::string_view, DType> moduleTypes(const Checkpoint& source)
+{
+    std::map<std::string_view, DType> out;
+    forEachOfModule(source, [&](std::string_view name, NodeId value) {
+        if (const auto tensor = asTensor(source.file(source.rank0Model).content->pickle(), value))
+            out.emplace(name, tensor->dtype);
+    });
+    return out;
+}
+
+std::vector<ParamId> modelOrder(const Checkpoint& source)
+{
+    std::vector<ParamId> out;
+    std::vector<bool> taken(source.params.size(), false);
+    const auto take = [&](ParamId id) {
+        if (!taken[index(id)])
+            out.push_back(id);
+        taken[index(id)] = true;
+    };
+    forEachOfModule(source, [&](std::string_view name, NodeId) {
+        if (const auto id = source.findParam(name))
+            take(*id);
+    });
+    for (uint32_t i = 0; i < source.params.size(); ++i)
+        take(ParamId{i});
+    return out;
+}
+
+std::vector<std::string> unheldNames(const Checkpoint& source)
+{
+    std::vector<std::string> out;
+    forEachOfModule(source, [&](std::string_view name, NodeId value) {
+        const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+        if (!source.findParam(name) && asTensor(graph, value))
+            out.emplace_back(name);
+    });
+    return out;
+}
+
+} // namespace shardscope

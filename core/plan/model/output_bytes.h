@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/model/write_plan.h"
+
+namespace shardscope {
+
+/// The size of the file that a recipe makes. Usage and LimitExceeded as ZipLayout::make(). Pure.
+Result<uint64_t> outputBytes(const OutputFile& file);
+
+} // namespace shardscope

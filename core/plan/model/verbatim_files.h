@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/checkpoint/model/checkpoint.h"
+#include "core/plan/model/write_plan.h"
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// Files of another plan's outcome that are its source's own, byte for byte, in place of the plan's layout of
+/// the same elements. What the plan knows of a file's elements stays: which bytes are whose, so that they are
+/// summed and verified like any others. Immutable once made; thread-safe.
+class VerbatimFiles
+{
+public:
+    /// `mayBe`: by name, whether nothing of a file's content is to be changed. Of those, a file is one where
+    /// everything that the plan puts there is read from the checkpoint's file of the same name.
+    static Result<VerbatimFiles> of(const WritePlan& plan, const Checkpoint& checkpoint,
+        const std::function<bool(const std::string& name)>& mayBe, JobContext& job);
+
+    /// The plan's, each of these files with one more record, that of all its bytes.
+    [[nodiscard]] const std::vector<PlanSource>& sources() const { return m_sources; }
+    /// By number in the plan's files().
+    [[nodiscard]] bool contains(size_t file) const { return m_sourceOf.contains(file); }
+    [[nodiscard]] uint32_t source(size_t file) const { return m_sourceOf.at(file); }
+    [[nodiscard]] uint64_t bytes(size_t file) const;
+    /// The source's file, with the elements that the plan's `recipe` of it moves.
+    [[nodiscard]] Result<OutputFile> recipe(size_t file, const OutputFile& recipe) const;
+
+private:
+    std::vector<PlanSource> m_sources;
+    std::map<size_t, uint32_t> m_sourceOf; ///< file → source
+};
+
+} // namespace shardscope

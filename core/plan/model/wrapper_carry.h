@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/finding.h"
+#include "core/checkpoint/model/checkpoint.h"
+#include "core/plan/model/write_plan.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// A file that goes along as it is.
+struct CarriedFile {
+    std::string path; ///< as WritePlan::files() names it: "../NAME"
+    FileId file = kNoFile; ///< of the source
+    uint32_t source = 0; ///< index into WritePlan::sources()
+    uint64_t bytes = 0;
+    uint32_t mode = 0644; ///< the source's: weights that only their owner may read stay so
+};
+
+/// What of the framework's files beside the tag goes along to a run of `ranks` processes (nothing for a
+/// universal folder, which has no number): all of them, but random states only of processes that the target
+/// has, under the name that is looked for there.
+std::vector<CarriedFile> carriedFiles(const Checkpoint& source, std::optional<uint32_t> ranks);
+
+/// What the framework will miss or take otherwise than it was: processes without random states, schedulers
+/// that advance by the number of processes, folders that stay behind.
+std::vector<Finding> wrapperWarnings(
+    io::FileSystem& files, const Checkpoint& source, std::optional<uint32_t> ranks);
+
+/// The whole file at `path` as one of a plan's sources, which has no checksum of its own; notes its mode.
+/// SourceChanged where it is no longer what `identity` says.
+Result<PlanSource> wholeFileSource(io::FileSystem& files, const io::Path& path, const std::string& name,
+    const io::FileIdentity& identity, CarriedFile& carried);
+Result<PlanSource> wholeFileSource(io::FileSystem& files, const CheckpointFile& file, CarriedFile& carried);
+/// The recipe of a byte-for-byte copy.
+OutputFile verbatimCopy(const CarriedFile& carried);
+
+} // namespace shardscope

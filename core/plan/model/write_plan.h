@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/finding.h"
+#include "core/base/result.h"
+#include "core/io/file_system.h"
+#include "core/tensor/dtype.h"
+#include "core/tensor/element_digest.h"
+#include "core/tensor/transposed_order.h"
+#include "core/torchfile/torch_file.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace shardscope {
+
+/// A run of bytes of one output record: copied from a source record, converted from it, or zeros (padding).
+struct Segment {
+    static constexpr uint32_t kZero = 0xFFFFFFFFu;
+    static constexpr uint32_t kNoTensor = 0xFFFFFFFFu;
+
+    uint32_t source = kZero; ///< index into WritePlan::sources(), or kZero
+    uint32_t record = 0; ///< record of that source file
+    uint64_t sourceOffset = 0; ///< bytes from the start of the source file
+    uint64_t bytes = 0; ///< of the output; never 0
+    uint32_t tensor = kNoTensor; ///< index into WritePlan::tensors(): whose elements these are
+    uint64_t firstElement = 0; ///< of that tensor, flattened
+    /// Where they differ, elements are converted on the way (canConvert() holds); the tensor is the output's.
+    DType sourceType = DType::Unknown;
+    DType outputType = DType::Unknown;
+    /// Elements from one to the next in the source; above 1 where it stores a matrix column by column and the
+    /// output does not. Such a segment stays in one row.
+    uint32_t sourceStep = 1;
+
+    [[nodiscard]] bool isGathered() const { return sourceStep > 1; }
+    [[nodiscard]] bool isConverted() const { return sourceType != outputType; }
+    /// From its first byte in the source to behind its last.
+    [[nodiscard]] uint64_t sourceBytes() const
+    {
+        if (isGathered()) {
+            const uint64_t item = itemSize(sourceType);
+            return (bytes / itemSize(outputType) - 1) * sourceStep * item + item;
+        }
+        return isConverted() ? bytes / itemSize(outputType) * itemSize(sourceType) : bytes;
+    }
+};
+
+/// The segments of one record in order of its bytes; their sizes add up to the record's. Cheap to make, not
+/// thread-safe.
+class SegmentCursor
+{
+public:
+    virtual ~SegmentCursor() = default;
+    /// The next segment, or false at the end.
+    virtual bool next(Segment& segment) = 0;
+};
+
+/// One record of an output archive, or one part of a plain file.
+struct OutputRecord {
+    enum class Content { Literal, Segments, SerializationId };
+    std::string name; ///< "data.pkl", "data/0"
+    uint64_t bytes = 0;
+    Content content = Content::Literal;
+    std::string literal;
+    std::function<std::unique_ptr<SegmentCursor>()> cursor; ///< thread-safe to call
+};
+
+/// How to write one output file.
+struct OutputFile {
+    std::string path; ///< as PlannedFile::path
+    uint32_t mode = 0644;
+    bool torchArchive = true; ///< false: a plain file, the records' bytes back to back and nothing else
+    /// Its bytes are all those of this source, so that it may share them with it on a file system that can.
+    std::optional<uint32_t> copyOf = {};
+    std::string prefix; ///< of the archive
+    std::vector<OutputRecord> records;
+};
+
+/// What an outcome is, so that it can be opened again and judged: a checkpoint of DeepSpeed's, tensors in
+/// files of other tools (core/plan/export/export.h), or bytes of which nothing is promised
+/// (core/plan/model/copy_plan.h).
+enum class OutcomeKind { Checkpoint, Export, Copy };
+
+/// A file the plan reads, and what it was when the plan was made.
+struct PlanSource {
+    io::Path path;
+    std::string name; ///< relative to the source tag folder
+    io::FileIdentity identity;
+    std::vector<ZipRecord>
+        records; ///< with CRCs, so that what is read can be checked; one whole-file record if not zip
+};
+
+/// A tensor whose elements the plan moves; for digests and verification.
+struct PlanTensor {
+    std::string name;
+    std::string state;
+    DType dtype = DType::Float32;
+    /// Rows of a matrix that the outcome stores column by column, and whose elements segments count in that
+    /// order; 0 for all others.
+    uint32_t columnRows = 0;
+    uint64_t elements = 0;
+
+    [[nodiscard]] std::optional<TransposedOrder> order() const
+    {
+        return columnRows == 0 ? std::nullopt
+                               : std::optional(TransposedOrder{columnRows, elements / columnRows});
+    }
+};
+
+/// One file of the outcome.
+struct PlannedFile {
+    /// Relative to the target, plain names and '/' only. "../NAME" is a file that belongs to the target and
+    /// lies beside it, in the run folder: it is made, verified and named in the manifest like the others, and
+    /// comes to its place after the target and before the pointer.
+    std::string path;
+    uint64_t bytes = 0;
+    /// As OutputFile::copyOf: the source whose bytes it may share.
+    std::optional<uint32_t> copyOf = {};
+};
+
+/// What will be written, to the byte, before anything is: pure data and pure functions. One engine runs all
+/// plans.
+///
+/// Deterministic: the same source and options give the same plan, whatever the machine. Splittable by output
+/// file. Immutable; all functions are thread-safe.
+class WritePlan
+{
+public:
+    virtual ~WritePlan() = default;
+
+    /// "reshard", "convert", …
+    [[nodiscard]] virtual std::string verb() const = 0;
+    /// 16 hex digits from verb, options and source identities; names the work folder.
+    [[nodiscard]] virtual std::string id() const = 0;
+    /// The target's own name (the tag), and the pointer file written last beside it ("latest"), empty for
+    /// none.
+    [[nodiscard]] virtual std::string targetName() const = 0;
+    [[nodiscard]] virtual std::string pointerName() const = 0;
+    [[nodiscard]] virtual OutcomeKind outcome() const { return OutcomeKind::Checkpoint; }
+    /// Whether the folder that the target comes into belongs to the outcome, as a run folder does to its tag:
+    /// it must keep away from the source then, else the target alone must.
+    [[nodiscard]] virtual bool ownsFolder() const { return true; }
+    [[nodiscard]] virtual const std::vector<PlanSource>& sources() const = 0;
+    [[nodiscard]] virtual const std::vector<PlanTensor>& tensors() const = 0;
+    [[nodiscard]] virtual const std::vector<PlannedFile>& files() const = 0;
+    /// The recipe of files()[i]. May take time (it builds the file's pickle); nothing is kept.
+    [[nodiscard]] virtual Result<OutputFile> recipe(size_t i) const = 0;
+    /// Files for the run folder, beside the target, written only where absent (scripts): name and bytes.
+    [[nodiscard]] virtual std::vector<OutputFile> besideFiles() const = 0;
+
+    [[nodiscard]] virtual uint64_t readsBytes() const = 0;
+    [[nodiscard]] virtual uint64_t writesBytes() const = 0;
+    /// The fingerprint of the whole training state (32 hex digits), from the digests of tensors() in their
+    /// order; empty for plans that do not write a training state.
+    [[nodiscard]] virtual std::string fingerprint(std::span<const Digest> /*digests*/) const { return {}; }
+    /// Options and facts for reports and the manifest, as a JSON object's text (deterministic, no paths, no
+    /// times).
+    [[nodiscard]] virtual std::string describeJson() const = 0;
+    [[nodiscard]] virtual const std::vector<Finding>& warnings() const = 0;
+    /// What of the outcome is not what a run saved, for the manifest; also among warnings().
+    [[nodiscard]] virtual const std::vector<Finding>& marks() const
+    {
+        static const std::vector<Finding> kNone;
+        return kNone;
+    }
+};
+
+} // namespace shardscope

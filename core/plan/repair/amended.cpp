@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/repair/amended.h"
+
+#include "core/base/finding_codes.h"
+#include "core/doctor/split_folders.h"
+#include "core/layout/address.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope {
+
+namespace {
+
+bool isSame(const Finding& a, const Finding& b)
+{
+    return a.code == b.code && a.where == b.where && a.message == b.message;
+}
+
+} // namespace
+
+void Amended::settle(const Finding& finding)
+{
+    std::erase_if(findings(), [&](const Finding& other) { return isSame(finding, other); });
+}
+
+void Amended::mend(const Finding& finding, std::string what, std::string before, std::string after)
+{
+    tell({finding.code, finding.where, std::move(what), std::move(before), std::move(after), false});
+    settle(finding);
+}
+
+void Amended::mark(std::string_view code, std::string where, std::string what)
+{
+    findings().push_back({code::kMarked, Severity::Warning, what, where, {}});
+    tell({code, std::move(where), std::move(what), {}, {}, true});
+}
+
+const std::string& Amended::nameOf(ParamId param) const
+{
+    return (whole ? *whole->source : *source).params[firstParam + index(param)].name;
+}
+
+std::optional<Amended::NamedState> Amended::stateAt(const std::string& where) const
+{
+    const Checkpoint& all = whole ? *whole->source : *source;
+    const auto address = parseAddress(where, all);
+    const auto* named = address ? std::get_if<ParamAddress>(&*address) : nullptr;
+    if (named == nullptr)
+        return std::nullopt;
+    if (const auto param = all.findParam(named->name)) {
+        if (index(*param) < firstParam || index(*param) - firstParam >= source->params.size())
+            return std::nullopt;
+        return NamedState{ParamId{index(*param) - firstParam}, named->state};
+    }
+    const auto own = source->findParam(named->name); // as the part's reader calls it
+    return own ? std::optional(NamedState{*own, named->state}) : std::nullopt;
+}
+
+std::string Amended::rankName(uint32_t dpRank) const
+{
+    return "rank "
+        + (whole ? rankText({dpRank, source->place.tp, source->place.pp}) : std::to_string(dpRank));
+}
+
+std::span<const RepairFix> repairFixes()
+{
+    using Reach = RepairFix::Reach;
+    // What is left out first, so that it is no rank's; what a file can still give before it is given up.
+    static constexpr std::array kAll{
+        RepairFix{kSplitShards, joinFolders, false, Reach::Whole},
+        RepairFix{code::kStaleFile, leaveOut, false, Reach::Whole},
+        RepairFix{code::kMixedPrefix, leaveOut, false, Reach::Whole},
+        RepairFix{code::kTrailingData, writeAnew, false, Reach::Whole},
+        RepairFix{code::kUnalignedPayload, writeAnew, false, Reach::Whole},
+        RepairFix{code::kRecordUnused, writeAnew, false, Reach::Whole},
+        RepairFix{code::kRecordUnchecked, writeAnew, false, Reach::Whole},
+        RepairFix{"bad-world-size-field", writeAnew, false, Reach::Whole},
+        RepairFix{"moe-incomplete", makeExpertFiles},
+        RepairFix{code::kModelStatesMissing, takeOtherModel},
+        RepairFix{"frozen-lost", graftFrozen},
+        RepairFix{"buffers-lost", graftBuffers},
+        RepairFix{code::kParamOrder, putInOrder},
+        RepairFix{code::kUniversalRoundRobin, putInOwnFiles},
+        RepairFix{code::kFileTorn, takeRecovered},
+        RepairFix{code::kRecordCorrupt, takeOtherRecords, true},
+        RepairFix{code::kRecordMissing, takeOtherRecords},
+        RepairFix{code::kRankMissing, giveUpShards},
+        RepairFix{code::kRankForeign, giveUpShards},
+        RepairFix{code::kStateLength, giveUpShards},
+        RepairFix{code::kStepMismatch, takeMajority},
+        RepairFix{code::kOptionMismatch, takeMajority},
+        RepairFix{code::kStateMissing, takeOtherStates},
+        RepairFix{code::kSwapMissing, takeOtherSwapped},
+        RepairFix{code::kSwapMismatch, takeOtherThanSwapped},
+        RepairFix{code::kSwapCopy, writeAnew, false, Reach::Whole},
+        RepairFix{"universal-parameter-skipped", takeOtherStatesOfParams},
+        RepairFix{"masters-not-copies", takeFittingMasters, true},
+        RepairFix{"non-finite", takeSoundValues, true},
+        RepairFix{"step-off-counters", takeCounters, false, Reach::Each},
+        RepairFix{"schedule-discontinuity", takeSchedule, false, Reach::Each},
+        RepairFix{"tied-diverged", takeOwners},
+        RepairFix{"universal-info-missing", addUniversalInfo},
+        RepairFix{"frozen-bloat", stripFrozen},
+        RepairFix{code::kUniversalOverlong, writeAnew, false, Reach::Whole},
+        RepairFix{"storage-bloat", writeAnew, false, Reach::Whole},
+    };
+    return kAll;
+}
+
+Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings) {
+        std::string folders;
+        for (const io::Path& folder : foldersIn(*finding))
+            folders += (folders.empty() ? "`" : "`, `") + folder.string();
+        amended.mend(*finding, "joined in one folder, with the files of " + folders + "`");
+    }
+    return {};
+}
+
+Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    for (const Finding* finding : findings)
+        amended.mend(*finding, "left out of the copy: " + finding->message);
+    return {};
+}
+
+Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings)
+{
+    amended.anew = true;
+    for (const Finding* finding : findings)
+        amended.mend(*finding, "written anew, so that it is no longer true: " + finding->message);
+    return {};
+}
+
+} // namespace shardscope

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/repair/repair_json.h"
+
+#include "core/base/build_info.h"
+#include "core/base/text.h"
+#include "core/io/sha256.h"
+#include "core/plan/model/saved_text.h"
+#include "core/plan/model/source_list.h"
+
+#include <nlohmann/json.hpp>
+
+namespace shardscope {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+constexpr const char* kSchema = "shardscope/repair-record/1";
+
+/// Numbers beyond the last choice are the default.
+template <class Choice>
+Choice choiceOf(int number, Choice last)
+{
+    return number < 0 || number > static_cast<int>(last) ? Choice::Default : static_cast<Choice>(number);
+}
+
+} // namespace
+
+std::string identityOf(const std::vector<PlanSource>& sources)
+{
+    const std::string text = identityText(sources);
+    io::Sha256 sha;
+    sha.update({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
+    return sha.finishHex();
+}
+
+std::string repairText(const std::string& source, const std::vector<io::Path>& roots,
+    const Checkpoint& checkpoint, const RepairOptions& options, const std::vector<std::string>& fixed,
+    const std::vector<RepairChange>& changes, const std::vector<PlanSource>& sources)
+{
+    Json out;
+    out["schema"] = kSchema;
+    out["version"] = buildInfo().version;
+    Json& from = out["source"] = Json::object();
+    putText(from, "path", source);
+    putText(from, "tag", checkpoint.tag);
+    for (const io::Path& root : roots) {
+        Json entry = Json::object();
+        putText(entry, "path", root.string());
+        from["roots"].push_back(std::move(entry));
+    }
+    from["identity"] = identityOf(sources);
+    out["fixed"] = fixed;
+    Json& chosen = out["options"] = Json::object();
+    putText(chosen, "from", options.donor);
+    chosen["masters"] = static_cast<int>(options.masters);
+    chosen["moments"] = static_cast<int>(options.moments);
+    chosen["allow"] = options.allow;
+    chosen["set"] = options.values;
+    chosen["depth"] = checkDepthName(options.depth.value_or(CheckDepth::Metadata));
+    out["changes"] = Json::array();
+    for (const RepairChange& change : changes)
+        out["changes"].push_back({{"code", change.code}, {"where", toValidUtf8(change.where)},
+            {"what", toValidUtf8(change.what)}, {"before", toValidUtf8(change.before)},
+            {"after", toValidUtf8(change.after)}, {"marked", change.reconstructed}});
+    return out.dump(1) + "\n";
+}
+
+Result<RepairRecord> readRepairText(const std::string& text, const io::Path& path)
+{
+    const Json json = Json::parse(text, nullptr, false);
+    const auto wrong = [&] {
+        return fail(ErrorCode::Damaged, "the file does not tell what a repair changed", path.string());
+    };
+    if (!json.is_object() || !json.contains("schema") || json["schema"] != kSchema
+        || !json.contains("source"))
+        return wrong();
+    RepairRecord out;
+    try {
+        out.source = getText(json.at("source"), "path");
+        out.tag = getText(json.at("source"), "tag");
+        for (const Json& root : json.at("source").value("roots", Json::array())) // absent in older files
+            out.roots.emplace_back(getText(root, "path"));
+        out.identity = json.at("source").at("identity").get<std::string>();
+        out.options.fixes = json.at("fixed").get<std::vector<std::string>>();
+        const Json& options = json.at("options");
+        out.options.donor = getText(options, "from");
+        out.options.masters = choiceOf(options.at("masters").get<int>(), RepairOptions::Masters::Donor);
+        out.options.moments = choiceOf(options.at("moments").get<int>(), RepairOptions::Moments::Donor);
+        out.options.allow = options.at("allow").get<std::vector<std::string>>();
+        out.options.values = options.at("set").get<std::vector<std::string>>();
+        out.options.depth = parseCheckDepth(options.at("depth").get<std::string>());
+    } catch (const nlohmann::json::exception&) {
+        return wrong();
+    }
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/model/copy_plan.h"
+#include "core/plan/repair/repair.h"
+#include "core/plan/repair/repair_json.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint64_t kRecordLimitBytes = uint64_t{64} << 20;
+
+bool isUndone(const std::string& code, const std::vector<std::string>& undone)
+{
+    const Diagnosis* diagnosis = findDiagnosis(code);
+    return undone.empty() || std::any_of(undone.begin(), undone.end(), [&](const std::string& word) {
+        return word == "all" || (diagnosis != nullptr && isNamedBy(*diagnosis, word));
+    });
+}
+
+} // namespace
+
+Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const std::string& tag,
+    const std::vector<std::string>& undone, bool writePointer, JobContext& job)
+{
+    OpenOptions options;
+    options.tag = tag;
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, mended, options, job));
+    const io::Path path = opened.checkpoint->tagFolder / kRepairName;
+    const auto text = files.readSmall(path, kRecordLimitBytes);
+    if (!text && text.error().code != ErrorCode::NotFound)
+        return forward(text.error());
+    if (!text)
+        return fail(ErrorCode::NotACheckpoint,
+            "this is no mended copy: it has no " + std::string(kRepairName), path.string(),
+            "give the folder that `repair` wrote");
+    SHARDSCOPE_TRY(const RepairRecord record, readRepairText(*text, path));
+    std::vector<std::string> left = record.options.fixes;
+    std::erase_if(left, [&](const std::string& code) { return isUndone(code, undone); });
+    if (left.size() == record.options.fixes.size() && (!undone.empty() || record.options.values.empty()))
+        return fail(ErrorCode::NotFound, "none of what is to be undone was mended", path.string(),
+            "the file lists under `fixed` what was");
+
+    // As it was planned before, so that its sources can be held against what was read then.
+    RepairOptions again = record.options;
+    again.writePointer = writePointer;
+    OpenOptions open;
+    open.tag = record.tag;
+    open.roots = record.roots;
+    for (const io::Path& root : record.roots) {
+        const auto info = files.stat(root);
+        if (!info && info.error().code != ErrorCode::NotFound)
+            return forward(info.error());
+        if (!info)
+            return fail(ErrorCode::NotFound, "the folder that the repair was given with --root is gone",
+                root.string(), "undo needs the source as it was");
+    }
+    const auto changed = [&](const std::string& why) {
+        return fail(ErrorCode::SourceChanged, "the source is no longer what was mended" + why, record.source,
+            "undo needs the source as it was");
+    };
+    auto planned = planRepair(files, record.source, open, again, job);
+    if (!planned && planned.error().code == ErrorCode::Cancelled)
+        return forward(planned.error());
+    if (!planned)
+        return changed(": " + planned.error().message);
+    if (identityOf((*planned)->sources()) != record.identity)
+        return changed({});
+
+    UndoPlan out;
+    out.source = (*planned)->source();
+    if (undone.empty() || (left.empty() && record.options.values.empty())) {
+        SHARDSCOPE_TRY(out.copy, planCopy(files, *out.source, writePointer, job));
+        return out;
+    }
+    again.fixes = left;
+    SHARDSCOPE_TRY(out.repair, planRepair(files, record.source, open, again, job));
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/repair/untouched.h"
+
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/doctor/split_folders.h"
+#include "core/layout/address.h"
+#include "core/plan/emit/old_forms.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+Untouched::Untouched(const std::vector<const Amended*>& amended)
+{
+    for (const Amended* one : amended) {
+        // Releases' older forms are written anew as today's, and no file may stay behind.
+        m_none = m_none || one->anew || !one->moved.empty() || hasOldForm(*one->source);
+        for (const auto& [file, edit] : one->edits) {
+            if (file == one->source->rank0Optim) // whose form all others have
+                touchOptimizer(*one);
+            else
+                touchModel(*one);
+        }
+        if (one->model.differ())
+            touchModel(*one);
+        const bool setsSteps = std::any_of(one->checkpoint->units.begin(), one->checkpoint->units.end(),
+            [](const FlatUnit& unit) { return unit.stepSet; });
+        if (setsSteps)
+            touchOptimizer(*one);
+        for (const LostPart& part : one->lost)
+            touchPlace(*one, part.where);
+        for (const RepairChange& change : one->changes) {
+            const bool isRenamed = change.code == code::kRankForeign && !change.reconstructed
+                && one->open.exchanged.contains(fileOfPlace(change.where));
+            const bool ofFolders = isRenamed || change.code == code::kLatestMissing
+                || change.code == code::kLatestDangling || change.code == kSplitShards;
+            if (!ofFolders)
+                touchPlace(*one, change.where);
+        }
+    }
+    // Stock records places there in another order than it lays out, and this program does not: files of both
+    // would not be of one run.
+    for (const Amended* one : amended) {
+        const bool anyOptimizer = std::any_of(m_touched.begin(), m_touched.end(), [](const auto& name) {
+            const auto parsed = parseCheckpointFileName(name);
+            return parsed && parsed->role == FileRole::OptimStates;
+        });
+        if (anyOptimizer && one->source->roundRobin)
+            touchOptimizer(*one);
+    }
+}
+
+void Untouched::touchOptimizer(const Amended& amended)
+{
+    for (const FileId file : amended.source->optimFiles) {
+        if (file != kNoFile)
+            m_touched.insert(amended.source->file(file).name);
+    }
+}
+
+void Untouched::touchModel(const Amended& amended)
+{
+    for (const CheckpointFile& file : amended.source->files) {
+        if (file.role != FileRole::OptimStates)
+            m_touched.insert(file.name);
+    }
+}
+
+void Untouched::touchPlace(const Amended& amended, const std::string& where)
+{
+    const auto address = parseAddress(where);
+    if (const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr) {
+        for (const CheckpointFile& file : amended.source->files) {
+            if (file.role == FileRole::OptimStates && file.rank == flat->rank)
+                m_touched.insert(file.name);
+        }
+        return;
+    }
+    const auto* param = address ? std::get_if<ParamAddress>(&*address) : nullptr;
+    if (param != nullptr && param->state == "weight") // which no optimizer file holds
+        touchModel(amended);
+    else if (param != nullptr || where.empty())
+        m_none = true; // any rank may hold some of it
+    else
+        m_touched.insert(fileOfPlace(where));
+}
+
+bool Untouched::contains(const std::string& name) const
+{
+    return !m_none && !m_touched.contains(name);
+}
+
+} // namespace shardscope

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/repair/amended.h"
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// Which files of a mended checkpoint's source hold nothing that was changed: they are copied as they are.
+/// Where it is not certain, a file is not one of them. Immutable once made.
+class Untouched
+{
+public:
+    /// `amended`: the whole and its parts, after all fixes.
+    explicit Untouched(const std::vector<const Amended*>& amended);
+
+    [[nodiscard]] bool contains(const std::string& name) const;
+
+private:
+    void touchOptimizer(const Amended& amended);
+    void touchModel(const Amended& amended);
+    void touchPlace(const Amended& amended, const std::string& where);
+
+    bool m_none = false;
+    std::set<std::string> m_touched; ///< names of files
+};
+
+} // namespace shardscope

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/reshard/slice_join.h"
+
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/slice_rules.h"
+#include "core/compare/digest/slice_replicas.h"
+#include "core/plan/reshard/slice_cut.h"
+#include "core/plan/reshard/stage_cut.h"
+
+namespace shardscope {
+
+namespace {
+
+constexpr size_t kMostNamed = 20;
+
+/// Looks at the slices themselves where a rule makes a claim about their values.
+class ClaimCheck
+{
+public:
+    ClaimCheck(io::FileSystem& files, const Checkpoint& joined, JobContext& job)
+        : m_files(files)
+        , m_joined(joined)
+        , m_slices(*joined.joined)
+        , m_job(job)
+    {
+    }
+
+    Status run(std::vector<Finding>& warnings)
+    {
+        for (size_t i = 0; i < m_slices.tied.size(); ++i) {
+            if (m_slices.tied[i].size() > 1)
+                SHARDSCOPE_CHECK(checkTied(m_joined.params[i].name, m_slices.tied[i]));
+        }
+        return m_slices.of->parallel.tp > 1 ? checkRules(warnings) : Status();
+    }
+
+private:
+    /// What patterns claim.
+    Status checkRules(std::vector<Finding>& warnings)
+    {
+        std::vector<std::string> copies;
+        std::vector<std::string> unnamed;
+        for (uint32_t i = 0; i < m_joined.params.size(); ++i) {
+            const std::string& name = m_joined.params[i].name;
+            if (m_slices.isRuled[i] && m_slices.alike[i].size() > 1)
+                SHARDSCOPE_CHECK(checkAlike(name, m_slices.alike[i]));
+            if (m_slices.unnamed[i].size() < 2)
+                continue;
+            SHARDSCOPE_TRY(const bool same, areCopies(m_slices.unnamed[i]));
+            (same ? copies : unnamed).push_back(name);
+        }
+        if (!copies.empty())
+            return fail(ErrorCode::Refused,
+                "no pattern names these parameters, and their slices are all equal, so that joining them end "
+                "to end "
+                "would hold them twice: "
+                    + nameList(copies),
+                m_joined.tagFolder.string(),
+                "name them in `tp_replicated_parameter_patterns` if they are replicated");
+        if (!unnamed.empty())
+            warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
+                "no pattern names these parameters; their slices are joined along the first dimension, as "
+                "DeepSpeed's "
+                "converter does: "
+                    + nameList(unnamed),
+                {}, {}});
+        return {};
+    }
+
+    Status checkTied(const std::string& name, const std::vector<ParamId>& stages)
+    {
+        SHARDSCOPE_TRY(const SliceComparison found, compareSlices(m_files, *m_slices.of, stages, m_job));
+        if (found.areEqual())
+            return {};
+        return fail(ErrorCode::Refused,
+            "the pipeline stages that share `" + toValidUtf8(name) + "` hold different values of `"
+                + found.state + "`, from element " + std::to_string(found.element) + " on",
+            m_joined.tagFolder.string(), "only one of them can be kept, and which one is right is not known");
+    }
+
+    Status checkAlike(const std::string& name, const std::vector<ParamId>& slices)
+    {
+        SHARDSCOPE_TRY(const SliceComparison found, compareSlices(m_files, *m_slices.of, slices, m_job));
+        if (found.areEqual())
+            return {};
+        return fail(ErrorCode::Refused,
+            "a pattern says that all slices of `" + toValidUtf8(name) + "` are alike, and slice "
+                + std::to_string(found.slice) + " differs from slice 0 in `" + found.state + "` from element "
+                + std::to_string(found.element) + " on",
+            m_joined.tagFolder.string(),
+            "stock's converter would refuse it, or write a mean that no slice had");
+    }
+
+    Result<bool> areCopies(const std::vector<ParamId>& slices)
+    {
+        const Parameter& first = m_slices.of->params[index(slices.front())];
+        for (const ParamId slice : slices) {
+            if (m_slices.of->params[index(slice)].shape != first.shape || first.elements == 0)
+                return false;
+        }
+        SHARDSCOPE_TRY(const SliceComparison found, compareSlices(m_files, *m_slices.of, slices, m_job));
+        return found.areEqual() && !found.allZero;
+    }
+
+    io::FileSystem& m_files;
+    const Checkpoint& m_joined;
+    const JoinedSlices& m_slices;
+    JobContext& m_job;
+};
+
+/// The patterns that the user gives, each of which must fit a name.
+Result<std::optional<SliceRules>> givenRules(const Checkpoint& source, const ReshardOptions& options)
+{
+    if (!options.patterns)
+        return std::optional<SliceRules>();
+    SHARDSCOPE_TRY(SliceRules given, SliceRules::fromJson(*options.patterns, "--patterns"));
+    std::vector<std::string> names;
+    const auto addNames = [&](const Checkpoint& part) {
+        for (const Parameter& param : part.params)
+            names.push_back(param.name);
+    };
+    if (source.parts.empty())
+        addNames(source);
+    for (const CheckpointPtr& part : source.parts)
+        addNames(*part);
+    if (const std::string unused = given.unusedPattern(names); !unused.empty())
+        return fail(ErrorCode::Usage, "the pattern `" + unused + "` fits no parameter of the checkpoint",
+            source.tagFolder.string(), "`shardscope params` lists their names, up to the colon");
+    return std::optional(std::move(given));
+}
+
+} // namespace
+
+std::string nameList(const std::vector<std::string>& names)
+{
+    std::string out;
+    for (size_t i = 0; i < names.size() && i < kMostNamed; ++i)
+        out += (i == 0 ? "`" : ", `") + toValidUtf8(names[i]) + "`";
+    return names.size() > kMostNamed ? out + " and " + std::to_string(names.size() - kMostNamed) + " more"
+                                     : out;
+}
+
+Result<SliceJoin> joinForPlan(
+    io::FileSystem& files, const CheckpointPtr& source, const ReshardOptions& options, JobContext& job)
+{
+    const bool cuts = cutsSlices(*source, options);
+    const bool deals = cutsStages(*source, options);
+    if (deals)
+        SHARDSCOPE_CHECK(checkStageCut(*source, options));
+    else if (cuts)
+        SHARDSCOPE_CHECK(checkCut(*source, options));
+    SHARDSCOPE_TRY(const std::optional<SliceRules> rules, givenRules(*source, options));
+    const SliceRules* given = rules ? &*rules : nullptr;
+    SliceJoin out;
+    SHARDSCOPE_TRY(out.source,
+        deals      ? joinStages(source, given)
+            : cuts ? joinSlices(source, given)
+                   : joinParts(source, given));
+    if (source->parallel.pp > 1 && source->parallel.tp > 1) {
+        if (options.form == TargetForm::Native)
+            return fail(ErrorCode::Unsupported,
+                "this build does not join the layers' files of tensor slices, which a native pipeline loads",
+                source->tagFolder.string(),
+                "`shardscope convert --to universal` joins masters and states, which is all that a universal "
+                "load reads");
+        out.warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
+            "the layers' files of tensor slices do not go along: buffers of the model are those of the run "
+            "that loads",
+            {}, {}});
+    }
+    const JoinedSlices& slices = *out.source->joined;
+    for (size_t i = 0; options.form == TargetForm::Native && !cuts && i < slices.marks.size(); ++i) {
+        if (slices.marks[i].paddingRows > 0)
+            return fail(ErrorCode::Refused,
+                "`" + toValidUtf8(out.source->params[i].name) + "` has "
+                    + std::to_string(slices.marks[i].paddingRows)
+                    + " rows of padding behind its vocabulary, and how many a run without tensor slices has "
+                      "is not "
+                      "known",
+                source->tagFolder.string(),
+                "say all rows of that run, padding included, with --padded-vocab-size; `shardscope convert "
+                "--to universal` leaves them to the run that loads");
+    }
+    SHARDSCOPE_CHECK(ClaimCheck(files, *out.source, job).run(out.warnings));
+    if (cuts)
+        SHARDSCOPE_CHECK(cutForPlan(source, rules, options, out));
+    if (deals)
+        SHARDSCOPE_CHECK(cutStagesForPlan(options, out));
+    return out;
+}
+
+} // namespace shardscope

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/reshard/slice_join.h"
+#include "core/plan/target/reshard_options.h"
+
+namespace shardscope {
+
+/// Layers of a pipeline that are dealt to stages anew (core/checkpoint/slices/cut_stages.h), as options ask
+/// for it.
+
+/// Whether the target has several stages that are not the source's.
+bool cutsStages(const Checkpoint& source, const ReshardOptions& options);
+
+/// Unsupported for what is no pipeline of ZeRO-1 or BF16_Optimizer, or has slices, experts or Muon besides;
+/// Refused where the options do not say which layers a stage has; Usage for options that cannot be.
+Status checkStageCut(const Checkpoint& source, const ReshardOptions& options);
+
+/// Cuts the joined source as the options say.
+Status cutStagesForPlan(const ReshardOptions& options, SliceJoin& join);
+
+} // namespace shardscope

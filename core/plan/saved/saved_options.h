@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/export/export.h"
+#include "core/plan/target/reshard_options.h"
+
+#include <string>
+
+namespace shardscope {
+
+/// The options of a plan as they stand in the file of a saved plan: the text of a JSON object.
+std::string optionsText(const ReshardOptions& options);
+std::string optionsText(const ExportOptions& options);
+/// The way back. Throws nlohmann's exception where a key is absent or of another type; parseSavedPlan() turns
+/// it into an Error.
+ReshardOptions readReshardOptions(const std::string& text);
+ExportOptions readExportOptions(const std::string& text);
+
+} // namespace shardscope

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/export/export.h"
+#include "core/plan/reshard/reshard.h"
+
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace shardscope {
+
+/// A plan as a file: what was decided and what it was decided on, so that another process can run exactly
+/// that.
+///
+/// It holds no recipes: whoever runs it plans again from the same source and options, and checkSavedPlan()
+/// refuses when the outcome is not the one that was saved. Schema `shardscope/saved-plan/1`.
+struct SavedPlan {
+    struct Source {
+        std::string name; ///< relative to the tag folder
+        io::FileIdentity identity;
+    };
+
+    std::string verb; ///< "reshard", "convert", "export"
+    io::Path source; ///< run folder, absolute
+    std::string tag;
+    std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute
+    bool salvage = false; ///< OpenOptions::salvage
+    io::Path destination; ///< DST, absolute; of an export its name is not among the options
+    std::variant<ReshardOptions, ExportOptions> options;
+    std::string id;
+    std::vector<Source> sources;
+    std::vector<PlannedFile> files;
+};
+
+/// What `plan` decided, ready to be written.
+SavedPlan savePlan(
+    const ReshardPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
+SavedPlan savePlan(
+    const ExportPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
+
+/// The file's text: JSON, indented, ending in a newline; the same plan gives the same bytes.
+std::string savedPlanText(const SavedPlan& saved);
+/// Usage when the text is no saved plan; Unsupported for a verb or schema version that this build does not
+/// know.
+Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& path);
+
+/// Success when `plan`, made now, is the saved one: same id, same files and sizes. Else SourceChanged, naming
+/// the first source file that is no longer what it was.
+Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan);
+
+} // namespace shardscope

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/target/distributed_source.h"
+
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+namespace {
+
+std::string listText(const std::vector<std::string>& items)
+{
+    std::string out;
+    for (size_t i = 0; i < items.size(); ++i)
+        out += (i == 0 ? "" : i + 1 == items.size() ? " and " : ", ") + items[i];
+    return out;
+}
+
+} // namespace
+
+Status requireNativeFacts(const Checkpoint& source)
+{
+    if (source.kind != CheckpointKind::Dcp || !source.isReadable(source.rank0Model))
+        return {};
+    const bool trains = std::any_of(
+        source.units.begin(), source.units.end(), [](const FlatUnit& unit) { return unit.group >= 0; });
+    if (!trains)
+        return fail(ErrorCode::Unsupported,
+            "weights alone hold no masters and no optimizer state, which a run goes on from",
+            source.tagFolder.string(), "give the checkpoint of the run that they were exported from");
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    std::vector<std::string> lacking;
+    const auto need = [&](bool there, const char* what) {
+        if (!there)
+            lacking.emplace_back(what);
+    };
+    need(std::none_of(source.groups.begin(), source.groups.end(),
+             [](const ParamGroup& group) { return group.options == kNoNode; }),
+        "the options of every param group (`optim.param_groups.0.lr` and the like)");
+    need(!source.deepspeedVersion.empty(), "the DeepSpeed version (`deepspeed.ds_version`)");
+    need(source.steps.globalSteps.has_value(), "the step counters (`deepspeed.global_steps`)");
+    need(lookup(graph, graph.root(), "module") != kNoNode,
+        "the model's own dtypes and how the optimizer keeps its step (`deepspeed.native_form`)");
+    const bool masters = std::all_of(source.units.begin(), source.units.end(),
+        [](const FlatUnit& unit) { return unit.group < 0 || unit.states.front().name == "fp32"; });
+    need(masters, "fp32 masters of all that is trained");
+    if (lacking.empty())
+        return {};
+    return fail(ErrorCode::Refused,
+        "the distributed checkpoint does not tell what DeepSpeed's files need: " + listText(lacking),
+        source.tagFolder.string(),
+        "`shardscope convert --to dcp` writes them; of other programs' checkpoints `shardscope export` "
+        "writes "
+        "weights and states");
+}
+
+} // namespace shardscope

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/plan/target/reshard_options.h"
+
+#include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/stage0.h"
+#include "core/plan/target/expert_degree.h"
+#include "core/plan/target/stage0_form.h"
+#include "core/plan/target/universal_names.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint32_t kMaxRanks = 65536;
+constexpr uint64_t kDefaultSubGroupSize = 1'000'000'000; ///< runtime/zero/config.py
+constexpr std::string_view kUniversalSuffix = "_universal";
+
+bool isPlainTag(const std::string& tag)
+{
+    return !tag.empty() && tag.front() != '.' && tag.find('/') == std::string::npos
+        && tag.find('\0') == std::string::npos && tag.size() <= 200;
+}
+
+std::optional<uint64_t> configuredSubGroupSize(const Checkpoint& source)
+{
+    const NodeId node = configNode(source, {"zero_optimization", "sub_group_size"});
+    const auto size
+        = node == kNoNode ? std::nullopt : asNumber(source.file(source.rank0Model).content->pickle(), node);
+    if (!size || !(*size >= 1) || !(*size < 9e18))
+        return std::nullopt;
+    return static_cast<uint64_t>(*size);
+}
+
+} // namespace
+
+NodeId configNode(const Checkpoint& source, std::initializer_list<std::string_view> path)
+{
+    if (!source.isReadable(source.rank0Model))
+        return kNoNode;
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    NodeId node = lookup(graph, graph.root(), "ds_config");
+    for (const std::string_view key : path)
+        node = node == kNoNode ? kNoNode : lookup(graph, node, key);
+    return node;
+}
+
+Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
+{
+    const bool universal = options.form == TargetForm::Universal;
+    if (!universal && (options.worldSize == 0 || options.worldSize > kMaxRanks))
+        return fail(
+            ErrorCode::Usage, "the target world size must be between 1 and " + std::to_string(kMaxRanks));
+    if (universal && (options.worldSize != 0 || options.stage || options.subGroupSize || options.stage0Form))
+        return fail(ErrorCode::Usage,
+            "a universal checkpoint has no world size, stage or sub-groups: any run loads it");
+    if (options.stage && (*options.stage < 0 || *options.stage > 3))
+        return fail(ErrorCode::Usage, "the ZeRO stage must be 0, 1, 2 or 3");
+    if (options.ep && *options.ep == 0)
+        return fail(ErrorCode::Usage, "the expert-parallel degree must be at least 1");
+    if (options.subGroupSize && *options.subGroupSize == 0)
+        return fail(ErrorCode::Usage, "the sub-group size must be at least 1 element");
+    if (!options.tagOut.empty() && !isPlainTag(options.tagOut))
+        return fail(ErrorCode::Usage, "a tag is a plain folder name that does not begin with a dot");
+    if (!options.tagOut.empty() && source.wrapper == "transformers"
+        && !options.tagOut.starts_with("global_step"))
+        return fail(ErrorCode::Usage, "transformers finds only tags that begin with global_step", {},
+            "choose a name such as global_step" + std::to_string(source.steps.globalSteps.value_or(0)));
+    const bool fixedTag = source.wrapper == "accelerate" || source.wrapper == "lightning";
+    if (!options.tagOut.empty() && fixedTag && options.tagOut != source.tag)
+        return fail(ErrorCode::Usage, source.wrapper + " finds only the tag `" + source.tag + "`", {},
+            "leave --tag-out away");
+    return {};
+}
+
+Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptions& options)
+{
+    if (options.form == TargetForm::Universal)
+        return CheckpointKind::Universal;
+    if (!options.stage && isConverted(source.kind) && source.zeroStage == 0)
+        return fail(ErrorCode::Usage,
+            std::string(source.kind == CheckpointKind::Universal ? "the universal" : "the distributed")
+                + " checkpoint does not tell the ZeRO stage it was made from",
+            source.tagFolder.string(), "name the stage of the new run with --stage 0, 1, 2 or 3");
+    const int stage = options.stage.value_or(source.zeroStage);
+    const bool sameStage = !isConverted(source.kind) && stage == source.zeroStage;
+    CheckpointKind kind = source.kind;
+    if (!sameStage)
+        kind = stage == 3 ? CheckpointKind::Zero3
+            : stage == 2  ? CheckpointKind::Zero2
+                          : CheckpointKind::Zero1;
+    if (stage == 0) {
+        SHARDSCOPE_TRY(kind, stage0KindOf(source, options));
+    } else if (options.stage0Form) {
+        return fail(ErrorCode::Usage,
+            "a form of stage 0 is named, and the target has stage " + std::to_string(stage));
+    }
+    if (kind != CheckpointKind::Zero3 && options.subGroupSize)
+        return fail(ErrorCode::Usage,
+            "sub-groups exist under ZeRO-3 only; the target is " + std::string(kindName(kind)));
+    return kind;
+}
+
+bool joinsParts(const Checkpoint& source, const ReshardOptions& options)
+{
+    const bool universal = options.form == TargetForm::Universal;
+    return (source.parallel.tp > 1 && (universal || options.tp == 1u))
+        || (source.parallel.pp > 1 && (universal || options.pp == 1u));
+}
+
+Status checkParallel(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
+{
+    const ParallelDegrees& degrees = source.parallel;
+    const uint32_t modelRanks = degrees.tp * degrees.pp;
+    const bool pipeline = std::any_of(source.files.begin(), source.files.end(),
+        [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
+    const bool experts = degrees.ep > 1 || hasExperts(source);
+    const bool sameStage
+        = isConverted(source.kind) && source.zeroStage == 1 && target == CheckpointKind::Zero1;
+    const bool changes = target != source.kind && !sameStage;
+    if (options.ep && *options.ep != degrees.ep && !experts)
+        return fail(ErrorCode::Unsupported, "the checkpoint has no experts that ranks could share out",
+            source.tagFolder.string(), "leave --ep out");
+    if (options.ep && *options.ep != degrees.ep && modelRanks > 1)
+        return fail(ErrorCode::Unsupported,
+            "this build does not deal experts anew where there are tensor slices or pipeline stages, too",
+            source.tagFolder.string(), "leave --ep out");
+    if (!FusedExperts::of(source).isEmpty()) {
+        if (options.ep && *options.ep != degrees.ep && source.kind == CheckpointKind::Zero3)
+            return fail(ErrorCode::Unsupported,
+                "under ZeRO-3 ranks partition all experts of AutoEP that a rank has as one tensor, which "
+                "this "
+                "build does not cut into other ones",
+                source.tagFolder.string(), "leave --ep out");
+        const bool folded = FusedExperts::of(source).slices() > 1;
+        if (target == CheckpointKind::Universal)
+            return fail(ErrorCode::Unsupported,
+                "this build does not write the universal form of AutoEP's experts", source.tagFolder.string(),
+                folded ? "`reshard` rewrites them for another number of ranks; where they fold over tensor "
+                         "slices DeepSpeed's ds_to_universal.py refuses them, too"
+                       : "DeepSpeed's ds_to_universal.py does; `reshard` rewrites them for another number of "
+                         "ranks");
+        if (source.joined)
+            return fail(ErrorCode::Unsupported,
+                "this build does not join tensor slices that AutoEP's experts fold over: which rank has "
+                "which "
+                "experts changes with them",
+                source.tagFolder.string(), "leave --tp out");
+    }
+    if (options.tp && *options.tp != degrees.tp) // what can be joined or cut, was
+        return fail(ErrorCode::Unsupported,
+            "this build does not make " + std::to_string(*options.tp) + " tensor slices of it",
+            source.tagFolder.string(), "leave --tp out, or give 1");
+    if (options.pp && *options.pp != degrees.pp)
+        return fail(ErrorCode::Unsupported,
+            "this build does not make " + std::to_string(*options.pp) + " pipeline stages of it",
+            source.tagFolder.string(), "leave --pp out, or give 1");
+    if (isStage0(target) && degrees.pp > 1)
+        return fail(ErrorCode::Unsupported, "this build does not write pipeline stages without ZeRO",
+            source.tagFolder.string(), "leave --stage out");
+    if (target == CheckpointKind::Universal && experts)
+        return fail(ErrorCode::Unsupported,
+            "stock DeepSpeed has no universal form of its native experts: its engine looks every rank's up "
+            "by "
+            "their number on that rank, so that all ranks would load those of the first",
+            source.tagFolder.string(),
+            "`reshard --ep` rewrites them for another number of ranks and of expert-parallel ranks");
+    if (changes && target != CheckpointKind::Universal && (pipeline || experts))
+        return fail(ErrorCode::Unsupported,
+            std::string("a checkpoint with ") + (pipeline ? "pipeline stages" : "experts")
+                + " keeps its ZeRO stage",
+            source.tagFolder.string(), "leave --stage out");
+    if (target == CheckpointKind::Universal || options.worldSize % modelRanks == 0)
+        return {};
+    const uint32_t below = options.worldSize / modelRanks * modelRanks;
+    return fail(ErrorCode::Usage,
+        std::to_string(options.worldSize) + " ranks do not divide by the " + std::to_string(modelRanks)
+            + " model-parallel ranks of the checkpoint (tp " + std::to_string(degrees.tp) + ", pp "
+            + std::to_string(degrees.pp) + ")",
+        source.tagFolder.string(),
+        "choose " + (below > 0 ? std::to_string(below) + " or " : std::string())
+            + std::to_string(below + modelRanks));
+}
+
+Result<uint64_t> chooseSubGroupSize(
+    const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
+{
+    if (target != CheckpointKind::Zero3)
+        return 0;
+    if (options.subGroupSize)
+        return *options.subGroupSize;
+    if (source.subGroupSize)
+        return *source.subGroupSize;
+    if (source.kind != CheckpointKind::Zero3)
+        return configuredSubGroupSize(source).value_or(kDefaultSubGroupSize);
+    return fail(ErrorCode::Refused, "the source does not tell the sub_group_size it was cut for",
+        source.tagFolder.string(), "name the one the resumed run will use with --sub-group-size");
+}
+
+bool targetRoundRobin(const Checkpoint& source, CheckpointKind target)
+{
+    if (target != CheckpointKind::Zero1 && target != CheckpointKind::Zero2)
+        return false;
+    if (source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2)
+        return source.roundRobin;
+    const NodeId option = configNode(source, {"zero_optimization", "round_robin_gradients"});
+    return option != kNoNode
+        && asBool(source.file(source.rank0Model).content->pickle(), option).value_or(false);
+}
+
+std::string targetTag(const Checkpoint& source, const ReshardOptions& options)
+{
+    std::string tag = options.tagOut.empty() ? source.tag : options.tagOut;
+    if (tag.empty()) // a distributed checkpoint has none: as DeepSpeed calls it by itself
+        tag = "global_step" + std::to_string(source.steps.globalSteps.value_or(0));
+    const bool has = tag.ends_with(kUniversalSuffix) && tag.size() > kUniversalSuffix.size();
+    if (options.form == TargetForm::Universal)
+        return has ? tag : tag + std::string(kUniversalSuffix);
+    if (has && options.tagOut.empty() && source.kind == CheckpointKind::Universal)
+        tag.resize(tag.size() - kUniversalSuffix.size());
+    return tag;
+}
+
+Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
+{
+    const auto refuse = [&](const std::string& what, const std::string& hint = {}) {
+        return fail(ErrorCode::Refused, what, source.tagFolder.string(), hint);
+    };
+    for (const ParamGroup& group : source.groups) {
+        if (group.options == kNoNode)
+            return refuse("the options of param group " + std::to_string(group.index)
+                + " (learning rate and the like) are not in the source, and a run that loads the result "
+                  "takes "
+                  "them from it");
+    }
+    if (source.groups.empty())
+        return refuse("the source tells no param groups");
+    if (source.deepspeedVersion.empty() && (isConverted(source.kind) || isStage0(source.kind)))
+        return refuse("the source does not tell the DeepSpeed version that wrote it, and stock asks for one");
+    if (target != CheckpointKind::Universal)
+        return {};
+    for (const FlatUnit& unit : source.units) {
+        for (size_t i = 0; unit.kind != UnitKind::Frozen && i < unit.params.size(); ++i)
+            SHARDSCOPE_CHECK(checkUniversalName(source.params[index(unit.params[i])].name));
+    }
+    return {};
+}
+
+} // namespace shardscope

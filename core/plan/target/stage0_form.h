@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/model/stage0.h"
+#include "core/plan/target/reshard_options.h"
+
+namespace shardscope {
+
+/// Which of the three kinds an engine without ZeRO saves and loads is chosen by precision and optimizer
+/// (runtime/engine.py, _do_optimizer_sanity_check and _configure_fp16_optimizer): in fp32 the optimizer as it
+/// is; in 16 bits FP16_Optimizer for FusedAdam and FP16_UnfusedOptimizer for all others.
+
+/// The kind for a source, or the one that the options name. Usage when a named one is not of the source's
+/// precision or when the optimizer is not known and none is named; Refused when the precision is not known.
+Result<CheckpointKind> stage0KindOf(const Checkpoint& source, const ReshardOptions& options);
+/// Whether the engine that saved it ran in bf16: optimizer files carry it in their names.
+bool ranInBf16(const Checkpoint& source);
+/// Whether the param groups of a bare torch optimizer, which records no names, can be told apart again by the
+/// shapes of its states. Refused, because what is written must be readable.
+Status requireTellableGroups(const Checkpoint& source);
+/// Refused where states of the source cannot be those of a run without ZeRO, or the other way round.
+Status requireStage0Facts(const Checkpoint& source, CheckpointKind target);
+/// What the user of the result should know.
+void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vector<Finding>& out);
+
+} // namespace shardscope

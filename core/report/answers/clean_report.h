@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/write/clean.h"
+#include "core/report/json/json_writer.h"
+#include "core/report/text/text_table.h"
+
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// The answer of `clean`: unfinished work with size, age and what became of it.
+void writeCleanJson(const TextSink& sink, const std::string& path, const std::vector<CleanEntry>& entries);
+void writeCleanText(
+    const TextSink& sink, const TextStyle& style, const std::vector<CleanEntry>& entries, bool removes);
+
+} // namespace shardscope

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/compare/diff/diff_causes.h"
+#include "core/report/answers/answer.h"
+#include "core/report/text/text_table.h"
+
+namespace shardscope {
+
+/// The answer of `diff`: both sides, what was compared, every difference, the verdict and what explains it.
+struct DiffAnswer {
+    AnswerContext left;
+    AnswerContext right;
+    const StateDiff& diff;
+    DiffVerdict verdict = DiffVerdict::Same;
+    const std::vector<DiffCause>& causes;
+    uint64_t limit = 0; ///< text: differences that are listed, at most
+};
+
+void writeDiffJson(const TextSink& sink, const DiffAnswer& answer);
+void writeDiffText(const TextSink& sink, const TextStyle& style, const DiffAnswer& answer);
+
+} // namespace shardscope

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/answers/plan_report.h"
+
+#include "core/report/answers/compute_report.h"
+
+#include "core/base/text.h"
+#include "core/report/answers/finding_report.h"
+#include "core/report/text/printable.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace shardscope {
+
+namespace {
+
+constexpr size_t kPairsShown = 8;
+constexpr size_t kFilesShown = 12;
+
+void writeSizes(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
+{
+    json.nameField("target", plan.targetName());
+    json.field("reads_bytes", plan.readsBytes());
+    json.field("writes_bytes", plan.writesBytes());
+    json.arrayField("files");
+    for (const PlannedFile& file : plan.files()) {
+        json.beginObject();
+        json.nameField("path", file.path);
+        json.field("bytes", file.bytes);
+        json.endObject();
+    }
+    json.endArray();
+    if (context.replaces) {
+        json.arrayField("replaces");
+        for (const std::string& path : *context.replaces)
+            json.value(toValidUtf8(path));
+        json.endArray();
+    }
+    json.field("memory_bytes", context.memoryBytes);
+    json.field("free_bytes", context.freeBytes);
+}
+
+void writePlanObject(JsonWriter& json, const PlanContext& context, const ReshardPlan& plan)
+{
+    json.objectField("plan");
+    json.field("id", plan.id());
+    json.field("kind", kindName(plan.targetKind()));
+    if (plan.targetKind() == CheckpointKind::Universal)
+        json.nullField("world_size");
+    else
+        json.field("world_size", plan.worldSize());
+    writeSizes(json, context, plan);
+    json.field("sub_group_size", plan.subGroupSize());
+    json.arrayField("batch");
+    for (const BatchPair& pair : plan.batch()) {
+        json.beginObject();
+        json.field("micro_batch", pair.microBatch);
+        json.field("accumulation", pair.accumulation);
+        json.endObject();
+    }
+    json.endArray();
+    json.objectField("must_stay_equal");
+    for (const auto& [key, value] : plan.mustStayEqual())
+        json.field(key, value);
+    json.endObject();
+    writeFindings(json, "warnings", plan.warnings());
+    json.endObject();
+}
+
+/// The fields of a reshard, of which exports and copies have none, and the end.
+void writeRestWithoutRanks(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
+{
+    json.nullField("world_size");
+    writeSizes(json, context, plan);
+    json.nullField("sub_group_size");
+    json.arrayField("batch");
+    json.endArray();
+    json.objectField("must_stay_equal");
+    json.endObject();
+    writeFindings(json, "warnings", plan.warnings());
+    json.endObject();
+}
+
+void writePlanObject(JsonWriter& json, const PlanContext& context, const ExportPlan& plan)
+{
+    json.objectField("plan");
+    json.field("id", plan.id());
+    const bool dcp = plan.options().format == ExportFormat::Dcp;
+    json.field("kind", kindName(dcp ? CheckpointKind::Dcp : CheckpointKind::Weights));
+    json.field("format", exportFormatName(plan.options().format));
+    json.field("dtype", castName(plan.options().dtype));
+    json.field("tensors", static_cast<uint64_t>(plan.exported().size()));
+    writeRestWithoutRanks(json, context, plan);
+}
+
+void writePlanObject(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
+{
+    json.objectField("plan");
+    json.field("id", plan.id());
+    json.field("kind", "copy");
+    writeRestWithoutRanks(json, context, plan);
+}
+
+void writeResultObject(JsonWriter& json, const ExecuteReport& result)
+{
+    json.objectField("result");
+    json.nameField("output", result.output.string());
+    json.field("seconds", result.seconds);
+    json.field("bytes_written", result.bytesWritten);
+    json.field("bytes_reused", result.bytesReused);
+    json.field("bytes_per_second", static_cast<uint64_t>(std::max(0.0, result.bytesPerSecond)));
+    json.field("device", result.compute.device);
+    json.field("verified", result.verified);
+    json.textOrNull("fingerprint", result.fingerprint);
+    json.field("peak_buffer_bytes", result.peakBufferBytes);
+    writeCompute(json, result.compute);
+    json.objectField("thread_seconds");
+    for (size_t i = 0; i < kStages; ++i)
+        json.field(kStageNames[i], result.stageSeconds[i]);
+    json.endObject();
+    json.textOrNull("limited_by", result.limitedBy() != nullptr ? result.limitedBy() : "");
+    json.endObject();
+}
+
+std::string batchText(const std::vector<BatchPair>& batch)
+{
+    std::string out;
+    for (size_t i = 0; i < batch.size() && i < kPairsShown; ++i)
+        out += fmt::format("{}{} × {}", i == 0 ? "" : ", ", batch[i].microBatch, batch[i].accumulation);
+    if (batch.size() > kPairsShown)
+        out += fmt::format(" and {} more", batch.size() - kPairsShown);
+    return out;
+}
+
+std::string spaceText(const PlanContext& context, uint64_t writes)
+{
+    if (!context.freeBytes)
+        return "not known";
+    return formatBytes(*context.freeBytes) + (*context.freeBytes < writes ? ", which is not enough" : "");
+}
+
+template <typename Plan>
+void writeAnswer(const TextSink& sink, const PlanContext& context, const Plan& plan,
+    const std::optional<ExecuteReport>& result)
+{
+    JsonWriter json(sink);
+    json.beginObject();
+    json.field("schema", "shardscope/" + context.verb + "/1");
+    json.nameField("checkpoint", context.source);
+    json.nameField("tag", context.sourceTag);
+    json.nameField("destination", context.destination);
+    writePlanObject(json, context, plan);
+    if (!context.savedTo.empty())
+        json.nameField("file", context.savedTo);
+    if (result)
+        writeResultObject(json, *result);
+    if (context.more)
+        context.more(json);
+    json.endObject();
+    json.finish();
+    sink("\n");
+}
+
+void addSizes(
+    TextFields& fields, const std::string& target, const PlanContext& context, const WritePlan& plan)
+{
+    fields.add("target", printable(target));
+    fields.add("reads",
+        fmt::format("{} ({} bytes)", formatBytes(plan.readsBytes()), formatCount(plan.readsBytes())));
+    fields.add("writes",
+        fmt::format("{} ({} bytes) in {} files", formatBytes(plan.writesBytes()),
+            formatCount(plan.writesBytes()), formatCount(plan.files().size())));
+    fields.add("free space", spaceText(context, plan.writesBytes()));
+    fields.add("memory", formatBytes(context.memoryBytes) + " of payload buffers at most");
+}
+
+void writeReplacedText(const TextSink& sink, const PlanContext& context)
+{
+    const std::vector<std::string> replaced = context.replaces.value_or(std::vector<std::string>());
+    for (size_t i = 0; i < replaced.size() && i < kFilesShown; ++i)
+        sink((i == 0 ? "  replaces  " : "            ") + printable(replaced[i]) + "\n");
+    if (replaced.size() > kFilesShown)
+        sink(fmt::format("            and {} more files; --json lists all\n", replaced.size() - kFilesShown));
+}
+
+void writeFilesText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan)
+{
+    using Align = TextTable::Align;
+    TextTable table({{"file"}, {"bytes", Align::Right}});
+    for (size_t i = 0; i < plan.files().size() && i < kFilesShown; ++i)
+        table.add({plan.files()[i].path, formatCount(plan.files()[i].bytes)});
+    table.write(sink, style, "  ");
+    if (plan.files().size() > kFilesShown)
+        sink(fmt::format("  and {} more files; --json lists all\n", plan.files().size() - kFilesShown));
+    writeReplacedText(sink, context);
+    writeFindingsText(sink, style, plan.warnings());
+}
+
+} // namespace
+
+void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
+    const std::optional<ExecuteReport>& result)
+{
+    writeAnswer(sink, context, plan, result);
+}
+
+void writePlanJson(const TextSink& sink, const PlanContext& context, const ExportPlan& plan,
+    const std::optional<ExecuteReport>& result)
+{
+    writeAnswer(sink, context, plan, result);
+}
+
+void writePlanJson(const TextSink& sink, const PlanContext& context, const WritePlan& plan,
+    const std::optional<ExecuteReport>& result)
+{
+    writeAnswer(sink, context, plan, result);
+}
+
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan)
+{
+    sink(style.bold("copy") + " " + printable(context.source) + "\n");
+    TextFields fields;
+    addSizes(fields, (io::Path(context.destination) / plan.targetName()).string(), context, plan);
+    fields.write(sink, style, "  ");
+    writeFilesText(sink, style, context, plan);
+}
+
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan)
+{
+    sink(style.bold(plan.verb()) + " " + printable(context.source)
+        + (plan.targetKind() == CheckpointKind::Universal
+                ? " to universal\n"
+                : fmt::format(" to {} for {} rank{}\n", kindName(plan.targetKind()), plan.worldSize(),
+                    plan.worldSize() == 1 ? "" : "s")));
+    TextFields fields;
+    addSizes(fields, (io::Path(context.destination) / plan.targetName()).string(), context, plan);
+    if (plan.subGroupSize())
+        fields.add("sub-group size", formatCount(*plan.subGroupSize()));
+    if (!plan.batch().empty())
+        fields.add("micro-batch × accumulation", batchText(plan.batch()) + " keep the global batch");
+    for (size_t i = 0; i < plan.mustStayEqual().size(); ++i) {
+        const auto& [key, value] = plan.mustStayEqual()[i];
+        fields.add(i == 0 ? "must stay equal" : "", printable(key + " = " + value));
+    }
+    fields.write(sink, style, "  ");
+    writeFilesText(sink, style, context, plan);
+}
+
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan)
+{
+    sink(style.bold(plan.verb()) + " " + printable(context.source)
+        + fmt::format(" to {}\n", exportFormatName(plan.options().format)));
+    TextFields fields;
+    fields.add("tensors",
+        fmt::format("{}, {}", formatCount(plan.exported().size()),
+            plan.options().dtype ? "cast to " + std::string(castName(plan.options().dtype))
+                : plan.options().format == ExportFormat::Dcp ? std::string("as they are")
+                                                             : std::string("in the model's own dtypes")));
+    addSizes(fields, context.destination, context, plan);
+    fields.write(sink, style, "  ");
+    writeFilesText(sink, style, context, plan);
+}
+
+void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)
+{
+    sink(style.green("written") + "  " + printable(report.output.string()) + "\n");
+}
+
+void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report)
+{
+    writeResultLine(sink, style, report);
+    TextFields fields;
+    fields.add("bytes",
+        fmt::format("{} in {:.1f} s, {}/s", formatBytes(report.bytesWritten), report.seconds,
+            formatBytes(static_cast<uint64_t>(std::max(0.0, report.bytesPerSecond)))));
+    if (report.bytesReused > 0)
+        fields.add("kept", formatBytes(report.bytesReused) + " finished by an interrupted run");
+    fields.add(
+        "verified", report.verified ? "yes: re-read and compared with the source" : "no: switched off");
+    if (!report.fingerprint.empty())
+        fields.add("fingerprint", report.fingerprint);
+    fields.add("arithmetic", computeText(report.compute));
+    if (const char* stage = report.limitedBy())
+        fields.add("limited by", stage);
+    fields.write(sink, style, "  ");
+}
+
+} // namespace shardscope

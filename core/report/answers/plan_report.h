@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/write/execute.h"
+#include "core/plan/export/export.h"
+#include "core/plan/reshard/reshard.h"
+#include "core/report/json/json_writer.h"
+#include "core/report/text/text_table.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// What surrounds a plan in the answers of the verbs that write, `plan` and `run`, and in the reshard dialog.
+struct PlanContext {
+    std::string verb = {}; ///< "reshard", "export", "plan", "run"
+    std::string source = {}; ///< the source's tag folder
+    std::string sourceTag = {};
+    std::string destination = {}; ///< DST
+    uint64_t memoryBytes = 0; ///< payload buffers the run may use
+    std::optional<uint64_t> freeBytes = {}; ///< on the destination's file system
+    /// Files of the target, relative to it, that the job replaces or removes. Unknown to `plan`.
+    std::optional<std::vector<std::string>> replaces = {};
+    std::string savedTo = {}; ///< `plan`: the file it was saved to
+    std::function<void(JsonWriter&)> more = {}; ///< further fields, behind the others
+};
+
+void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
+    const std::optional<ExecuteReport>& result);
+void writePlanJson(const TextSink& sink, const PlanContext& context, const ExportPlan& plan,
+    const std::optional<ExecuteReport>& result);
+/// Of a plan that copies bytes.
+void writePlanJson(const TextSink& sink, const PlanContext& context, const WritePlan& plan,
+    const std::optional<ExecuteReport>& result);
+/// The plan before it runs: files, bytes, space, what must stay equal, warnings.
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan);
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan);
+void writePlanText(
+    const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan);
+/// What a run wrote, in one line.
+void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
+/// What a run did.
+void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
+
+} // namespace shardscope

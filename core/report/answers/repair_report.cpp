@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/answers/repair_report.h"
+
+#include "core/base/finding_codes.h"
+#include "core/report/answers/finding_report.h"
+#include "core/report/text/printable.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope {
+
+RepairCheck compareChecks(const RepairPlan& plan, const CheckResult& after)
+{
+    constexpr std::array<std::string_view, 3> kOfValues{
+        "step-off-counters", "schedule-discontinuity", "loss-scale-minimum"};
+    const std::vector<std::string>& fixed = plan.fixed();
+    const bool valuesWereSet = std::any_of(plan.changes().begin(), plan.changes().end(),
+        [](const RepairChange& change) { return change.code == kSetCode; });
+    RepairCheck out;
+    for (const DoctorFinding& made : after.findings) {
+        const Finding& finding = made.finding;
+        if (finding.severity == Severity::Info || finding.code == code::kMarked)
+            continue;
+        const std::string code(finding.code);
+        if (std::find(fixed.begin(), fixed.end(), code) != fixed.end()) {
+            if (std::find(out.remaining.begin(), out.remaining.end(), code) == out.remaining.end())
+                out.remaining.push_back(code);
+            continue;
+        }
+        if (plan.found().contains(finding.code))
+            continue;
+        const bool ofValues
+            = valuesWereSet && std::find(kOfValues.begin(), kOfValues.end(), finding.code) != kOfValues.end();
+        (ofValues ? out.told : out.appeared).push_back(finding);
+    }
+    return out;
+}
+
+void writeRepairFields(JsonWriter& json, const RepairPlan& plan, const std::optional<RepairCheck>& check)
+{
+    json.textList("fixed", plan.fixed());
+    json.arrayField("changes");
+    for (const RepairChange& change : plan.changes()) {
+        json.beginObject();
+        json.field("code", change.code);
+        json.textOrNull("where", change.where);
+        json.field("what", change.what);
+        json.textOrNull("before", change.before);
+        json.textOrNull("after", change.after);
+        json.field("marked", change.reconstructed);
+        json.endObject();
+    }
+    json.endArray();
+    if (!check)
+        return;
+    json.objectField("check");
+    json.field("ok", check->ok());
+    json.textList("remaining", check->remaining);
+    writeFindings(json, "appeared", check->appeared);
+    writeFindings(json, "told", check->told);
+    json.endObject();
+}
+
+void writeChangesText(const TextSink& sink, const TextStyle& style, const RepairPlan& plan)
+{
+    sink(style.bold("changes") + "\n");
+    for (const RepairChange& change : plan.changes()) {
+        sink("  " + printable(change.where.empty() ? std::string("checkpoint") : change.where) + ": "
+            + printable(change.what) + " " + style.dim("[" + std::string(change.code) + "]")
+            + (change.reconstructed ? " " + style.yellow("marked") : std::string()) + "\n");
+        if (!change.before.empty() || !change.after.empty())
+            sink("    " + printable(change.before) + " → " + printable(change.after) + "\n");
+    }
+}
+
+void writeRepairCheckText(const TextSink& sink, const TextStyle& style, const RepairCheck& check)
+{
+    if (!check.told.empty())
+        sink("values that were set are not those beside them, which this tells from now on:\n");
+    writeFindingsText(sink, style, check.told, "  ");
+    if (check.ok()) {
+        sink(style.green("checked again") + ": what was mended is gone, and nothing else came\n");
+        return;
+    }
+    for (const std::string& code : check.remaining)
+        sink(style.red("still found") + ": " + code + "\n");
+    if (!check.appeared.empty())
+        sink(style.red("newly found") + ":\n");
+    writeFindingsText(sink, style, check.appeared, "  ");
+}
+
+} // namespace shardscope

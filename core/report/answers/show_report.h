@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/job_context.h"
+#include "core/layout/address.h"
+#include "core/report/answers/answer.h"
+#include "core/report/text/text_table.h"
+
+#include <utility>
+#include <vector>
+
+namespace shardscope {
+
+/// Which elements of which tensor an address means.
+struct ValueRange {
+    ParamId param = kNoParam;
+    std::string state;
+    DType dtype = DType::Unknown;
+    uint64_t begin = 0; ///< elements of the flattened tensor, half open
+    uint64_t end = 0;
+};
+
+/// A rank or file address means the rest of the tensor from that element on. NotFound for padding and for
+/// what does not exist; Usage for a range outside the tensor.
+Result<ValueRange> valueRangeOf(const Checkpoint& checkpoint, const Address& address);
+
+/// Elements that were read. What a missing or damaged shard holds stays zero and is listed in `missing`.
+struct ShownValues {
+    ValueRange range; ///< cut to the limit
+    bool truncated = false;
+    std::vector<uint8_t> bytes; ///< little-endian elements
+    std::vector<std::pair<uint64_t, uint64_t>> missing; ///< element ranges, in order
+    [[nodiscard]] bool isMissing(uint64_t element) const;
+};
+
+/// Reads at most `limit` elements of a range. Unreadable when nothing of it can be read.
+Result<ShownValues> readValues(
+    io::FileSystem& files, const Checkpoint& checkpoint, ValueRange range, uint64_t limit);
+
+/// What `show --npy` wrote.
+struct NpyReport {
+    std::string path;
+    DType dtype = DType::Unknown; ///< of the file: types that NumPy lacks are widened, exactly
+    uint64_t bytes = 0;
+};
+
+/// The answer of `show`: the values of a tensor or of a part of it; missing ones are null.
+void writeShowJson(const TextSink& sink, const AnswerContext& context, const ShownValues& values,
+    const std::optional<NpyReport>& npy);
+void writeShowText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,
+    const ShownValues& values, const std::optional<NpyReport>& npy);
+
+} // namespace shardscope

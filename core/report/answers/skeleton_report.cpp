@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/report/answers/skeleton_report.h"
+
+#include "core/base/shell_quote.h"
+#include "core/base/text.h"
+#include "core/report/answers/check_report.h"
+#include "core/report/text/printable.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace shardscope {
+
+namespace {
+
+using Spellings = std::vector<std::pair<std::string, std::string>>;
+
+std::string spelled(std::string text, const Spellings& spellings)
+{
+    for (const auto& [from, to] : spellings) {
+        for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+            text.replace(at, from.size(), to);
+    }
+    return text;
+}
+
+/// Folders of the machine, and how a skeleton spells them. The longest come first.
+Spellings spellingsOf(
+    const CheckResult& result, const Checkpoint& checkpoint, const std::vector<io::Path>& roots)
+{
+    Spellings out;
+    const auto add = [&](const std::string& path, const std::string& spelling) {
+        if (path.size() > 1 && path.find('/') != std::string::npos) // "." and plain names tell nothing
+            out.emplace_back(path, spelling);
+    };
+    add(checkpoint.runFolder.string(), skeletonRunName(checkpoint));
+    add(result.path, "PATH");
+    for (const io::Path& root : roots) {
+        add(root.string(), "ROOT");
+        add(root.lexically_normal().string(), "ROOT");
+    }
+    std::stable_sort(
+        out.begin(), out.end(), [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+    return out;
+}
+
+std::string listed(const std::vector<std::string>& keys)
+{
+    std::string out;
+    for (const std::string& key : keys)
+        out += (out.empty() ? "" : ", ") + printable(key);
+    return out;
+}
+
+} // namespace
+
+std::string skeletonCheckText(
+    CheckResult result, const Checkpoint& checkpoint, const std::vector<io::Path>& roots)
+{
+    const Spellings spellings = spellingsOf(result, checkpoint, roots);
+    const std::string asked = " " + shellQuoted(result.path);
+    for (DoctorFinding& made : result.findings) {
+        if (const size_t at = made.command.find(asked); at != std::string::npos)
+            made.command.replace(at, asked.size(), " PATH");
+        made.command = spelled(std::move(made.command), spellings);
+        made.finding.message = spelled(std::move(made.finding.message), spellings);
+        made.finding.where = spelled(std::move(made.finding.where), spellings);
+        for (std::string& fact : made.finding.evidence)
+            fact = spelled(std::move(fact), spellings);
+    }
+    result.path = "PATH";
+    result.folder = io::Path(skeletonRunName(checkpoint)) / checkpoint.tag;
+    for (TierFacts& tier : result.tiers)
+        tier.seconds = 0;
+    std::string out;
+    writeCheckJson([&](std::string_view text) { out += text; }, {result}, CheckDepth::Metadata);
+    return out;
+}
+
+void writeSkeletonJson(const TextSink& sink, const AnswerContext& context, const SkeletonReport& report,
+    const std::string& output)
+{
+    JsonWriter json(sink);
+    beginAnswer(json, "skeleton", context);
+    json.nameField("output", output);
+    json.field("files", report.files);
+    json.field("bytes_before", report.bytesBefore);
+    json.field("bytes_after", report.bytesAfter);
+    json.textList("redacted_keys", report.redactedKeys);
+    json.textList("kept_keys", report.keptKeys);
+    json.textList("size_only", report.sizeOnly);
+    endAnswer(json, sink);
+}
+
+void writeSkeletonText(
+    const TextSink& sink, const TextStyle& style, const SkeletonReport& report, const std::string& output)
+{
+    sink(style.green("written") + "  " + printable(output) + "\n");
+    TextFields fields;
+    fields.add("files", formatCount(report.files));
+    fields.add("bytes",
+        fmt::format("{} of {} ({})", formatBytes(report.bytesAfter), formatBytes(report.bytesBefore),
+            formatCount(report.bytesAfter)));
+    fields.add("values", "none but the optimizer's steps: of other storages, the size");
+    fields.add("client state",
+        report.redactedKeys.empty() ? std::string("nothing to redact")
+                                    : "redacted: " + listed(report.redactedKeys));
+    if (!report.keptKeys.empty())
+        fields.add("kept on request", listed(report.keptKeys));
+    if (!report.sizeOnly.empty())
+        fields.add("size only", formatCount(report.sizeOnly.size()) + " other files");
+    fields.write(sink, style, "  ");
+}
+
+} // namespace shardscope

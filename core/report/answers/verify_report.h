@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/engine/verify/verify.h"
+#include "core/report/answers/answer.h"
+#include "core/report/text/text_table.h"
+
+namespace shardscope {
+
+/// The answer of `verify`. `against` is the other checkpoint's folder, or empty.
+void writeVerifyJson(
+    const TextSink& sink, const AnswerContext& context, const VerifyReport& report, std::string_view against);
+void writeVerifyText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,
+    const VerifyReport& report, std::string_view against);
+
+} // namespace shardscope

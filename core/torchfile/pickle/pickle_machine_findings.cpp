@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/base/finding_codes.h"
+#include "core/torchfile/pickle/pickle_machine_names.h"
+#include "core/torchfile/pickle/pickle_machine_state.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <map>
+#include <set>
+
+namespace shardscope {
+
+namespace {
+
+constexpr size_t kMostFindings = 200; ///< of one kind, per pickle
+constexpr size_t kMostNamesInError = 3; ///< in the message of a stream that breaks off
+
+std::string fullName(const PickleGraph& graph, NodeId global)
+{
+    return nodeText(graph, global, 120);
+}
+
+} // namespace
+
+/// One byte per node: 1 where a getattr global is used for nothing but getattr(ZeroStageEnum, "name").
+///
+/// Python 3.11's first releases pickle enum members that way, so in that form the name is data.
+std::vector<uint8_t> PickleMachine::enumLookups() const
+{
+    std::vector<uint8_t> harmless(m_graph.nodeCount(), 0);
+    std::vector<NodeId> getters;
+    for (uint32_t i = 0; i < m_graph.nodeCount(); ++i)
+        if (isGetattr(m_graph.globalModule(NodeId{i}), m_graph.globalName(NodeId{i})))
+            getters.push_back(NodeId{i});
+    if (getters.empty())
+        return {};
+    std::vector<uint8_t> called(m_graph.nodeCount(), 0);
+    for (const NodeId getter : getters)
+        harmless[index(getter)] = 1;
+    for (const NodeId link : m_graph.m_links)
+        if (index(link) < harmless.size())
+            harmless[index(link)] = 0;
+    for (uint32_t i = 0; i < m_graph.nodeCount(); ++i) {
+        const NodeId callable = m_graph.callable(NodeId{i});
+        if (callable == kNoNode || harmless[index(callable)] == 0)
+            continue;
+        const auto arguments = m_graph.items(m_graph.arguments(NodeId{i}));
+        const bool lookup = m_graph.kind(NodeId{i}) == NodeKind::Reduce && arguments.size() == 2
+            && isGlobal(m_graph, arguments[0], "deepspeed.runtime.zero.config", "ZeroStageEnum")
+            && m_graph.kind(arguments[1]) == NodeKind::String;
+        if (lookup)
+            called[index(callable)] = 1;
+        else
+            harmless[index(callable)] = 0;
+    }
+    for (size_t i = 0; i < harmless.size(); ++i)
+        harmless[i] = static_cast<uint8_t>(harmless[i] & called[i]);
+    return harmless;
+}
+
+void PickleMachine::addFindings()
+{
+    const std::vector<uint8_t> harmless = enumLookups();
+    std::set<std::pair<std::string_view, std::string_view>> seen;
+    size_t dangerous = 0;
+    size_t opaque = 0;
+    const auto located = [&](NodeId node) {
+        return std::vector<std::string>{fmt::format("first named at byte {}", m_graph.sourceBegin(node))};
+    };
+    for (uint32_t i = 0; i < m_graph.nodeCount(); ++i) {
+        const NodeId node{i};
+        const NodeKind kind = m_graph.m_nodes[i].kind;
+        if (kind == NodeKind::Extension || kind == NodeKind::Buffer) {
+            if (opaque++ < kMostFindings)
+                m_findings.push_back({code::kPickleOpaque, Severity::Warning,
+                    kind == NodeKind::Buffer
+                        ? "the pickle refers to a buffer outside itself"
+                        : "the pickle names a class by a registry code of the program that wrote it",
+                    {}, located(node)});
+            continue;
+        }
+        if (kind != NodeKind::Global)
+            continue;
+        const std::string_view module = m_graph.globalModule(node);
+        const std::string_view name = m_graph.globalName(node);
+        if (!harmless.empty() && harmless[i] != 0)
+            continue;
+        if (!seen.emplace(module, name).second)
+            continue;
+        if (isDangerousGlobal(module, name)) {
+            if (dangerous++ < kMostFindings)
+                m_findings.push_back({code::kPickleDangerous, Severity::Error,
+                    fmt::format("the pickle names {}, which runs code when Python loads the file",
+                        fullName(m_graph, node)),
+                    {}, located(node)});
+        } else if (!isKnownGlobal(module, name) && opaque++ < kMostFindings) {
+            m_findings.push_back({code::kPickleOpaque, Severity::Info,
+                fmt::format("{} is not known here; what it describes is carried along untouched",
+                    fullName(m_graph, node)),
+                {}, located(node)});
+        }
+    }
+    markConflictingStorages();
+}
+
+/// torch counts its storages, so that a plain list finds most keys; a map takes the others without a hash
+/// that a file could be made to collide in.
+void PickleMachine::markConflictingStorages()
+{
+    std::vector<uint32_t> uses;
+    for (uint32_t i = 0; i < m_graph.nodeCount(); ++i)
+        if (m_graph.m_nodes[i].kind == NodeKind::PersistentId)
+            uses.push_back(i);
+    std::vector<NodeId> counted(uses.size(), kNoNode);
+    std::map<std::string_view, NodeId> others;
+    const auto firstUse = [&](std::string_view key) -> NodeId& {
+        uint32_t number = 0;
+        const auto [end, error] = std::from_chars(key.data(), key.data() + key.size(), number);
+        const bool canonical
+            = error == std::errc{} && end == key.data() + key.size() && (key.size() == 1 || key[0] != '0');
+        return canonical && number < counted.size() ? counted[number]
+                                                    : others.try_emplace(key, kNoNode).first->second;
+    };
+    size_t conflicts = 0;
+    for (const uint32_t use : uses) {
+        const auto storage = asStorage(m_graph, NodeId{use});
+        if (!storage)
+            continue;
+        NodeId& first = firstUse(storage->key);
+        if (first == kNoNode) {
+            first = NodeId{use};
+            continue;
+        }
+        const auto known = asStorage(m_graph, first);
+        if (known->dtype == storage->dtype && known->elements == storage->elements)
+            continue;
+        Node& firstNode = m_graph.m_nodes[index(first)];
+        if ((firstNode.flags & PickleGraph::kConflicting) == 0 && conflicts++ < kMostFindings)
+            m_findings.push_back({code::kTensorInvalid, Severity::Error,
+                "one storage is used with two types or two sizes, so its tensors cannot be trusted", {},
+                {fmt::format("byte {} and byte {}", firstNode.begin, m_graph.m_nodes[use].begin)}});
+        firstNode.flags |= PickleGraph::kConflicting;
+    }
+    if (conflicts == 0)
+        return;
+    for (const uint32_t use : uses) {
+        const auto storage = asStorage(m_graph, NodeId{use});
+        if (storage
+            && (m_graph.m_nodes[index(firstUse(storage->key))].flags & PickleGraph::kConflicting) != 0)
+            m_graph.m_nodes[use].flags |= PickleGraph::kConflicting;
+    }
+}
+
+std::string PickleMachine::dangerousNames() const
+{
+    std::string names;
+    std::set<std::string> seen;
+    for (uint32_t i = 0; i < m_graph.nodeCount() && seen.size() < kMostNamesInError; ++i) {
+        const NodeId node{i};
+        if (m_graph.m_nodes[i].kind != NodeKind::Global
+            || isGetattr(m_graph.globalModule(node), m_graph.globalName(node))
+            || !isDangerousGlobal(m_graph.globalModule(node), m_graph.globalName(node)))
+            continue;
+        if (const auto [at, isNew] = seen.insert(fullName(m_graph, node)); isNew)
+            names += (names.empty() ? "" : ", ") + *at;
+    }
+    return names;
+}
+
+} // namespace shardscope

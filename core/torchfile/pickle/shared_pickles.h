@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/finding.h"
+#include "core/torchfile/pickle/pickle_graph.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace shardscope {
+
+/// What a file's pickle says, and what was odd about it.
+struct FilePickle {
+    std::shared_ptr<const PickleGraph> graph;
+    std::vector<Finding> findings;
+    /// The storages that it names, each once, in the order in which an unpickler meets them; views of
+    /// `graph`.
+    std::shared_ptr<const std::vector<StorageView>> storages = {};
+};
+
+/// Pickles of files that are opened one after another. Ranks above 0 of a ZeRO-3 checkpoint save the same
+/// stream, byte for byte, with an entry for every parameter: parsed and kept once, it costs parameters, not
+/// parameters × ranks. Remembers the last few; streams are compared whole. Thread-safe.
+class SharedPickles
+{
+public:
+    /// What to keep of a parsed pickle: for readers of many files that need little of each.
+    using Reduce = PickleGraph (*)(PickleGraph);
+
+    /// What such a stream gave before, kept in the same way; `graph` is null when it is new.
+    [[nodiscard]] FilePickle find(const std::string& stream, Reduce reduce) const;
+    /// Remembers one; gives back the earlier of two that threads parsed at once.
+    FilePickle add(std::shared_ptr<const std::string> stream, Reduce reduce, FilePickle pickle);
+
+private:
+    static constexpr size_t kRemembered = 4; ///< rank 0's and the others', of model and optimizer files
+
+    struct Entry {
+        std::shared_ptr<const std::string> stream;
+        Reduce reduce = nullptr;
+        FilePickle pickle;
+    };
+    [[nodiscard]] const Entry* entryOf(const std::string& stream, Reduce reduce) const;
+
+    mutable std::mutex m_mutex;
+    std::vector<Entry> m_entries; ///< oldest first
+};
+
+} // namespace shardscope

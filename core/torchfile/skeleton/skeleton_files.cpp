@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/torchfile/skeleton/skeleton_files.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+/// ".zip", in any case.
+bool mayBeSkeleton(const io::Path& name)
+{
+    constexpr std::string_view kEnding = ".zip";
+    const std::string text = name.string();
+    if (text.size() <= kEnding.size())
+        return false;
+    return std::equal(kEnding.begin(), kEnding.end(), text.end() - static_cast<ptrdiff_t>(kEnding.size()),
+        [](char a, char b) { return a == (b >= 'A' && b <= 'Z' ? static_cast<char>(b - 'A' + 'a') : b); });
+}
+
+} // namespace
+
+bool SkeletonFiles::isInSkeleton(const io::Path& path)
+{
+    const auto place = placeOf(path);
+    return place && place->has_value();
+}
+
+Result<std::optional<SkeletonFiles::Place>> SkeletonFiles::placeOf(const io::Path& path)
+{
+    io::Path at;
+    for (auto part = path.begin(); part != path.end(); ++part) {
+        at /= *part;
+        if (!mayBeSkeleton(*part))
+            continue;
+        SHARDSCOPE_TRY(auto archive, archiveAt(at));
+        if (!archive)
+            continue;
+        io::Path inside;
+        for (++part; part != path.end(); ++part)
+            inside /= *part;
+        std::string text = inside.lexically_normal().generic_string();
+        while (text.ends_with('/'))
+            text.pop_back();
+        return std::optional(Place{std::move(archive), std::move(at), text == "." ? std::string() : text});
+    }
+    return std::optional<Place>();
+}
+
+Result<std::shared_ptr<SkeletonArchive>> SkeletonFiles::archiveAt(const io::Path& path)
+{
+    const std::lock_guard lock(m_mutex);
+    const auto known = m_archives.find(path.string());
+    const auto info = m_inner.stat(path);
+    if (!info || info->type != io::FileType::Regular)
+        return std::shared_ptr<SkeletonArchive>();
+    if (known != m_archives.end() && known->second->identity() == info->identity)
+        return known->second;
+    if (!SkeletonArchive::isOne(m_inner, path))
+        return std::shared_ptr<SkeletonArchive>();
+    SHARDSCOPE_TRY(auto archive, SkeletonArchive::read(m_inner, path));
+    m_archives[path.string()] = archive;
+    return archive;
+}
+
+Status SkeletonFiles::checkWritable(const io::Path& path)
+{
+    SHARDSCOPE_TRY(const auto folder, placeOf(path.parent_path()));
+    if (folder)
+        return fail(ErrorCode::NoPermission, "a skeleton cannot be written into", path.string());
+    return {};
+}
+
+Result<std::unique_ptr<io::ReadFile>> SkeletonFiles::openRead(const io::Path& path)
+{
+    SHARDSCOPE_TRY(const auto place, placeOf(path));
+    return place ? place->archive->openRead(place->path, path) : m_inner.openRead(path);
+}
+
+Result<std::string> SkeletonFiles::readSmall(const io::Path& path, uint64_t limitBytes)
+{
+    SHARDSCOPE_TRY(const auto place, placeOf(path));
+    if (!place)
+        return m_inner.readSmall(path, limitBytes);
+    SHARDSCOPE_TRY(const auto file, place->archive->openRead(place->path, path));
+    if (file->size() > limitBytes)
+        return fail(ErrorCode::LimitExceeded,
+            "the file has more than " + std::to_string(limitBytes) + " bytes", path.string());
+    std::string out(file->size(), '\0');
+    SHARDSCOPE_CHECK(file->readAt(0, {reinterpret_cast<uint8_t*>(out.data()), out.size()}));
+    return out;
+}
+
+Result<io::FileInfo> SkeletonFiles::stat(const io::Path& path)
+{
+    SHARDSCOPE_TRY(const auto place, placeOf(path));
+    return place ? place->archive->stat(place->path) : m_inner.stat(path);
+}
+
+Result<std::vector<io::DirectoryEntry>> SkeletonFiles::list(const io::Path& path)
+{
+    SHARDSCOPE_TRY(const auto place, placeOf(path));
+    return place ? place->archive->list(place->path) : m_inner.list(path);
+}
+
+Result<io::Path> SkeletonFiles::canonical(const io::Path& path)
+{
+    SHARDSCOPE_TRY(const auto place, placeOf(path));
+    if (!place)
+        return m_inner.canonical(path);
+    // The name stays, of a link, too: by its ending it is known for a skeleton.
+    const io::Path folder = place->file.parent_path();
+    SHARDSCOPE_TRY(io::Path file, m_inner.canonical(folder.empty() ? io::Path(".") : folder));
+    file /= place->file.filename();
+    const std::string& inside = place->path.empty() ? place->archive->index().open : place->path;
+    SHARDSCOPE_CHECK(place->archive->stat(inside));
+    return inside.empty() ? file : file / inside;
+}
+
+Result<io::Space> SkeletonFiles::space(const io::Path& path)
+{
+    SHARDSCOPE_TRY(const auto place, placeOf(path));
+    return m_inner.space(place ? place->file : path);
+}
+
+bool SkeletonFiles::canShareBytes(const io::Path& file, const io::Path& folder)
+{
+    return !isInSkeleton(file) && !isInSkeleton(folder) && m_inner.canShareBytes(file, folder);
+}
+
+Result<std::unique_ptr<io::WriteFile>> SkeletonFiles::create(const io::Path& path, uint32_t mode)
+{
+    SHARDSCOPE_CHECK(checkWritable(path));
+    return m_inner.create(path, mode);
+}
+
+Status SkeletonFiles::appendSynced(const io::Path& path, std::string_view text)
+{
+    SHARDSCOPE_CHECK(checkWritable(path));
+    return m_inner.appendSynced(path, text);
+}
+
+Status SkeletonFiles::makeDirectory(const io::Path& path, uint32_t mode)
+{
+    SHARDSCOPE_CHECK(checkWritable(path));
+    return m_inner.makeDirectory(path, mode);
+}
+
+Status SkeletonFiles::makeDirectories(const io::Path& path)
+{
+    SHARDSCOPE_CHECK(checkWritable(path));
+    return m_inner.makeDirectories(path);
+}
+
+Status SkeletonFiles::removeFile(const io::Path& path)
+{
+    SHARDSCOPE_CHECK(checkWritable(path));
+    return m_inner.removeFile(path);
+}
+
+Status SkeletonFiles::removeTree(const io::Path& path)
+{
+    SHARDSCOPE_CHECK(checkWritable(path));
+    return m_inner.removeTree(path);
+}
+
+Status SkeletonFiles::rename(const io::Path& from, const io::Path& to)
+{
+    SHARDSCOPE_CHECK(checkWritable(from));
+    SHARDSCOPE_CHECK(checkWritable(to));
+    return m_inner.rename(from, to);
+}
+
+Status SkeletonFiles::renameNoReplace(const io::Path& from, const io::Path& to)
+{
+    SHARDSCOPE_CHECK(checkWritable(from));
+    SHARDSCOPE_CHECK(checkWritable(to));
+    return m_inner.renameNoReplace(from, to);
+}
+
+Status SkeletonFiles::exchange(const io::Path& a, const io::Path& b)
+{
+    SHARDSCOPE_CHECK(checkWritable(a));
+    SHARDSCOPE_CHECK(checkWritable(b));
+    return m_inner.exchange(a, b);
+}
+
+Status SkeletonFiles::syncDirectory(const io::Path& path)
+{
+    SHARDSCOPE_CHECK(checkWritable(path));
+    return m_inner.syncDirectory(path);
+}
+
+Status SkeletonFiles::setMode(const io::Path& path, uint32_t mode)
+{
+    SHARDSCOPE_CHECK(checkWritable(path));
+    return m_inner.setMode(path, mode);
+}
+
+Result<std::unique_ptr<io::FileLock>> SkeletonFiles::lock(const io::Path& path)
+{
+    SHARDSCOPE_CHECK(checkWritable(path));
+    return m_inner.lock(path);
+}
+
+io::FileSystem& realFilesAndSkeletons()
+{
+    static SkeletonFiles files(io::realFileSystem());
+    return files;
+}
+
+bool holdsNoValues(io::FileSystem& files, const io::Path& path)
+{
+    auto* skeletons = dynamic_cast<SkeletonFiles*>(&files);
+    return skeletons != nullptr && skeletons->isInSkeleton(path);
+}
+
+} // namespace shardscope

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/torchfile/skeleton/skeleton_archive.h"
+
+#include <memory>
+#include <mutex>
+#include <optional>
+
+namespace shardscope {
+
+/// A FileSystem in which a skeleton (a file whose name ends in .zip) is a folder that cannot be written to;
+/// everything else is `inner`'s. The skeleton's own path leads to what was asked for when it was made, as a
+/// symbolic link would (canonical()).
+///
+/// What cannot be read as a skeleton although it begins like one is an error of whatever is asked of it.
+/// Thread-safe. Skeletons that were met stay in memory (index and tree).
+class SkeletonFiles final : public io::FileSystem
+{
+public:
+    explicit SkeletonFiles(io::FileSystem& inner)
+        : m_inner(inner)
+    {
+    }
+
+    /// Whether `path` is a skeleton or lies in one.
+    [[nodiscard]] bool isInSkeleton(const io::Path& path);
+
+    Result<std::unique_ptr<io::ReadFile>> openRead(const io::Path& path) override;
+    Result<std::unique_ptr<io::WriteFile>> create(const io::Path& path, uint32_t mode) override;
+    Status appendSynced(const io::Path& path, std::string_view text) override;
+    Result<std::string> readSmall(const io::Path& path, uint64_t limitBytes) override;
+    Result<io::FileInfo> stat(const io::Path& path) override;
+    Result<std::vector<io::DirectoryEntry>> list(const io::Path& path) override;
+    Result<io::Path> canonical(const io::Path& path) override;
+    Result<io::Space> space(const io::Path& path) override;
+    bool canShareBytes(const io::Path& file, const io::Path& folder) override;
+    Status makeDirectory(const io::Path& path, uint32_t mode) override;
+    Status makeDirectories(const io::Path& path) override;
+    Status removeFile(const io::Path& path) override;
+    Status removeTree(const io::Path& path) override;
+    Status rename(const io::Path& from, const io::Path& to) override;
+    Status renameNoReplace(const io::Path& from, const io::Path& to) override;
+    Status exchange(const io::Path& a, const io::Path& b) override;
+    Status syncDirectory(const io::Path& path) override;
+    Status setMode(const io::Path& path, uint32_t mode) override;
+    Result<std::unique_ptr<io::FileLock>> lock(const io::Path& path) override;
+
+private:
+    /// A place in a skeleton.
+    struct Place {
+        std::shared_ptr<SkeletonArchive> archive;
+        io::Path file; ///< the skeleton's own path, as given
+        std::string path; ///< inside; empty for the whole
+    };
+    /// Nothing for places outside of skeletons.
+    Result<std::optional<Place>> placeOf(const io::Path& path);
+    Result<std::shared_ptr<SkeletonArchive>> archiveAt(const io::Path& path);
+    /// NoPermission for places inside of one: the skeleton itself is a file like others.
+    Status checkWritable(const io::Path& path);
+
+    io::FileSystem& m_inner;
+    std::mutex m_mutex;
+    std::map<std::string, std::shared_ptr<SkeletonArchive>> m_archives; ///< by path
+};
+
+/// The machine's own files, with skeletons as folders. One instance for the process; thread-safe.
+io::FileSystem& realFilesAndSkeletons();
+
+/// Whether `path` lies in a skeleton, so that no value of it can be read and none is missed.
+[[nodiscard]] bool holdsNoValues(io::FileSystem& files, const io::Path& path);
+
+} // namespace shardscope

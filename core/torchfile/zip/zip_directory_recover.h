@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/torchfile/zip/zip_directory_entry.h"
+
+namespace shardscope::zip {
+
+/// What could be found without a directory.
+struct Recovered {
+    std::vector<Entry> entries; ///< the last one is damaged where the file breaks off inside it
+    uint64_t endOffset = 0; ///< where no further record was found
+};
+
+/// Walks a file from its start: local header, payload, descriptor, next header. Payloads whose size only a
+/// descriptor tells are searched for it, so this reads the file once. Damaged when not even the first record
+/// is whole.
+Result<Recovered> recoverEntries(const io::ReadFile& file, HeaderWindow& window, JobContext& job);
+
+} // namespace shardscope::zip

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which parameters of a PeftModel are those of its LoRA adapter, and what is made of them.
+#include "tests/core/plan/plan_fixture.h"
+
+#include "core/plan/export/adapter_parts.h"
+#include "core/plan/export/export.h"
+#include "tests/support/plain_writer.h"
+#include "tests/support/temporary_folder.h"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <set>
+
+using namespace shardscope;
+using namespace shardscope::test;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kLayer = "base_model.model.model.layers.0.";
+
+/// A sample whose parameters are called as those of a PeftModel are.
+struct Model {
+    explicit Model(std::vector<std::pair<std::string, std::string>> names)
+        : renames(std::move(names))
+    {
+        std::filesystem::copy(
+            planSample("zero2-w2"), folder / "run", std::filesystem::copy_options::recursive);
+    }
+
+    Result<std::shared_ptr<const ExportPlan>> plan(const std::vector<std::string>& adapterOptions = {},
+        const std::vector<std::string>& only = {}, const std::string& stripped = {}) const
+    {
+        JobContext job;
+        ExportOptions options{.format = ExportFormat::Adapter,
+            .only = only,
+            .stripPrefix = stripped,
+            .renames = renames,
+            .adapterOptions = adapterOptions,
+            .folderName = "out"};
+        return planExport(io::realFileSystem(), openForPlan(folder / "run"), options, job);
+    }
+    [[nodiscard]] std::set<std::string> names(const std::vector<std::string>& adapterOptions = {}) const
+    {
+        const auto made = plan(adapterOptions);
+        REQUIRE_MESSAGE(made.has_value(), (made ? "" : describe(made.error())));
+        std::set<std::string> out;
+        for (const ExportTensor& tensor : (*made)->exported())
+            out.insert(tensor.name);
+        return out;
+    }
+    [[nodiscard]] Json madeConfig(const std::vector<std::string>& adapterOptions) const
+    {
+        const auto made = plan(adapterOptions);
+        REQUIRE_MESSAGE(made.has_value(), (made ? "" : describe(made.error())));
+        REQUIRE((*made)->files().back().path == "adapter_config.json");
+        return Json::parse(plainBytes(**made, (*made)->files().size() - 1));
+    }
+    void configure(const Json& config, const std::string& at = "run/adapter_config.json") const
+    {
+        std::filesystem::create_directories((folder / at).parent_path());
+        spill(folder / at, config.dump());
+    }
+    [[nodiscard]] Error refusal(
+        const std::vector<std::string>& adapterOptions = {}, const std::string& stripped = {}) const
+    {
+        const auto made = plan(adapterOptions, {}, stripped);
+        REQUIRE_FALSE(made.has_value());
+        return made.error();
+    }
+
+    TemporaryFolder folder;
+    std::vector<std::pair<std::string, std::string>> renames;
+};
+
+/// Two projections with a LoRA of rank 16 and 48, a saved head, and biases of theirs.
+Model twoProjections()
+{
+    return Model({{"layers.0.attention.wq.weight", kLayer + "q_proj.lora_A.default.weight"},
+        {"layers.0.attention.wk.weight", kLayer + "q_proj.lora_B.default.weight"},
+        {"layers.0.mlp.up.weight", kLayer + "up_proj.lora_A.default.weight"},
+        {"layers.0.mlp.down.weight", kLayer + "up_proj.lora_B.default.weight"},
+        {"layers.0.mlp.up.bias", kLayer + "up_proj.base_layer.bias"},
+        {"layers.0.attention.wo", "base_model.model.model.other.up_proj"},
+        {"tok_embeddings.weight", "base_model.model.lm_head.modules_to_save.default.weight"}});
+}
+
+Json configOf(const char* biases = "none")
+{
+    return {{"peft_type", "LORA"}, {"r", 16}, {"rank_pattern", {{"up_proj", 48}}}, {"bias", biases},
+        {"lora_alpha", 4}, {"target_modules", {"q_proj", "up_proj"}}};
+}
+
+} // namespace
+
+TEST_CASE("parts of an adapter lose its name, as PEFT writes them")
+{
+    const auto keyOf = [](const std::string& name) {
+        const auto part = adapterPart(name);
+        return part ? part->key + "|" + part->module + "|" + part->adapter : std::string();
+    };
+    CHECK(keyOf("base_model.model.a.q.lora_A.default.weight")
+        == "base_model.model.a.q.lora_A.weight|base_model.model.a.q|default");
+    CHECK(keyOf("base_model.model.a.q.lora_B.mine.bias")
+        == "base_model.model.a.q.lora_B.bias|base_model.model.a.q|mine");
+    CHECK(keyOf("base_model.model.e.lora_embedding_A.default")
+        == "base_model.model.e.lora_embedding_A|base_model.model.e|default");
+    CHECK(keyOf("base_model.model.q.lora_magnitude_vector.default.weight")
+        == "base_model.model.q.lora_magnitude_vector|base_model.model.q|default");
+    CHECK(keyOf("base_model.model.q.lora_magnitude_vector.default")
+        == "base_model.model.q.lora_magnitude_vector|base_model.model.q|default");
+    CHECK(keyOf("base_model.model.score.modules_to_save.default.dense.weight")
+        == "base_model.model.score.dense.weight|base_model.model.score|default");
+    CHECK(keyOf("base_model.model.default.lora_A.default.weight")
+        == "base_model.model.default.lora_A.weight|base_model.model.default|default");
+    CHECK(keyOf("base_model.model.q.base_layer.weight").empty());
+    CHECK(keyOf("base_model.model.score.original_module.weight").empty());
+    CHECK(keyOf("lora_A.default.weight").empty());
+    CHECK(keyOf("a.lora_A").empty());
+    CHECK(keyOf("a.lora_A.default.own.weight").empty());
+    CHECK(otherPeftMethod("base_model.model.q.ia3_l.default", false) == "IA3");
+    CHECK(otherPeftMethod("base_model.model.q.ia3_l.default", true).empty());
+    CHECK(otherPeftMethod("base_model.model.q.lora_E.default", true) == "AdaLoRA");
+    CHECK(otherPeftMethod("base_model.model.q.base_layer.weight", false).empty());
+}
+
+TEST_CASE("the adapter alone is written, with the configuration that lies beside the checkpoint")
+{
+    const Model model = twoProjections();
+    spill(model.folder / "run/tokenizer.json", "{}");
+    spill(model.folder / "run/config.json", "{}");
+    const std::set<std::string> alone{kLayer + "q_proj.lora_A.weight", kLayer + "q_proj.lora_B.weight",
+        kLayer + "up_proj.lora_A.weight", kLayer + "up_proj.lora_B.weight",
+        "base_model.model.lm_head.weight"};
+    std::set<std::string> files;
+    for (const char* at : {"run/adapter_config.json", "run/default/adapter_config.json",
+             "run/global_step6/adapter_config.json"}) {
+        CAPTURE(std::string(at));
+        model.configure(configOf(), at);
+        CHECK(model.names() == alone);
+        const auto plan = *model.plan();
+        files.clear();
+        for (size_t i = 0; i < plan->files().size(); ++i) {
+            files.insert(plan->files()[i].path);
+            if (plan->files()[i].path == "adapter_config.json")
+                CHECK(plainBytes(*plan, i) == configOf().dump());
+        }
+        CHECK(files
+            == std::set<std::string>{"adapter_config.json", "adapter_model.safetensors", "tokenizer.json"});
+        std::filesystem::remove(model.folder / at);
+    }
+    model.configure(configOf("lora_only"));
+    auto biased = alone;
+    biased.insert(kLayer + "up_proj.base_layer.bias");
+    CHECK(model.names() == biased);
+    model.configure(configOf("all"));
+    CHECK(model.names().contains("base_model.model.model.other.up_proj.bias"));
+    CHECK(model.names().size() > biased.size());
+    const auto plan = *model.plan();
+    CHECK(std::any_of(plan->warnings().begin(), plan->warnings().end(), [](const Finding& warning) {
+        return warning.message.find("PEFT does not keep") != std::string::npos;
+    }));
+}
+
+TEST_CASE("targeted embeddings are saved beside their adapter")
+{
+    const Model model(
+        {{"layers.0.attention.wq.weight", "base_model.model.model.embed_tokens.lora_embedding_A.default"},
+            {"layers.0.attention.wk.weight", "base_model.model.model.embed_tokens.lora_embedding_B.default"},
+            {"tok_embeddings.weight", "base_model.model.model.embed_tokens.base_layer.weight"}});
+    Json config{{"peft_type", "LORA"}, {"r", 16}, {"target_modules", {"embed_tokens"}}};
+    const std::string base = "base_model.model.model.embed_tokens.base_layer.weight";
+    model.configure(config);
+    CHECK(model.names().contains(base));
+    config["target_modules"] = {"model.embed_tokens"}; // which PEFT does not take for one
+    model.configure(config);
+    CHECK(!model.names().contains(base));
+    config["target_modules"] = ".*embed_tokens";
+    model.configure(config);
+    CHECK(model.names().contains(base));
+}
+
+TEST_CASE("without a configuration one is made of what names and shapes tell, and the rest is asked for")
+{
+    const Model model = twoProjections();
+    const Error error = model.refusal();
+    CHECK(error.code == ErrorCode::Refused);
+    CHECK(error.message.find("lora_alpha") != std::string::npos);
+    const Json config
+        = model.madeConfig({"lora_alpha=16", "base_model_name_or_path=some/model", "use_rslora=true"});
+    CHECK(config.at("peft_type") == "LORA");
+    CHECK(config.at("lora_alpha") == 16);
+    CHECK(config.at("use_rslora") == true);
+    CHECK(config.at("base_model_name_or_path") == "some/model");
+    CHECK(config.at("r") == 16);
+    CHECK(config.at("rank_pattern") == Json({{"model\\.layers\\.0\\.up_proj", 48}}));
+    // `up_proj` is also the name of a module without an adapter.
+    CHECK(config.at("target_modules") == Json({"model.layers.0.up_proj", "q_proj"}));
+    CHECK(config.at("modules_to_save") == Json({"lm_head"}));
+    CHECK(config.at("use_dora") == false);
+    CHECK(config.at("bias") == "all"); // those of other modules are trained, too
+    CHECK(model.names({"lora_alpha=16"}).contains(kLayer + "up_proj.base_layer.bias"));
+    CHECK(model.refusal({"lora_alpha"}).code == ErrorCode::Usage);
+    CHECK(model.refusal({"=3"}).code == ErrorCode::Usage);
+    CHECK(model.refusal({"lora_alpha=1", "r=3"}).code == ErrorCode::Usage);
+    model.configure(configOf());
+    CHECK(model.refusal({"lora_alpha=1"}).code == ErrorCode::Usage);
+}
+
+TEST_CASE("what is no LoRA adapter, or that of another one, is refused by name")
+{
+    const Model none({});
+    CHECK(none.refusal().code == ErrorCode::Refused);
+    const Model other({{"layers.0.attention.wq.weight", kLayer + "q_proj.ia3_l.default"}});
+    CHECK(other.refusal().code == ErrorCode::Unsupported);
+    CHECK(other.refusal().message.find("IA3") != std::string::npos);
+    const Model tokens({{"layers.0.attention.wq.weight", kLayer + "q_proj.lora_A.default.weight"},
+        {"norm.weight", "base_model.model.e.token_adapter.trainable_tokens_delta.default"}});
+    CHECK(tokens.refusal().message.find("trainable tokens") != std::string::npos);
+
+    const Model model = twoProjections();
+    Json config = configOf();
+    config["peft_type"] = "ADALORA";
+    model.configure(config);
+    CHECK(model.refusal().code == ErrorCode::Unsupported);
+    CHECK(model.refusal().message.find("ADALORA") != std::string::npos);
+    config = configOf();
+    config["r"] = 15;
+    model.configure(config);
+    CHECK(model.refusal().code == ErrorCode::Refused);
+    config = configOf();
+    config["trainable_token_indices"] = {1, 2};
+    model.configure(config);
+    CHECK(model.refusal().code == ErrorCode::Unsupported);
+    spill(model.folder / "run/adapter_config.json", "{");
+    CHECK(model.refusal().code == ErrorCode::Damaged);
+
+    const Model several({{"layers.0.attention.wq.weight", kLayer + "q_proj.lora_A.one.weight"},
+        {"layers.0.attention.wk.weight", kLayer + "q_proj.lora_A.two.weight"}});
+    CHECK(several.refusal({"lora_alpha=1"}).code == ErrorCode::Usage);
+    CHECK(several.refusal({"lora_alpha=1"}).message.find("`two`") != std::string::npos);
+    const Model wrapped({{"layers.0.attention.wq.weight", "net." + kLayer + "q_proj.lora_A.default.weight"}});
+    CHECK(wrapped.refusal({"lora_alpha=1"}).hint.find("--strip-prefix") != std::string::npos);
+}

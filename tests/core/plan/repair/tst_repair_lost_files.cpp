@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every file of every sample, gone or cut off, made anew from the sample itself: the same state, or a refusal
+// that says why.
+#include "tests/core/plan/repair/repair_fixture.h"
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+/// Samples of which every file can be made anew.
+const std::set<std::string> kAllMended{"aligned-w2", "bf16opt-w2", "ds0135-zero2-w3", "ds0144-bf16opt-w2",
+    "ds0144-zero2-w2", "ds0144-zero3-w3", "ds0510-zero2-w3", "ds053-zero3-w3", "ds067-zero1-w2", "muon-w3",
+    "roundrobin-w3", "zero1-w2", "zero2-w2", "zero3-w4"};
+
+struct Outcome {
+    size_t mended = 0;
+    size_t refused = 0;
+};
+
+void mendOrRefuse(
+    const std::string& sample, const Patchable& hurt, const CheckpointPtr& whole, Outcome& outcome)
+{
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    RepairOptions options;
+    options.fixes = {"all"};
+    options.donor = whole->tagFolder.string();
+    options.masters = RepairOptions::Masters::Donor;
+    options.moments = RepairOptions::Moments::Donor;
+    JobContext job;
+    OpenOptions open;
+    open.tag = hurt.tag().filename().string();
+    const auto plan = planRepair(io::realFileSystem(), hurt.run(), open, options, job);
+    if (!plan) {
+        ++outcome.refused;
+        CAPTURE(describe(plan.error()));
+        CHECK(!kAllMended.contains(sample));
+        static const std::set<ErrorCode> kNamed{ErrorCode::Unsupported, ErrorCode::Refused,
+            ErrorCode::Damaged, ErrorCode::NotFound, ErrorCode::NotACheckpoint};
+        CHECK(kNamed.contains(plan.error().code));
+        return;
+    }
+    ++outcome.mended;
+    const Mended mended = mend(hurt, options, folder / "mended", open);
+    checkSameState(mended.copy, whole);
+}
+
+} // namespace
+
+TEST_CASE("a file that is gone, cut off or empty is made anew, or refused by name")
+{
+    Outcome outcome;
+    for (const std::string& sample : allSamples()) {
+        const size_t colon = sample.find(':');
+        const std::string of = sample.substr(0, colon);
+        const std::string tag = sample.substr(colon + 1);
+        const Patchable sound(of, tag);
+        const CheckpointPtr whole = openForPlan(sound.tag());
+        for (const std::string& name : sound.filesLike("states.pt")) {
+            CAPTURE(sample);
+            CAPTURE(name);
+            const uint64_t bytes = fs::file_size(sound.tag() / name);
+            for (const uint64_t left : {bytes / 2, uint64_t{0}}) {
+                CAPTURE(left);
+                const Patchable hurt(of, tag);
+                fs::resize_file(hurt.tag() / name, left);
+                mendOrRefuse(of, hurt, whole, outcome);
+            }
+            const Patchable hurt(of, tag);
+            fs::remove(hurt.tag() / name);
+            mendOrRefuse(of, hurt, whole, outcome);
+        }
+    }
+    MESSAGE(outcome.mended << " made anew, " << outcome.refused << " refused");
+    CHECK(outcome.mended >= 330); // slices without ZeRO are refused
+}

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters that lie in another order than recorded are given their own values again.
+#include "core/partition/round_robin.h"
+#include "tests/core/plan/repair/repair_fixture.h"
+#include "tests/support/plain_writer.h"
+
+using namespace shardscope;
+using namespace shardscope::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+constexpr const char* kSample = "roundrobin-w3";
+constexpr const char* kModel = "mp_rank_00_model_states.pt";
+
+/// A group's parameters in the order of `param_shapes`, or in that before round_robin_gradients.
+std::vector<std::string> namesOf(const Checkpoint& native, const FlatUnit& unit, bool listed)
+{
+    const auto order = roundRobinOrder(static_cast<uint32_t>(unit.params.size()), native.parallel.dp);
+    std::vector<std::string> out(unit.params.size());
+    for (size_t i = 0; i < out.size(); ++i)
+        out[listed ? i : order[i]] = native.params[index(unit.params[i])].name;
+    return out;
+}
+
+std::string flatOf(const Checkpoint& native, const std::vector<std::string>& names, const std::string& state)
+{
+    std::string out;
+    for (const std::string& name : names) {
+        const std::vector<uint8_t> bytes = bytesOf(native, name, state);
+        out.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    return out;
+}
+
+/// Puts in the place of a round-robin checkpoint what stock DeepSpeed's converter makes of it: it cuts the
+/// flat buffers in the order that there would be without round_robin_gradients.
+void convertAsStock(const Patchable& hurt, const CheckpointPtr& native)
+{
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    plainWrite(*planFor(native, {.form = TargetForm::Universal}), folder.path());
+    fs::remove_all(hurt.tag());
+    fs::copy(openForPlan(folder.path())->tagFolder, hurt.tag(), fs::copy_options::recursive);
+    fs::copy_file(native->file(native->rank0Model).path.native(), hurt.tag() / kModel,
+        fs::copy_options::overwrite_existing); // as it was, with the 16-bit copies
+    for (const FlatUnit& unit : native->units) {
+        for (const UnitState& state : unit.states) {
+            const std::string flat = flatOf(*native, namesOf(*native, unit, true), state.name);
+            size_t at = 0;
+            for (const std::string& name : namesOf(*native, unit, false))
+                hurt.operate("zero/" + name + "/" + state.name + ".pt", [&](Surgery& surgery) {
+                    surgery.editTensor({"param"}, [&](std::string& elements) {
+                        elements = flat.substr(at, elements.size());
+                        at += elements.size();
+                    });
+                });
+            REQUIRE(at == flat.size());
+        }
+    }
+}
+
+/// Lays the flat buffers out as a run without round_robin_gradients does; `param_shapes` stays.
+void layOutWithoutRoundRobin(const Patchable& hurt, const CheckpointPtr& native)
+{
+    const std::vector<std::string> files = hurt.filesLike("optim_states.pt");
+    for (int g = 0; g < static_cast<int>(native->units.size()); ++g) {
+        const FlatUnit& unit = native->units[static_cast<size_t>(g)];
+        for (const UnitState& state : unit.states) {
+            std::string flat = flatOf(*native, namesOf(*native, unit, false), state.name);
+            flat.resize(unit.partition.partitionElements() * unit.partition.ranks() * itemSize(state.dtype));
+            const Way way = state.name == "fp32"
+                ? Way{"optimizer_state_dict", "single_partition_of_fp32_groups", g}
+                : Way{"optimizer_state_dict", "base_optimizer_state", "state", g, state.name.c_str()};
+            size_t at = 0;
+            for (const std::string& file : files)
+                hurt.operate(file, [&](Surgery& surgery) {
+                    surgery.editTensor(way, [&](std::string& elements) {
+                        elements = flat.substr(at, elements.size());
+                        at += elements.size();
+                    });
+                });
+        }
+    }
+}
+
+/// Nothing was made up, so nothing is marked.
+void checkSound(const Mended& mended, const fs::path& run, const CheckpointPtr& native)
+{
+    checkSameState(mended.copy, native);
+    CHECK(troublesOf(run, CheckDepth::Bytes).empty());
+    CHECK(mended.plan->marks().empty());
+}
+
+} // namespace
+
+TEST_CASE("a universal folder that stock made of a round-robin run is unscrambled")
+{
+    const CheckpointPtr native = openForPlan(planSample(kSample));
+    const Patchable hurt(kSample);
+    convertAsStock(hurt, native);
+    const CheckResult found = hurt.check(CheckDepth::Bytes);
+    CHECK(troubles(found) == std::set<std::string>{"universal-from-round-robin"});
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const Mended mended = mend(hurt, {.fixes = {"S22"}}, folder / "mended");
+    CHECK(mended.plan->fixed() == std::vector<std::string>{"universal-from-round-robin"});
+    checkSound(mended, folder / "mended", native);
+}
+
+TEST_CASE("where the copies do not prove the order, it is another finding, and stays as it is")
+{
+    const CheckpointPtr native = openForPlan(planSample(kSample));
+    const Patchable hurt(kSample);
+    convertAsStock(hurt, native);
+    hurt.operate(kModel, [](Surgery& surgery) { surgery.set({"dp_world_size"}, 5); });
+    CHECK(troubles(hurt.check()) == std::set<std::string>{"universal-source"});
+    CHECK(refusalOf(hurt, {.fixes = {"S22"}}).code == ErrorCode::Unsupported);
+}
+
+TEST_CASE("a mended universal folder whose masters were damaged as well is not mended at once")
+{
+    const CheckpointPtr native = openForPlan(planSample(kSample));
+    const Patchable hurt(kSample);
+    convertAsStock(hurt, native);
+    const std::string name = native->params[index(native->units.front().params.back())].name;
+    fs::remove(hurt.tag() / "zero" / name / "exp_avg.pt");
+    const Error error = refusalOf(hurt, {.fixes = {"all"}});
+    CHECK(error.code != ErrorCode::Internal);
+}
+
+TEST_CASE("flat buffers in the order without round_robin_gradients are laid out in the recorded one")
+{
+    const CheckpointPtr native = openForPlan(planSample(kSample));
+    const Patchable hurt(kSample);
+    layOutWithoutRoundRobin(hurt, native);
+    CHECK(troubles(hurt.check(CheckDepth::Bytes)) == std::set<std::string>{"param-order"});
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    const Mended mended = mend(hurt, {.fixes = {"all"}}, folder / "mended");
+    CHECK(mended.plan->fixed() == std::vector<std::string>{"param-order"});
+    checkSound(mended, folder / "mended", native);
+    CHECK(mended.copy->roundRobin);
+}
+
+TEST_CASE("a list in another order than the flat buffers is written anew")
+{
+    const CheckpointPtr native = openForPlan(planSample(kSample));
+    const Patchable hurt(kSample);
+    hurt.operate(kModel, [&](Surgery& surgery) {
+        for (int g = 0; g < static_cast<int>(native->units.size()); ++g) {
+            const NodeId old = surgery.at({"param_shapes", g});
+            const NodeId made = surgery.composer().orderedDict();
+            for (const std::string& name : namesOf(*native, native->units[static_cast<size_t>(g)], false))
+                surgery.builder().setItem(made, surgery.builder().string(name),
+                    surgery.composer().import(lookup(surgery.graph(), old, name)));
+            surgery.composer().substitute(old, made);
+        }
+    });
+    CHECK(troubles(hurt.check(CheckDepth::Bytes)) == std::set<std::string>{"param-order"});
+    const TemporaryFolder folder(TemporaryFolder::Where::Memory);
+    checkSound(mend(hurt, {.fixes = {"L9"}}, folder / "mended"), folder / "mended", native);
+}
+
+TEST_CASE("a configuration that tells another order than list and values is not mended")
+{
+    const Patchable hurt("zero1-w2");
+    hurt.operate(kModel, [](Surgery& surgery) {
+        const NodeId options = surgery.at({"ds_config", "zero_optimization"});
+        if (lookup(surgery.graph(), options, "round_robin_gradients") == kNoNode)
+            surgery.add(
+                {"ds_config", "zero_optimization"}, "round_robin_gradients", surgery.builder().boolean(true));
+        else
+            surgery.set(
+                {"ds_config", "zero_optimization", "round_robin_gradients"}, surgery.builder().boolean(true));
+    });
+    REQUIRE(troubles(hurt.check()).contains("param-order"));
+    const Error error = refusalOf(hurt, {.fixes = {"param-order"}});
+    CHECK(error.code == ErrorCode::Unsupported);
+    CHECK(error.message.find("configuration") != std::string::npos);
+}

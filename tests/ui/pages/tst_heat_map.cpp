@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// The heat map by keyboard, and what makes the statistics beside it.
+#include "core/layout/fragments.h"
+#include "tests/ui/pages/tensor_fixture.h"
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/pages/tensor_page.h"
+#include "ui/tensorview/heat_map.h"
+#include "ui/tensorview/hex_view.h"
+#include "ui/tensorview/histogram_view.h"
+#include "ui/tensorview/long_scroll.h"
+#include "ui/tensorview/statistics_panel.h"
+#include "ui/tensorview/tensor_grid.h"
+#include "ui/tensorview/tensor_pages.h"
+#include "ui/widgets/elided_label.h"
+
+#include <QApplication>
+#include <QCheckBox>
+#include <QClipboard>
+#include <QComboBox>
+#include <QFile>
+#include <QLabel>
+#include <QPushButton>
+#include <QScrollBar>
+#include <QSpinBox>
+#include <QTabBar>
+#include <QTabWidget>
+#include <QTest>
+
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <tuple>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+class TestHeatMap : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void theHeatMapIsDrivenByKeys()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(showTensor(ui, "layers.0.attention.wq.weight", "fp32"));
+        auto* page = ui.find<TensorPage>("tensorPage");
+        auto* heat = ui.find<HeatMap>("heatMap");
+        QVERIFY((heat->focusPolicy() & Qt::TabFocus) != 0);
+        heat->setFocus(Qt::TabFocusReason);
+        QVERIFY(heat->hasFocus());
+        const uint64_t columns = page->grid()->slice().columns();
+        const uint64_t last = page->source()->elements - 1;
+        const std::tuple<Qt::Key, Qt::KeyboardModifiers, uint64_t> steps[] = {{Qt::Key_Right, {}, 1},
+            {Qt::Key_Down, {}, columns + 1}, {Qt::Key_Left, {}, columns}, {Qt::Key_Left, {}, columns},
+            {Qt::Key_End, {}, 2 * columns - 1}, {Qt::Key_Up, {}, columns - 1}, {Qt::Key_Home, {}, 0},
+            {Qt::Key_End, Qt::ControlModifier, last}, {Qt::Key_Down, {}, last}, {Qt::Key_Right, {}, last},
+            {Qt::Key_Home, Qt::ControlModifier, 0}, {Qt::Key_PageDown, {}, columns}, {Qt::Key_PageUp, {}, 0}};
+        for (const auto& [key, modifiers, element] : steps) {
+            QTest::keyClick(heat, key, modifiers);
+            QCOMPARE(page->cursor().element(), element);
+            const QString value = u"%1 = "_s.arg(page->source()->indexText(element))
+                % page->grid()->selectedText(); // of that one cell
+            for (const QString& told :
+                {heat->accessibleDescription(), ui.find<QLabel>("statusHover")->text()})
+                QVERIFY2(told.contains(value), qPrintable(told % u" has no "_s % value));
+        }
+        page->grid()->setFocus(Qt::TabFocusReason);
+        QVERIFY(ui.find<QLabel>("statusHover")->text().isEmpty());
+    }
+
+    void theHeatMapsCursorStaysOnElements()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(showTensor(ui, "norm.weight", "fp32")); // one dimension, wrapped
+        auto* page = ui.find<TensorPage>("tensorPage");
+        auto* heat = ui.find<HeatMap>("heatMap");
+        heat->setFocus(Qt::TabFocusReason);
+        QTest::keyClick(heat, Qt::Key_End, Qt::ControlModifier);
+        QCOMPARE(page->cursor().element(), page->source()->elements - 1);
+        for (int i = 0; i < 400; ++i)
+            QTest::keyClick(heat, i % 3 == 0 ? Qt::Key_Down : Qt::Key_Right);
+        QVERIFY(page->cursor().element() < page->source()->elements);
+    }
+
+    void enterCentresTheGrid()
+    {
+        WindowFixture ui;
+        const CheckpointPtr checkpoint = hugeCheckpoint(ui.folder(u"huge.bin"_s));
+        QVERIFY(checkpoint != nullptr);
+        Selection selection;
+        TensorPage page(io::realFileSystem(), ui.theme(), selection);
+        page.resize(900, 700);
+        page.show();
+        page.activateWindow();
+        page.setCheckpoint(checkpoint);
+        selection.selectParam(ParamId{0});
+        QTRY_VERIFY_WITH_TIMEOUT(!page.isBusy(), 60'000);
+        auto* heat = page.findChild<HeatMap*>(u"heatMap"_s);
+        heat->setFocus(Qt::TabFocusReason);
+        for (int i = 0; i < 40; ++i)
+            QTest::keyClick(heat, i % 2 == 0 ? Qt::Key_Down : Qt::Key_Right);
+        // A cell stands for many elements, and says so; the cursor goes to the one that is shown.
+        const auto cell = *page.grid()->slice().cellOf(page.cursor().element());
+        QVERIFY(cell.row > 40 && cell.column > 40);
+        QTRY_VERIFY2(heat->accessibleDescription().contains(u"one cell of about"_s),
+            qPrintable(heat->accessibleDescription()));
+        auto* rows = page.grid()->verticalScrollBar();
+        const auto middle = [&] {
+            return static_cast<uint64_t>(rows->value()) + static_cast<uint64_t>(rows->pageStep()) / 2;
+        };
+        QVERIFY(middle() + 2 < cell.row); // it is seen, at the lower edge
+        QTest::keyClick(heat, Qt::Key_Return);
+        QVERIFY(middle() + 1 >= cell.row && middle() <= cell.row + 1);
+        QVERIFY(heat->hasFocus());
+        page.findChild<QTabWidget*>(u"tensorViews"_s)->setCurrentIndex(1);
+        QTest::keyClick(heat, Qt::Key_Enter);
+        QVERIFY(page.grid()->isVisible());
+    }
+
+    void saysWhatComputed()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(showTensor(ui, "norm.weight", "fp32"));
+        auto* note = ui.find<QLabel>("statisticsNote");
+        QVERIFY2(note->text().contains(u"plain code"_s), qPrintable(note->text()));
+        QVERIFY2(note->toolTip().contains(u"Less than 2.0 GiB"_s), qPrintable(note->toolTip()));
+        QCOMPARE(note->accessibleDescription(), note->toolTip());
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestHeatMap, WithDisplay)
+#include "tst_heat_map.moc"

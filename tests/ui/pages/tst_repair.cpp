@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/examine.h"
+#include "tests/ui/pages/broken_sample.h"
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/controls/job_card.h"
+#include "ui/pages/change_set_panel.h"
+#include "ui/pages/findings_page.h"
+#include "ui/text/text.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QAbstractButton>
+#include <QComboBox>
+#include <QDirIterator>
+#include <QFileDialog>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QTest>
+#include <QTreeView>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+namespace {
+
+QMap<QString, QByteArray> contentsOf(const QString& folder)
+{
+    QMap<QString, QByteArray> all;
+    QDirIterator files(folder, QDir::Files, QDirIterator::Subdirectories);
+    while (files.hasNext()) {
+        QFile file(files.next());
+        all[file.fileName()] = file.open(QIODevice::ReadOnly) ? file.readAll() : QByteArray();
+    }
+    return all;
+}
+
+/// Chooses the kind and ticks its box, as a person would.
+bool tick(WindowFixture& ui, const char* code)
+{
+    auto* page = ui.find<FindingsPage>("findingsPage");
+    ui.window().showPage(u"findings"_s);
+    const QModelIndex kind = page->model()->find({code, Severity::Error, {}, {}});
+    if (!kind.isValid())
+        return false;
+    ui.find<QTreeView>("findingTree")->setCurrentIndex(kind);
+    auto* box = ui.find<QAbstractButton>("findingTick");
+    if (!box->isVisible())
+        return false;
+    box->click();
+    return ui.settle();
+}
+
+} // namespace
+
+class TestRepair : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void fromClickToVerifiedCopy()
+    {
+        WindowFixture ui;
+        const QString broken = brokenSample(ui);
+        const auto before = contentsOf(broken);
+        QVERIFY(ui.open(broken));
+        QVERIFY(tick(ui, "rank-missing"));
+        auto* panel = ui.find<ChangeSetPanel>("changeSet");
+        QVERIFY(panel->isVisible());
+        QVERIFY2(
+            panel->preview().plan, panel->preview().problem ? panel->preview().problem->message.c_str() : "");
+        auto* list = ui.find<QListWidget>("changeList");
+        QCOMPARE(list->count(), static_cast<int>(panel->preview().plan->changes().size()));
+        QVERIFY(list->count() > 0);
+        QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(u"--fix rank-missing"_s));
+        ui.find<QPushButton>("repairApply")->click();
+        auto* dialog = ui.find<QFileDialog>("repairFolderDialog");
+        QVERIFY(dialog != nullptr);
+        dialog->close();
+        panel->apply(ui.folder(u"mended"_s));
+        Job* job = ui.window().jobs().jobs().first();
+        QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 60'000);
+        QVERIFY2(job->state() == JobState::Succeeded, describe(job->error()).c_str());
+        QVERIFY2(
+            job->outcome().summary.contains(u"it is repaired"_s), qUtf8Printable(job->outcome().summary));
+        QVERIFY(contentsOf(broken) == before);
+        ui.window().findChild<JobCard*>()->findChild<QPushButton*>(u"jobOpen"_s)->click();
+        QVERIFY(ui.settle());
+        QVERIFY(ui.checkpoint()->complete);
+        // The copy says of itself what was not saved by a run, on the page and in the overview.
+        auto* page = ui.find<FindingsPage>("findingsPage");
+        bool marked = false;
+        for (int row = 0; row < page->model()->rowCount(); ++row)
+            marked = marked || page->model()->keyOf(page->model()->index(row, 0)).code == "marked";
+        QVERIFY(marked);
+        const auto& findings = ui.checkpoint()->findings;
+        QVERIFY(std::any_of(findings.begin(), findings.end(),
+            [](const Finding& finding) { return finding.code == "marked"; }));
+        QVERIFY(!panel->isVisible());
+    }
+
+    void choicesMakeAnotherPlan()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(brokenSample(ui)));
+        QVERIFY(tick(ui, "rank-missing"));
+        auto* panel = ui.find<ChangeSetPanel>("changeSet");
+        QStringList before;
+        auto* list = ui.find<QListWidget>("changeList");
+        for (int row = 0; row < list->count(); ++row)
+            before.append(list->item(row)->text());
+        ui.find<QComboBox>("repairMoments")->setCurrentIndex(1);
+        QVERIFY(ui.settle());
+        QVERIFY(panel->preview().plan != nullptr);
+        QStringList after;
+        for (int row = 0; row < list->count(); ++row)
+            after.append(list->item(row)->text());
+        QVERIFY(before != after);
+        QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(u"--moments zeros"_s));
+        ui.find<QLineEdit>("repairValues")->setText(u"step=9; 1:lr=0.5"_s);
+        QVERIFY(ui.settle());
+        QVERIFY(panel->preview().plan != nullptr);
+        const auto& changes = panel->preview().plan->changes();
+        QVERIFY(std::any_of(changes.begin(), changes.end(),
+            [](const RepairChange& change) { return change.code == "set" && change.after == "0.5"; }));
+        QVERIFY(ui.find<QLineEdit>("repairCommand")->text().contains(u"--set step=9 --set 1:lr=0.5"_s));
+        ui.find<QLineEdit>("repairValues")->setText(u"step=soon"_s);
+        QVERIFY(ui.settle());
+        QVERIFY(panel->preview().problem);
+        ui.find<QLineEdit>("repairValues")->clear();
+        // A donor that is none is said in words, and nothing can be applied.
+        ui.find<QComboBox>("repairMasters")->setCurrentIndex(2);
+        ui.find<QLineEdit>("repairDonor")->setText(ui.folder(u"not there"_s));
+        QVERIFY(ui.settle());
+        QVERIFY(panel->preview().problem);
+        QVERIFY(ui.find<MessageBar>("changeSetMessages")->isVisible());
+        QVERIFY(!ui.find<QPushButton>("repairApply")->isEnabled());
+    }
+
+    void untickingUndoes()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(brokenSample(ui)));
+        QVERIFY(tick(ui, "rank-missing"));
+        auto* panel = ui.find<ChangeSetPanel>("changeSet");
+        QVERIFY(panel->preview().plan != nullptr);
+        QTest::keyClick(ui.find<QAbstractButton>("findingTick"), Qt::Key_Space);
+        QVERIFY(ui.settle());
+        QVERIFY(!panel->isVisible());
+        QVERIFY(panel->preview().plan == nullptr);
+        panel->apply(ui.folder(u"mended"_s));
+        QVERIFY(ui.window().jobs().jobs().isEmpty());
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestRepair, WithDisplay)
+#include "tst_repair.moc"

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pictures of every page in light and dark, for people to look at, and what can be said about them by rule.
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/dialogs/quick_pick.h"
+#include "ui/dialogs/reshard_dialog.h"
+#include "ui/dialogs/shortcut_sheet.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/shell/page_window.h"
+#include "ui/style/app_style.h"
+#include "ui/widgets/filter_field.h"
+
+#include <QDir>
+#include <QListWidget>
+#include <QTest>
+
+#include <cmath>
+#include <thread>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+namespace {
+
+double luminance(const QColor& colour)
+{
+    const auto linear
+        = [](double part) { return part <= 0.04045 ? part / 12.92 : std::pow((part + 0.055) / 1.055, 2.4); };
+    return 0.2126 * linear(colour.redF()) + 0.7152 * linear(colour.greenF())
+        + 0.0722 * linear(colour.blueF());
+}
+
+double contrast(const QColor& a, const QColor& b)
+{
+    const double high = std::max(luminance(a), luminance(b));
+    const double low = std::min(luminance(a), luminance(b));
+    return (high + 0.05) / (low + 0.05);
+}
+
+QString picturePath(const QString& name)
+{
+    const QString folder = QCoreApplication::applicationDirPath() + u"/screenshots"_s;
+    QDir().mkpath(folder);
+    return folder + u'/' + name + u".png"_s;
+}
+
+int coloursOf(const QImage& image)
+{
+    QSet<QRgb> colours;
+    for (int y = 0; y < image.height(); y += 3)
+        for (int x = 0; x < image.width(); x += 3)
+            colours.insert(image.pixel(x, y));
+    return static_cast<int>(colours.size());
+}
+
+bool mapsDrawn(const QWidget* widget)
+{
+    for (const LayoutMapView* map : widget->findChildren<LayoutMapView*>())
+        if (map->isVisible() && map->canvas()->tilesUnderWay() > 0)
+            return false;
+    return true;
+}
+
+} // namespace
+
+class TestLook : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase() { QApplication::setStyle(new AppStyle); }
+
+    void themesNameEveryRole_data()
+    {
+        QTest::addColumn<bool>("dark");
+        QTest::newRow("light") << false;
+        QTest::newRow("dark") << true;
+    }
+
+    void themesNameEveryRole()
+    {
+        QFETCH(bool, dark);
+        Theme theme;
+        theme.setMode(dark ? ThemeMode::Dark : ThemeMode::Light);
+        QCOMPARE(theme.isDark(), dark);
+        for (int role = 0; role < static_cast<int>(ThemeRole::Count); ++role)
+            QVERIFY2(theme.colour(static_cast<ThemeRole>(role)).isValid(),
+                qPrintable(Theme::roleName(static_cast<ThemeRole>(role))));
+        for (int i = 0; i < 8; ++i)
+            QVERIFY(theme.classColour(static_cast<ParamClass>(i)).isValid());
+        for (size_t i = 0; i < Theme::kHues; ++i)
+            QVERIFY(theme.hue(i).isValid());
+        const auto readable = [&](ThemeRole text, ThemeRole ground) {
+            const double value = contrast(theme.colour(text), theme.colour(ground));
+            const QString where
+                = u"%1 on %2: %3"_s.arg(Theme::roleName(text), Theme::roleName(ground)).arg(value);
+            QVERIFY2(value >= 4.5, qPrintable(where));
+        };
+        for (const ThemeRole text : {ThemeRole::Text, ThemeRole::MutedText})
+            for (const ThemeRole ground :
+                {ThemeRole::Window, ThemeRole::Surface, ThemeRole::SurfaceAlternate, ThemeRole::Hover})
+                readable(text, ground);
+        for (const ThemeRole text :
+            {ThemeRole::Success, ThemeRole::Warning, ThemeRole::Error, ThemeRole::Info})
+            readable(text, ThemeRole::Surface);
+        for (const ThemeRole ground : {ThemeRole::SuccessTint, ThemeRole::WarningTint, ThemeRole::ErrorTint,
+                 ThemeRole::InfoTint, ThemeRole::ShareBar})
+            readable(ThemeRole::Text, ground);
+        readable(ThemeRole::AccentText, ThemeRole::Accent);
+        theme.setMode(ThemeMode::System);
+    }
+
+    void pages_data()
+    {
+        QTest::addColumn<bool>("dark");
+        QTest::newRow("light") << false;
+        QTest::newRow("dark") << true;
+    }
+
+    void pages()
+    {
+        QFETCH(bool, dark);
+        const QString suffix = dark ? u"-dark"_s : u"-light"_s;
+        WindowFixture ui(dark ? ThemeMode::Dark : ThemeMode::Light);
+        const auto shoot = [&](QWidget* widget, const QString& name) {
+            QCoreApplication::processEvents();
+            (void)widget->grab(); // the first picture asks the map for its tiles
+            QVERIFY(QTest::qWaitFor([&] { return mapsDrawn(widget); }, 20'000));
+            const QImage image = widget->grab().toImage();
+            QVERIFY(image.save(picturePath(name + suffix)));
+            QVERIFY2(coloursOf(image) > 8, qPrintable(name));
+            // The middle of the top left corner tells whether the theme reached it.
+            QCOMPARE(image.pixelColor(4, image.height() - 6).lightness() < 128, dark);
+        };
+        ui.settings().remember({samplePath("zero3-w4"), {}, u"ZeRO-3 · 4 ranks · bf16"_s, 1'234'567, 1,
+            QDateTime(QDate(2026, 3, 1), QTime(12, 0)), true});
+        ui.settings().remember({ui.folder(u"runs/llama-7b"_s), {}, u"ZeRO-2 · 64 ranks · bf16"_s,
+            98'765'432'100, 12, QDateTime(QDate(2026, 2, 1), QTime(12, 0)), false});
+        // The list's second entry is in no folder, which a worker finds out.
+        auto* recent = ui.find<QListWidget>("recentList");
+        QTRY_VERIFY(recent->count() == 2 && recent->item(1)->text().contains(u"not found"_s));
+        shoot(&ui.window(), u"start"_s);
+        QVERIFY(ui.open(ui.folder(u"nothing here"_s)));
+        shoot(&ui.window(), u"start-error"_s);
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        shoot(&ui.window(), u"overview"_s);
+        ui.window().selection().selectParam(ParamId{2});
+        for (const QString& page : {u"map"_s, u"parameters"_s, u"files"_s}) {
+            QVERIFY(ui.window().showPage(page));
+            if (page == u"files"_s)
+                ui.window().selection().selectFile(ui.checkpoint()->rank0Optim);
+            QVERIFY(ui.settle());
+            shoot(&ui.window(), page);
+        }
+        QVERIFY(ui.window().showPage(u"parameters"_s));
+        ui.find<FilterField>("filterField")->setText(u"layer:0 attention size>1K"_s);
+        QVERIFY(ui.settle());
+        shoot(&ui.window(), u"parameters-filtered"_s);
+        QVERIFY(ui.window().showPage(u"map"_s));
+        auto* canvas = ui.find<LayoutMapView>("layoutMap")->canvas();
+        canvas->setFocus(Qt::TabFocusReason);
+        for (const Qt::Key key :
+            {Qt::Key_Down, Qt::Key_P, Qt::Key_M, Qt::Key_Right, Qt::Key_Right, Qt::Key_Down, Qt::Key_M})
+            QTest::keyClick(canvas, key);
+        QVERIFY(ui.settle());
+        shoot(&ui.window(), u"map-places"_s);
+        QTest::keyClick(&ui.window(), Qt::Key_P, Qt::ControlModifier);
+        auto* finder = ui.find<QuickPick>("quickPick");
+        QVERIFY(finder != nullptr && QTest::qWaitFor([&] { return !finder->isBusy(); }, 20'000));
+        shoot(finder, u"finder"_s);
+        finder->reject();
+        QTest::keyClick(&ui.window(), Qt::Key_P, Qt::ControlModifier | Qt::ShiftModifier);
+        QTRY_VERIFY(ui.find<QuickPick>("quickPick") != nullptr && ui.find<QuickPick>("quickPick") != finder);
+        auto* palette = ui.find<QuickPick>("quickPick");
+        QVERIFY(QTest::qWaitFor([&] { return !palette->isBusy(); }, 20'000));
+        shoot(palette, u"palette"_s);
+        palette->reject();
+        PageWindow* own = ui.window().openPageWindow();
+        QVERIFY(own != nullptr);
+        shoot(own, u"page-window"_s);
+        own->close();
+        ui.find<FilterField>("filterField")->clear();
+        ReshardDialog* dialog = ui.window().showReshardDialog();
+        QVERIFY(QTest::qWaitFor([&] { return dialog->preview().plan != nullptr; }, 30'000));
+        shoot(dialog, u"reshard"_s);
+        dialog->reject();
+        ui.window().jobs().add(new Job(u"Reshard to 8 GPUs"_s, u"/data/runs/llama-7b-dp8/global_step5"_s,
+            [](JobContext& context) -> Result<JobOutcome> {
+                context.beginPhase("writing", uint64_t{64} << 30);
+                context.advance(uint64_t{23} << 30);
+                while (!context.cancelled()) {
+                    context.advance(1);
+                    std::this_thread::yield();
+                }
+                return fail(ErrorCode::Cancelled, "cancelled");
+            }));
+        Job* job = ui.window().jobs().jobs().first();
+        QTRY_VERIFY(job->progress().bytesDone > 0);
+        shoot(&ui.window(), u"job"_s);
+        job->cancel();
+        QTRY_VERIFY(!job->isActive());
+        ShortcutSheet sheet(ui.window().actionSet().all(), &ui.window());
+        sheet.show();
+        shoot(&sheet, u"shortcuts"_s);
+        sheet.close();
+
+        const QString copy = copiedSample("zero2-w2", ui.folder(u"broken"_s));
+        QVERIFY(QFile::remove(copy + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
+        QVERIFY(ui.open(copy));
+        QVERIFY(ui.window().showPage(u"overview"_s));
+        shoot(&ui.window(), u"broken"_s);
+        ui.theme().setMode(ThemeMode::System);
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestLook, WithDisplay)
+#include "tst_look.moc"

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the window one by one: that what they draw can be read, and lies where it belongs.
+#include "tests/support/synthetic_checkpoint.h"
+#include "tests/ui/ui_tests.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/layoutmap/map_ruler.h"
+#include "ui/layoutmap/map_scroll_bar.h"
+#include "ui/layoutmap/rank_gutter.h"
+#include "ui/style/app_style.h"
+#include "ui/style/theme.h"
+#include "ui/widgets/elided_text.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QApplication>
+#include <QHeaderView>
+#include <QMenu>
+#include <QScrollArea>
+#include <QTableWidget>
+#include <QTest>
+#include <QToolButton>
+
+// Options that a test leaves out keep their defaults.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+namespace {
+
+/// The pixel rows that have something darker than `limit` in them: first and last.
+std::pair<int, int> inkRows(const QImage& image, int limit = 110)
+{
+    std::pair<int, int> rows{-1, -1};
+    for (int y = 0; y < image.height(); ++y)
+        for (int x = 0; x < image.width(); ++x)
+            if (image.pixelColor(x, y).lightness() < limit) {
+                rows.first = rows.first < 0 ? y : rows.first;
+                rows.second = y;
+            }
+    return rows;
+}
+
+CheckpointPtr threeRanksOneBad()
+{
+    auto checkpoint = test::buildSyntheticCheckpoint({.stage = 3, .ranks = 3, .params = 8});
+    checkpoint.findings.push_back(
+        {"test-finding", Severity::Error, "bad", checkpoint.file(checkpoint.optimFiles[1]).name, {}});
+    return std::make_shared<const Checkpoint>(std::move(checkpoint));
+}
+
+} // namespace
+
+class TestWidgets : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase()
+    {
+        QApplication::setStyle(new AppStyle);
+        m_theme = std::make_unique<Theme>();
+        m_theme->setMode(ThemeMode::Light);
+    }
+
+    void shortenedFileNamesKeepTheirRank()
+    {
+        const QFontMetrics metrics(QApplication::font());
+        const QString name = u"bf16_zero_pp_rank_17_mp_rank_00_optim_states.pt"_s;
+        const int whole = metrics.horizontalAdvance(name);
+        QCOMPARE(elidedText(name, metrics, whole), name);
+        QVERIFY(elidedText(name, metrics, whole - 1).contains(u"rank_17"_s)); // and more of the name
+        const QString shorter = u"…rank_17…optim_states.pt"_s;
+        QCOMPARE(elidedText(name, metrics, metrics.horizontalAdvance(shorter)), shorter);
+        const QString shortest = u"…rank_17…optim_states"_s;
+        QCOMPARE(elidedText(name, metrics, metrics.horizontalAdvance(shorter) - 1), shortest);
+        // Where not even that fits, and for other names, what every program does.
+        const int narrow = metrics.horizontalAdvance(shortest) - 1;
+        QCOMPARE(elidedText(name, metrics, narrow), metrics.elidedText(name, Qt::ElideMiddle, narrow));
+        const QString path = u"/runs/llama/global_step5/"_s + name;
+        QCOMPARE(elidedText(path, metrics, 160), metrics.elidedText(path, Qt::ElideMiddle, 160));
+        const QString other = u"layers.10.self_attn.q_proj.weight"_s;
+        QCOMPARE(elidedText(other, metrics, 90), metrics.elidedText(other, Qt::ElideMiddle, 90));
+    }
+
+    void cleanupTestCase() { m_theme.reset(); }
+
+    void headersShowWholeLetters()
+    {
+        QTableWidget table(1, 1);
+        table.setHorizontalHeaderLabels({u"gpqy"_s});
+        table.horizontalHeader()->setFixedHeight(table.fontMetrics().height() + 11);
+        table.resize(300, 120);
+        table.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&table));
+        // The text alone: the section's lower edge is ink too.
+        const QImage header = table.horizontalHeader()->viewport()->grab().toImage();
+        const auto drawn = inkRows(header.copy(0, 1, 80, header.height() - 4));
+        QImage wanted(200, 60, QImage::Format_RGB32);
+        wanted.fill(Qt::white);
+        QPainter painter(&wanted);
+        painter.setFont(table.horizontalHeader()->font());
+        painter.drawText(10, 40, u"gpqy"_s);
+        painter.end();
+        const auto whole = inkRows(wanted);
+        QVERIFY(whole.second > whole.first);
+        QVERIFY2(drawn.second - drawn.first >= whole.second - whole.first - 1,
+            qPrintable(
+                u"%1 of %2 pixel rows"_s.arg(drawn.second - drawn.first).arg(whole.second - whole.first)));
+    }
+
+    void menuButtonsMakeRoomForTheirMark()
+    {
+        QToolButton button;
+        button.setToolButtonStyle(Qt::ToolButtonTextOnly);
+        button.setText(u"global_step5"_s);
+        button.setPopupMode(QToolButton::InstantPopup);
+        const int without = button.sizeHint().width();
+        QMenu menu;
+        menu.addAction(u"other"_s);
+        button.setMenu(&menu);
+        button.setText(u"global_step6"_s);
+        QVERIFY(button.sizeHint().width() > without + 8);
+    }
+
+    void rankLabelsDoNotTouch()
+    {
+        for (const double row : {0.01, 0.4, 1.0, 7.5, 9.9, 10.0, 15.9, 16.0, 64.0}) {
+            const uint64_t step = rankLabelStep(row, 16);
+            QVERIFY2(static_cast<double>(step) * row >= 16, qPrintable(QString::number(row)));
+            QVERIFY(step == 1 || static_cast<double>(step / 2) * row < 16);
+        }
+    }
+
+    void findingMarksLieBesideTheirRows()
+    {
+        LayoutMapView map(m_theme.get());
+        map.resize(900, 700);
+        map.setCheckpoint(threeRanksOneBad());
+        map.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&map));
+        QCOMPARE(map.viewport()->maximumY(), int64_t{0});
+        auto* bar = map.findChild<MapScrollBar*>(u"mapRowScrollBar"_s);
+        const QImage image = bar->grab().toImage();
+        const QRgb mark = m_theme->colour(ThemeRole::Error).rgb();
+        const int row = map.viewport()->geometry().rowScale().rowHeight();
+        int marked = 0;
+        for (int y = 0; y < image.height(); ++y)
+            if (image.pixel(image.width() - 3, y) == mark) {
+                QVERIFY2(y >= row - 2 && y <= 2 * row + 2, qPrintable(QString::number(y)));
+                ++marked;
+            }
+        QVERIFY(marked >= row - 4);
+    }
+
+    void nothingIsRuledWithoutAMap()
+    {
+        LayoutMapView map(m_theme.get());
+        map.resize(600, 300);
+        map.show();
+        QVERIFY(QTest::qWaitForWindowExposed(&map));
+        const QImage image = map.findChild<MapRuler*>()->grab().toImage();
+        const QRgb ground = image.pixel(0, 0);
+        for (int y = 0; y < image.height(); ++y)
+            for (int x = 0; x < image.width(); x += 7)
+                QCOMPARE(image.pixel(x, y), ground);
+    }
+
+    void longMessagesLeaveRoom()
+    {
+        QWidget window;
+        MessageBar bar(*m_theme, &window);
+        window.resize(700, 400);
+        window.show();
+        bar.setGeometry(0, 0, 700, 300);
+        bar.showMessage(Severity::Error, u"Short."_s);
+        const int line = bar.fontMetrics().lineSpacing();
+        auto* scroll = bar.findChild<QScrollArea*>(u"messageScroll"_s);
+        QVERIFY(scroll->height() < 2 * line);
+        bar.showMessage(Severity::Error, QString(u"a file that is missing; "_s).repeated(200));
+        QVERIFY(scroll->height() <= 5 * line);
+        QVERIFY(scroll->height() >= 4 * line);
+        QVERIFY(bar.sizeHint().height() <= 5 * line + 20);
+        QCOMPARE(bar.text().size(), 200 * 24);
+    }
+
+private:
+    std::unique_ptr<Theme> m_theme;
+};
+
+SHARDSCOPE_UI_TEST(TestWidgets, WithDisplay)
+#include "tst_widgets.moc"

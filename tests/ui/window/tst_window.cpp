@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/ui/ui_tests.h"
+#include "tests/ui/window_fixture.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/pages/details_panel.h"
+#include "ui/pages/explorer_panel.h"
+#include "ui/pages/files_page.h"
+#include "ui/pages/parameters_page.h"
+#include "ui/pages/start_page.h"
+#include "ui/text/text.h"
+#include "ui/widgets/filter_field.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QAbstractButton>
+#include <QClipboard>
+#include <QDialog>
+#include <QDir>
+#include <QDropEvent>
+#include <QLabel>
+#include <QListWidget>
+#include <QMimeData>
+#include <QSignalSpy>
+#include <QTabWidget>
+#include <QTableView>
+#include <QTest>
+#include <QTreeView>
+
+using namespace Qt::StringLiterals;
+using namespace shardscope;
+using namespace shardscope::ui;
+
+class TestWindow : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void opensInTwoStages()
+    {
+        WindowFixture ui;
+        QSignalSpy shown(&ui.window().session(), &Session::checkpointChanged);
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        QCOMPARE(shown.count(), 2);
+        QCOMPARE(shown[0][1].toBool(), false);
+        QCOMPARE(shown[1][1].toBool(), true);
+        QVERIFY(ui.checkpoint()->fullyRead);
+        QCOMPARE(ui.checkpoint()->parallel.dp, 4U);
+        QVERIFY(ui.window().windowTitle().contains(u"global_step5"_s));
+        QVERIFY(ui.find<QLabel>("statusTitle")->text().startsWith(u"ZeRO-3"_s));
+        QCOMPARE(ui.find<QTableView>("parameterTable")->model()->rowCount(),
+            static_cast<int>(ui.checkpoint()->params.size()));
+    }
+
+    void latestOpenWins()
+    {
+        WindowFixture ui;
+        ui.window().openPath(samplePath("zero3-w4"));
+        ui.window().openPath(samplePath("zero1-w2"));
+        ui.window().openPath(samplePath("zero2-w2"));
+        QVERIFY(ui.settle());
+        QVERIFY(ui.checkpoint()->kind == CheckpointKind::Zero2);
+    }
+
+    void opensAFileAndSelectsIt()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero1-w2/global_step7/zero_pp_rank_1_mp_rank_00_optim_states.pt")));
+        const FileId file = ui.window().selection().current().file;
+        QVERIFY(file != kNoFile);
+        QCOMPARE(toText(ui.checkpoint()->file(file).name), u"zero_pp_rank_1_mp_rank_00_optim_states.pt"_s);
+    }
+
+    void opensByDrop()
+    {
+        WindowFixture ui;
+        QMimeData data;
+        data.setUrls({QUrl::fromLocalFile(samplePath("zero2-w2"))});
+        QDragEnterEvent enter(QPoint(100, 100), Qt::LinkAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&ui.window(), &enter);
+        QVERIFY(enter.isAccepted());
+        QDropEvent drop(QPointF(100, 100), Qt::LinkAction, &data, Qt::LeftButton, Qt::NoModifier);
+        QApplication::sendEvent(&ui.window(), &drop);
+        QVERIFY(ui.settle());
+        QVERIFY(ui.checkpoint() != nullptr);
+    }
+
+    void selectionIsEverywhere()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        auto* table = ui.find<QTableView>("parameterTable");
+        ui.window().showPage(u"parameters"_s);
+        table->setFocus();
+        int trainable = 0;
+        while (table->model()->index(trainable, static_cast<int>(ParamColumn::Kind)).data().toString()
+            != u"trainable"_s)
+            ++trainable;
+        table->setCurrentIndex(table->model()->index(trainable - 1, 0));
+        QTest::keyClick(table, Qt::Key_Down);
+        QVERIFY(ui.settle());
+        const QString name = table->currentIndex().siblingAtColumn(0).data().toString();
+        const ParamId param = ui.window().selection().current().param;
+        QCOMPARE(toText(ui.checkpoint()->params[index(param)].name), name);
+        QCOMPARE(ui.find<DetailsPanel>("detailsPanel")->title(), name);
+        auto* tree = ui.find<QTreeView>("explorerTree");
+        QCOMPARE(ui.find<ExplorerPanel>("explorerPanel")->model()->fullName(tree->currentIndex()), name);
+        // A fragment of it leads to its file, record and byte.
+        auto* fragments = ui.find<QTableView>("fragmentTable");
+        QVERIFY(fragments->model()->rowCount() > 0);
+        fragments->setCurrentIndex(fragments->model()->index(0, 0));
+        QVERIFY(ui.settle());
+        const SelectedThing& thing = ui.window().selection().current();
+        QVERIFY(thing.param == param);
+        QVERIFY(thing.file != kNoFile && thing.record && thing.byte && thing.block);
+        auto* records = ui.find<QTableView>("recordTable");
+        QCOMPARE(records->currentIndex().row(), static_cast<int>(*thing.record));
+    }
+
+    void theSumIsOfWhatIsSelected()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().showPage(u"map"_s);
+        auto* canvas = ui.find<LayoutMapView>("layoutMap")->canvas();
+        QTest::keyClick(canvas, Qt::Key_Right);
+        auto* sum = ui.find<QLabel>("statusSum");
+        QVERIFY(sum->text().contains(u"1 parameter"_s));
+        ui.window().selection().selectFile(FileId{0});
+        QVERIFY(sum->text().isEmpty());
+        QTest::keyClick(canvas, Qt::Key_Right);
+        QVERIFY(!sum->text().isEmpty());
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(sum->text().isEmpty());
+    }
+
+    void explorerLeadsEverywhere()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        auto* tree = ui.find<QTreeView>("explorerTree");
+        auto* model = ui.find<ExplorerPanel>("explorerPanel")->model();
+        tree->setCurrentIndex(model->indexOf(ExplorerKind::Rank, 2));
+        QVERIFY(ui.settle());
+        QVERIFY(ui.window().selection().current().rank == 2U);
+        QVERIFY(ui.find<DetailsPanel>("detailsPanel")->title().startsWith(u"dp2"_s));
+        tree->setCurrentIndex(model->indexOf(ExplorerKind::File, 0));
+        QVERIFY(ui.settle());
+        QCOMPARE(ui.find<QTableView>("fileTable")->currentIndex().data().toString(),
+            toText(ui.checkpoint()->files[0].name));
+        QVERIFY(ui.find<QTableView>("recordTable")->model()->rowCount() > 0);
+    }
+
+    void filterAndSort()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        auto* field = ui.find<FilterField>("filterField");
+        auto* page = ui.find<ParametersPage>("parametersPage");
+        QTest::keyClick(&ui.window(), Qt::Key_F, Qt::ControlModifier);
+        QTRY_VERIFY(field->hasFocus());
+        QTest::keyClicks(field, u"bias"_s);
+        QVERIFY(ui.settle());
+        int expected = 0;
+        for (const Parameter& param : ui.checkpoint()->params)
+            expected += param.name.find("bias") != std::string::npos ? 1 : 0;
+        QVERIFY(expected > 0);
+        QCOMPARE(page->model()->rowCount(), expected);
+        QVERIFY(ui.find<QLabel>("filterCount")->text().startsWith(QString::number(expected)));
+        QTest::keyClick(field, Qt::Key_Return);
+        QCOMPARE(ui.find<QTabWidget>("pageTabs")->currentWidget()->objectName(), u"parametersPage"_s);
+        field->setText(u"/(/"_s);
+        QVERIFY(ui.settle());
+        QVERIFY(!field->problem().isEmpty());
+        QTest::keyClick(&ui.window(), Qt::Key_Escape);
+        QVERIFY(ui.settle());
+        QVERIFY(field->text().isEmpty());
+        QCOMPARE(page->model()->rowCount(), static_cast<int>(ui.checkpoint()->params.size()));
+        page->sortBy(ParamColumn::Bytes, Qt::DescendingOrder);
+        QVERIFY(ui.settle());
+        const auto bytesAt = [&](int row) {
+            return page->model()->parameterIndex()->facts(page->model()->paramAt(row)).bytes;
+        };
+        for (int row = 1; row < page->model()->rowCount(); ++row)
+            QVERIFY(bytesAt(row - 1) >= bytesAt(row));
+    }
+
+    void filesHaveAFilterOfTheirOwn()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        auto* field = ui.find<FilterField>("filterField");
+        field->setText(u"bias"_s);
+        ui.window().showPage(u"files"_s);
+        QVERIFY(field->text().isEmpty());
+        field->setText(u"optim"_s);
+        QCOMPARE(ui.find<QTableView>("fileTable")->model()->rowCount(), 2);
+        ui.window().showPage(u"parameters"_s);
+        QCOMPARE(field->text(), u"bias"_s);
+    }
+
+    void backAndForward()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        Selection& selection = ui.window().selection();
+        selection.selectParam(ParamId{0});
+        selection.selectParam(ParamId{1});
+        ui.window().showPage(u"files"_s);
+        QTest::keyClick(&ui.window(), Qt::Key_Left, Qt::AltModifier);
+        QCOMPARE(ui.find<QTabWidget>("pageTabs")->currentWidget()->objectName(), u"overviewPage"_s);
+        QVERIFY(selection.current().param == ParamId{1});
+        QTest::keyClick(&ui.window(), Qt::Key_Left, Qt::AltModifier);
+        QVERIFY(selection.current().param == ParamId{0});
+        QTest::keyClick(&ui.window(), Qt::Key_Right, Qt::AltModifier);
+        QVERIFY(selection.current().param == ParamId{1});
+    }
+
+    void everyPageByKey()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        auto* tabs = ui.find<QTabWidget>("pageTabs");
+        for (int page = 3; page >= 0; --page) {
+            QTest::keyClick(&ui.window(), static_cast<Qt::Key>(Qt::Key_1 + page), Qt::ControlModifier);
+            QCOMPARE(tabs->currentIndex(), page);
+        }
+        QTest::keyClick(&ui.window(), Qt::Key_F1);
+        QTRY_VERIFY(ui.find<QDialog>("shortcutSheet") != nullptr);
+        ui.find<QDialog>("shortcutSheet")->close();
+        QTest::keyClick(&ui.window(), Qt::Key_W, Qt::ControlModifier);
+        QVERIFY(ui.checkpoint() == nullptr);
+        QVERIFY(ui.find<StartPage>("startPage")->isVisible());
+    }
+
+    void goesToAddresses()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        QTest::keyClick(&ui.window(), Qt::Key_G, Qt::ControlModifier);
+        QTRY_VERIFY(ui.find<QDialog>("goToDialog") != nullptr);
+        auto* address = ui.find<QLineEdit>("goToAddress");
+        auto* go = ui.find<QAbstractButton>("goToGo");
+        address->setText(u"no.such.parameter#fp32"_s);
+        QVERIFY(!go->isEnabled());
+        QVERIFY(!ui.find<QLabel>("goToAnswer")->text().isEmpty());
+        address->setText(u"dp2.tp0.pp0/subgroup0+3"_s);
+        QVERIFY(go->isEnabled());
+        go->click();
+        const SelectedThing& thing = ui.window().selection().current();
+        QVERIFY(thing.rank == 2U);
+        QVERIFY(thing.block && thing.block->begin == 3);
+    }
+
+    void copiesExactValues()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        ui.window().showPage(u"files"_s);
+        auto* table = ui.find<QTableView>("fileTable");
+        table->setFocus();
+        table->setCurrentIndex(table->model()->index(0, FileTableModel::Bytes));
+        QTest::keyClick(table, Qt::Key_C, Qt::ControlModifier);
+        QCOMPARE(QApplication::clipboard()->text().toULongLong(),
+            static_cast<qulonglong>(ui.checkpoint()->files[0].identity.bytes));
+    }
+
+    void notACheckpoint()
+    {
+        WindowFixture ui;
+        QVERIFY(QDir().mkpath(ui.folder(u"empty"_s)));
+        QVERIFY(ui.open(ui.folder(u"empty"_s)));
+        QVERIFY(ui.checkpoint() == nullptr);
+        auto* messages = ui.find<StartPage>("startPage")->messageBar();
+        QVERIFY(messages->isVisible());
+        QVERIFY(messages->text().contains(ui.folder(u"empty"_s)));
+    }
+
+    void failedOpeningKeepsWhatIsOpen()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        const CheckpointPtr before = ui.checkpoint();
+        QVERIFY(ui.open(ui.folder(u"not there"_s)));
+        QVERIFY(ui.checkpoint() == before);
+        QVERIFY(ui.find<MessageBar>("windowMessages")->isVisible());
+    }
+
+    void brokenCheckpointOpens()
+    {
+        WindowFixture ui;
+        const QString copy = copiedSample("zero2-w2", ui.folder(u"broken"_s));
+        QVERIFY(QFile::remove(copy + u"/global_step6/bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt"_s));
+        QVERIFY(ui.open(copy));
+        QVERIFY(ui.checkpoint() != nullptr);
+        QVERIFY(!ui.checkpoint()->complete);
+        QVERIFY(!ui.window().findChildren<QWidget*>(u"finding"_s).isEmpty());
+        auto* table = ui.find<QTableView>("fileTable");
+        int missing = 0;
+        for (int row = 0; row < table->model()->rowCount(); ++row)
+            missing
+                += table->model()->index(row, FileTableModel::StatusColumn).data().toString() == u"missing"_s;
+        QCOMPARE(missing, 1);
+        // The finding leads to the file.
+        ui.window().findChild<QAbstractButton*>(u"findingMark"_s)->click();
+        QVERIFY(ui.settle());
+    }
+
+    void changesOnDiskAreOffered()
+    {
+        WindowFixture ui;
+        const QString copy = copiedSample("zero2-w2", ui.folder(u"changing"_s));
+        QVERIFY(ui.open(copy));
+        QSignalSpy changed(&ui.window().session(), &Session::changedOnDisk);
+        QVERIFY(QFile::remove(copy + u"/global_step6/bf16_zero_pp_rank_0_mp_rank_00_optim_states.pt"_s));
+        ui.window().session().checkOnDisk();
+        QVERIFY(changed.wait(10'000));
+        QVERIFY(ui.find<MessageBar>("windowMessages")->isVisible());
+        QTest::keyClick(&ui.window(), Qt::Key_F5);
+        QVERIFY(ui.settle());
+        QVERIFY(!ui.checkpoint()->complete);
+    }
+
+    void recentListAndPins()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero2-w2")));
+        QVERIFY(ui.open(samplePath("zero1-w2")));
+        QCOMPARE(ui.settings().recent().size(), 2);
+        QCOMPARE(ui.settings().recent().first().path, samplePath("zero1-w2"));
+        ui.settings().setPinned(samplePath("zero2-w2"), {}, true);
+        QCOMPARE(ui.settings().recent().first().path, samplePath("zero2-w2"));
+        const RecentEntry gone{
+            ui.folder(u"gone"_s), {}, u"ZeRO-2"_s, 1, 1, QDateTime::currentDateTime(), false};
+        ui.settings().remember(gone);
+        ui.window().session().close();
+        auto* list = ui.find<StartPage>("startPage")->recentList();
+        QCOMPARE(list->count(), 3);
+        QTRY_VERIFY(list->item(1)->font().italic());
+        QVERIFY(!list->item(0)->font().italic());
+        Q_EMIT list->itemActivated(list->item(0));
+        QVERIFY(ui.settle());
+        QVERIFY(ui.checkpoint()->kind == CheckpointKind::Zero2);
+    }
+
+    void settingsOfAnotherFormatAreIgnored()
+    {
+        QTemporaryDir folder;
+        {
+            QSettings other(folder.filePath(u"window.ini"_s), QSettings::IniFormat);
+            other.setValue(u"format"_s, 99);
+            other.setValue(u"theme"_s, u"dark"_s);
+        }
+        const Settings settings(folder.path());
+        QVERIFY(settings.themeMode() == ThemeMode::System);
+    }
+
+    void everythingHasAName()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(samplePath("zero3-w4")));
+        ui.window().selection().selectParam(ParamId{0});
+        QVERIFY(ui.settle());
+        for (int page = 0; page < 6; ++page) {
+            ui.find<QTabWidget>("pageTabs")->setCurrentIndex(page);
+            QVERIFY(ui.settle());
+            for (const QWidget* widget : ui.window().findChildren<QWidget*>()) {
+                if (!widget->isVisible() || widget->focusPolicy() == Qt::NoFocus)
+                    continue;
+                const QString type = QString::fromLatin1(widget->metaObject()->className());
+                QVERIFY2(!widget->objectName().isEmpty(), qPrintable(type));
+            }
+        }
+    }
+};
+
+SHARDSCOPE_UI_TEST(TestWindow, WithDisplay)
+#include "tst_window.moc"

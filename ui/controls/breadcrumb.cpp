@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/controls/breadcrumb.h"
+
+#include "ui/style/icons.h"
+#include "ui/text/rank_list.h"
+#include "ui/text/text.h"
+#include "ui/widgets/elided_label.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QHBoxLayout>
+#include <QMenu>
+#include <QToolButton>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+Breadcrumb::Breadcrumb(Theme& theme, Selection& selection, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_folder(new QToolButton(this))
+    , m_tag(new QToolButton(this))
+    , m_thing(new ElidedLabel(this))
+{
+    setObjectName(u"breadcrumb"_s);
+    setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    m_folder->setObjectName(u"breadcrumbFolder"_s);
+    m_folder->setAutoRaise(true);
+    m_folder->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    m_folder->setIcon(themedIcon(theme, u"folder"_s, ThemeRole::MutedText));
+    m_tag->setObjectName(u"breadcrumbTag"_s);
+    m_tag->setAutoRaise(true);
+    m_tag->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+    m_tag->setIcon(themedIcon(theme, u"tag"_s, ThemeRole::MutedText));
+    m_tag->setPopupMode(QToolButton::InstantPopup);
+    m_tag->setMenu(new QMenu(m_tag));
+    m_thing->setObjectName(u"breadcrumbThing"_s);
+    m_thing->setForegroundRole(QPalette::PlaceholderText);
+    m_thing->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
+    auto* row = new QHBoxLayout(this);
+    row->setContentsMargins(4, 0, 8, 0);
+    row->setSpacing(2);
+    row->addWidget(m_folder);
+    row->addWidget(m_tag);
+    row->addWidget(m_thing, 1);
+    connect(m_folder, &QToolButton::clicked, this, [this] {
+        if (m_checkpoint)
+            QApplication::clipboard()->setText(QString::fromStdString(m_checkpoint->tagFolder.native()));
+    });
+    connect(m_tag->menu(), &QMenu::triggered, this,
+        [this](const QAction* action) { Q_EMIT tagRequested(action->data().toString()); });
+    connect(&selection, &Selection::changed, this, &Breadcrumb::follow);
+    setCheckpoint(nullptr);
+}
+
+void Breadcrumb::setCheckpoint(const CheckpointPtr& checkpoint)
+{
+    m_checkpoint = checkpoint;
+    m_folder->setVisible(checkpoint != nullptr);
+    m_tag->setVisible(checkpoint && !checkpoint->tag.empty());
+    m_tag->menu()->clear();
+    m_thing->setText({});
+    if (!checkpoint)
+        return;
+    const io::Path& run = checkpoint->runFolder.empty() ? checkpoint->tagFolder : checkpoint->runFolder;
+    m_folder->setText(pathText(run.filename().empty() ? run.parent_path().filename() : run.filename()));
+    m_folder->setToolTip(tr("%1\nClick to copy the path").arg(pathText(checkpoint->tagFolder)));
+    m_folder->setAccessibleName(tr("Copy the path %1").arg(pathText(checkpoint->tagFolder)));
+    m_tag->setText(toText(checkpoint->tag));
+    m_tag->setToolTip(tr("Other tags of this run"));
+    for (auto tag = checkpoint->tags.rbegin(); tag != checkpoint->tags.rend(); ++tag) {
+        const bool latest = checkpoint->latest && *checkpoint->latest == *tag;
+        QAction* action
+            = m_tag->menu()->addAction(latest ? tr("%1 (latest)").arg(toText(*tag)) : toText(*tag));
+        action->setData(QString::fromStdString(*tag));
+        action->setCheckable(true);
+        action->setChecked(*tag == checkpoint->tag);
+    }
+}
+
+void Breadcrumb::follow(const SelectedThing& thing)
+{
+    QString text;
+    if (m_checkpoint) {
+        if (thing.param != kNoParam)
+            text = toText(m_checkpoint->params[index(thing.param)].name);
+        else if (thing.file != kNoFile)
+            text = toText(m_checkpoint->file(thing.file).name);
+        else if (thing.rank)
+            text = toText(rankText(rankAt(*m_checkpoint, *thing.rank)));
+        else if (thing.unit != kNoUnit)
+            text = heldUnitText(*m_checkpoint, m_checkpoint->units[index(thing.unit)]);
+    }
+    m_thing->setText(text.isEmpty() ? QString() : u"›  "_s % text);
+}
+
+} // namespace shardscope::ui

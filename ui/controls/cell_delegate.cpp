@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/controls/cell_delegate.h"
+
+#include "ui/models/model_roles.h"
+#include "ui/style/icons.h"
+#include "ui/widgets/elided_text.h"
+
+#include <QApplication>
+#include <QPainter>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+CellDelegate::CellDelegate(const Theme& theme, QObject* parent)
+    : QStyledItemDelegate(parent)
+    , m_theme(theme)
+{
+}
+
+void CellDelegate::paint(QPainter* painter, const QStyleOptionViewItem& option, const QModelIndex& at) const
+{
+    QStyleOptionViewItem item = option;
+    initStyleOption(&item, at);
+    const bool selected = (item.state & QStyle::State_Selected) != 0;
+    if (at.data(MutedRole).toBool() && !selected)
+        item.palette.setColor(QPalette::Text, m_theme.colour(ThemeRole::MutedText));
+    const QString text = std::exchange(item.text, QString());
+    const QWidget* view = item.widget;
+    const QStyle* style = view != nullptr ? view->style() : QApplication::style();
+    style->drawControl(QStyle::CE_ItemViewItem, &item, painter, view); // background, focus, icon
+
+    const QVariant share = at.data(ShareRole);
+    if (share.isValid() && !selected)
+        paintShare(painter, item, share.toDouble());
+    QRect textRect = item.rect.adjusted(8, 0, -8, 0);
+    if (!item.icon.isNull())
+        textRect.setLeft(style->subElementRect(QStyle::SE_ItemViewItemText, &item, view).left() + 2);
+    const QVariant severity = at.data(SeverityRole);
+    if (severity.isValid() && severity.toInt() >= 1)
+        textRect.setLeft(textRect.left() + paintSeverity(painter, item, severity.toInt()));
+    painter->save();
+    painter->setFont(item.font);
+    painter->setPen(item.palette.color(selected ? QPalette::HighlightedText : QPalette::Text));
+    const QString shown = elidedText(text, item.fontMetrics, textRect.width());
+    painter->drawText(textRect, static_cast<int>(item.displayAlignment) | Qt::TextSingleLine, shown);
+    painter->restore();
+}
+
+void CellDelegate::paintShare(QPainter* painter, const QStyleOptionViewItem& option, double share) const
+{
+    const QRect area = option.rect.adjusted(4, 3, -4, -3);
+    if (share <= 0)
+        return;
+    const double width = std::max(2.0, share * area.width());
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(Qt::NoPen);
+    painter->setBrush(m_theme.colour(ThemeRole::ShareBar));
+    painter->drawRoundedRect(QRectF(area.left(), area.top(), width, area.height()), 2, 2);
+    painter->restore();
+}
+
+int CellDelegate::paintSeverity(QPainter* painter, const QStyleOptionViewItem& option, int severity) const
+{
+    const int side = std::min(16, option.rect.height() - 4);
+    const QRect area(option.rect.left() + (option.icon.isNull() ? 6 : 28),
+        option.rect.center().y() - side / 2 + 1, side, side);
+    const bool selected = (option.state & QStyle::State_Selected) != 0;
+    const ThemeRole role = selected ? ThemeRole::AccentText
+        : severity >= 2             ? ThemeRole::Error
+                                    : ThemeRole::Warning;
+    themedIcon(m_theme, severity >= 2 ? u"error"_s : u"warning"_s, role).paint(painter, area);
+    return side + 4;
+}
+
+QSize CellDelegate::sizeHint(const QStyleOptionViewItem& option, const QModelIndex& at) const
+{
+    QSize size = QStyledItemDelegate::sizeHint(option, at);
+    size.setHeight(std::max(size.height(), option.fontMetrics.height() + 8));
+    size.rwidth() += 12;
+    return size;
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/controls/job_card.h"
+
+#include "ui/style/icons.h"
+#include "ui/text/progress_text.h"
+#include "ui/text/text.h"
+#include "ui/widgets/elided_label.h"
+
+#include <QLabel>
+#include <QPainter>
+#include <QPlainTextEdit>
+#include <QProgressBar>
+#include <QPushButton>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kSteps = 1000;
+
+} // namespace
+
+JobCard::JobCard(Theme& theme, Job* job, QWidget* parent)
+    : QFrame(parent)
+    , m_theme(theme)
+    , m_job(job)
+    , m_icon(new QLabel(this))
+    , m_status(new ElidedLabel(this))
+    , m_bar(new QProgressBar(this))
+    , m_cancel(new QPushButton(tr("Cancel"), this))
+    , m_open(new QPushButton(tr("Open Result"), this))
+    , m_logButton(new QToolButton(this))
+    , m_dismiss(new QToolButton(this))
+    , m_log(new QPlainTextEdit(this))
+{
+    setObjectName(u"jobCard"_s);
+    setAccessibleName(job->title());
+    m_status->setObjectName(u"jobStatus"_s);
+    m_bar->setObjectName(u"jobProgress"_s);
+    m_bar->setTextVisible(false);
+    m_bar->setFixedHeight(6);
+    m_bar->setRange(0, 0);
+    m_cancel->setObjectName(u"jobCancel"_s);
+    m_open->setObjectName(u"jobOpen"_s);
+    m_logButton->setObjectName(u"jobLogButton"_s);
+    m_logButton->setText(tr("Log"));
+    m_logButton->setCheckable(true);
+    m_dismiss->setObjectName(u"jobDismiss"_s);
+    m_dismiss->setAutoRaise(true);
+    m_dismiss->setIcon(themedIcon(theme, u"close"_s, ThemeRole::MutedText));
+    m_dismiss->setToolTip(tr("Dismiss"));
+    m_dismiss->setAccessibleName(tr("Dismiss this job"));
+    m_log->setObjectName(u"jobLog"_s);
+    m_log->setReadOnly(true);
+    m_log->setMaximumBlockCount(5000);
+    m_log->setFixedHeight(120);
+    m_log->setAccessibleName(tr("Log of this job"));
+    m_log->hide();
+    auto* title = new QLabel(job->title(), this);
+    title->setTextFormat(Qt::PlainText);
+    QFont bold = title->font();
+    bold.setBold(true);
+    title->setFont(bold);
+    auto* subtitle = new ElidedLabel(this);
+    subtitle->setText(job->subtitle());
+    subtitle->setForegroundRole(QPalette::PlaceholderText);
+
+    auto* texts = new QVBoxLayout;
+    texts->setSpacing(3);
+    auto* heading = new QHBoxLayout;
+    heading->setSpacing(10);
+    heading->addWidget(title);
+    heading->addWidget(subtitle, 1);
+    texts->addLayout(heading);
+    texts->addWidget(m_bar);
+    texts->addWidget(m_status);
+    auto* line = new QHBoxLayout;
+    line->setSpacing(10);
+    line->addWidget(m_icon, 0, Qt::AlignVCenter);
+    line->addLayout(texts, 1);
+    line->addWidget(m_logButton);
+    line->addWidget(m_cancel);
+    line->addWidget(m_open);
+    line->addWidget(m_dismiss);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(12, 9, 10, 9);
+    rows->addLayout(line);
+    rows->addWidget(m_log);
+
+    connect(job, &Job::progressChanged, this, &JobCard::showProgress);
+    connect(job, &Job::stateChanged, this, &JobCard::showState);
+    connect(job, &Job::logAdded, m_log, &QPlainTextEdit::appendPlainText);
+    connect(m_logButton, &QToolButton::toggled, m_log, &QWidget::setVisible);
+    connect(m_cancel, &QPushButton::clicked, job, &Job::cancel);
+    connect(m_open, &QPushButton::clicked, this,
+        [this] { Q_EMIT openRequested(QString::fromStdString(m_job->outcome().output.native())); });
+    connect(m_dismiss, &QToolButton::clicked, this, [this] { Q_EMIT dismissed(m_job); });
+    connect(&theme, &Theme::changed, this, &JobCard::showState);
+    for (const QString& entry : job->logLines())
+        m_log->appendPlainText(entry);
+    showState();
+    showProgress();
+}
+
+void JobCard::showProgress()
+{
+    if (!m_job->isActive())
+        return;
+    const Progress& progress = m_job->progress();
+    QStringList facts;
+    facts.append(m_job->state() == JobState::Cancelling ? tr("Cancelling, waiting for the last write")
+            : progress.phase.empty()                    ? tr("Starting")
+                                                        : toText(progress.phase));
+    if (progress.bytesTotal > 0) {
+        const double share
+            = static_cast<double>(progress.bytesDone) / static_cast<double>(progress.bytesTotal);
+        m_bar->setRange(0, kSteps);
+        m_bar->setValue(static_cast<int>(share * kSteps));
+    } else {
+        m_bar->setRange(0, 0);
+    }
+    facts.append(progressFacts(progress));
+    m_status->setText(facts.join(u" · "_s));
+}
+
+void JobCard::showState()
+{
+    const bool active = m_job->isActive();
+    m_bar->setVisible(active);
+    m_cancel->setVisible(active);
+    m_cancel->setEnabled(m_job->state() == JobState::Running);
+    m_dismiss->setVisible(!active);
+    m_open->setVisible(m_job->state() == JobState::Succeeded && !m_job->outcome().output.empty());
+    QString icon = u"job"_s;
+    ThemeRole role = ThemeRole::Accent;
+    switch (m_job->state()) {
+    case JobState::Running:
+    case JobState::Cancelling:
+        showProgress();
+        break;
+    case JobState::Succeeded:
+        icon = m_job->outcome().needsAttention ? u"warning"_s : u"ok"_s;
+        role = m_job->outcome().needsAttention ? ThemeRole::Warning : ThemeRole::Success;
+        m_status->setText(m_job->outcome().summary);
+        break;
+    case JobState::Failed:
+        icon = u"error"_s;
+        role = ThemeRole::Error;
+        m_status->setText(errorText(m_job->error()).replace(u'\n', u"  "_s));
+        break;
+    case JobState::Cancelled:
+        icon = u"warning"_s;
+        role = ThemeRole::Warning;
+        m_status->setText(tr("Cancelled. Start the same job again to go on where it stopped."));
+        break;
+    }
+    m_icon->setPixmap(themedIcon(m_theme, icon, role).pixmap(QSize(24, 24), devicePixelRatioF()));
+    update();
+}
+
+void JobCard::paintEvent(QPaintEvent* /*event*/)
+{
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    painter.setPen(m_theme.colour(ThemeRole::Border));
+    painter.setBrush(m_theme.colour(ThemeRole::Surface));
+    painter.drawRoundedRect(QRectF(rect()).adjusted(0.5, 0.5, -0.5, -0.5), 6, 6);
+}
+
+} // namespace shardscope::ui

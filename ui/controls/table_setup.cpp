@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/controls/table_setup.h"
+
+#include "ui/controls/cell_delegate.h"
+#include "ui/models/model_roles.h"
+
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QHeaderView>
+#include <QTableView>
+#include <QTreeView>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Tables)
+};
+
+QString copyText(const QModelIndex& at)
+{
+    const QVariant exact = at.data(CopyRole);
+    return (exact.isValid() ? exact : at.data(Qt::DisplayRole)).toString();
+}
+
+QString rowText(const QModelIndex& at)
+{
+    QStringList cells;
+    for (int column = 0; column < at.model()->columnCount(at.parent()); ++column)
+        cells.append(copyText(at.siblingAtColumn(column)));
+    return cells.join(u'\t');
+}
+
+void addCopyActions(QAbstractItemView* view)
+{
+    QAction* cell = addViewAction(view, Words::tr("Copy"));
+    cell->setShortcut(QKeySequence::Copy);
+    cell->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    QObject::connect(cell, &QAction::triggered, view, [view] {
+        if (view->currentIndex().isValid())
+            QApplication::clipboard()->setText(copyText(view->currentIndex()));
+    });
+    QAction* row = addViewAction(view, Words::tr("Copy Row"));
+    row->setShortcut(QKeySequence(Qt::CTRL | Qt::SHIFT | Qt::Key_C));
+    row->setShortcutContext(Qt::WidgetWithChildrenShortcut);
+    QObject::connect(row, &QAction::triggered, view, [view] {
+        if (view->currentIndex().isValid())
+            QApplication::clipboard()->setText(rowText(view->currentIndex()));
+    });
+}
+
+void prepareView(
+    QAbstractItemView* view, const Theme& theme, const QString& objectName, const QString& spokenName)
+{
+    view->setObjectName(objectName);
+    view->setAccessibleName(spokenName);
+    view->setItemDelegate(new CellDelegate(theme, view));
+    view->setContextMenuPolicy(Qt::ActionsContextMenu);
+    view->setEditTriggers(QAbstractItemView::NoEditTriggers);
+    view->setSelectionBehavior(QAbstractItemView::SelectRows);
+    view->setSelectionMode(QAbstractItemView::SingleSelection);
+    view->setHorizontalScrollMode(QAbstractItemView::ScrollPerPixel);
+    view->setFrameShape(QFrame::NoFrame);
+    addCopyActions(view);
+}
+
+} // namespace
+
+QAction* addViewAction(QAbstractItemView* view, const QString& text)
+{
+    auto* action = new QAction(text, view);
+    view->addAction(action);
+    return action;
+}
+
+void prepareTable(QTableView* table, const Theme& theme, const QString& objectName, const QString& spokenName)
+{
+    prepareView(table, theme, objectName, spokenName);
+    table->setShowGrid(false);
+    table->setAlternatingRowColors(true);
+    table->setWordWrap(false);
+    table->setTabKeyNavigation(false);
+    table->setCornerButtonEnabled(false);
+    table->verticalHeader()->hide();
+    table->verticalHeader()->setMinimumSectionSize(16);
+    table->verticalHeader()->setDefaultSectionSize(table->fontMetrics().height() + 9);
+    table->verticalHeader()->setSectionResizeMode(QHeaderView::Fixed);
+    table->horizontalHeader()->setFixedHeight(table->fontMetrics().height() + 11);
+    table->horizontalHeader()->setHighlightSections(false);
+    table->horizontalHeader()->setStretchLastSection(true);
+    table->horizontalHeader()->setMinimumSectionSize(48);
+    table->horizontalHeader()->setObjectName(objectName % u"Header"_s);
+}
+
+void prepareTree(QTreeView* tree, const Theme& theme, const QString& objectName, const QString& spokenName)
+{
+    prepareView(tree, theme, objectName, spokenName);
+    tree->setUniformRowHeights(true);
+    tree->setAnimated(false);
+    tree->setIndentation(16);
+}
+
+} // namespace shardscope::ui

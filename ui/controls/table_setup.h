@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/style/theme.h"
+
+class QAbstractItemView;
+class QTableView;
+class QTreeView;
+class QAction;
+
+namespace shardscope::ui {
+
+/// What all tables and trees of the window share: delegate, quiet looks, Ctrl+C and a context menu that
+/// copies the cell (with full precision, CopyRole) or the row.
+void prepareTable(
+    QTableView* table, const Theme& theme, const QString& objectName, const QString& spokenName);
+void prepareTree(QTreeView* tree, const Theme& theme, const QString& objectName, const QString& spokenName);
+/// Adds an entry of the view's own to its context menu.
+QAction* addViewAction(QAbstractItemView* view, const QString& text);
+
+} // namespace shardscope::ui

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/compare/diff/judged_diff.h"
+
+#include <QString>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+namespace shardscope::ui {
+
+enum class DifferenceColumn : uint8_t { Kind, Name, State, Different, MaxAbs, RelativeL2, Cosine, NextStep };
+inline constexpr int kDifferenceColumns = 8;
+
+enum class DifferenceKind : uint8_t { OnlyLeft, OnlyRight, Shape, Values, LastBit, Copy, Scalar };
+
+/// One difference: a place in a JudgedDiff.
+struct DifferenceRow {
+    DifferenceKind kind = DifferenceKind::Values;
+    uint32_t at = 0; ///< of StateDiff::params, or of scalarDifferences
+    uint32_t state = 0; ///< of ParamDifference::states, onlyLeft or onlyRight
+    bool isWhole = false; ///< the parameter itself is on one side only
+};
+
+/// The differences of a comparison as rows, what matters most first: options and steps, then parameters as
+/// StateDiff orders them, then scaler, scheduler, counters and client state. Immutable; thread-safe.
+class DifferenceList
+{
+public:
+    explicit DifferenceList(std::shared_ptr<const JudgedDiff> judged);
+
+    [[nodiscard]] size_t size() const { return m_rows.size(); }
+    [[nodiscard]] const DifferenceRow& row(uint32_t i) const { return m_rows[i]; }
+    /// The parameter of a row; null for scalars.
+    [[nodiscard]] const ParamDifference* param(uint32_t i) const;
+    [[nodiscard]] const StateDifference* values(uint32_t i) const;
+    [[nodiscard]] const ScalarDifference* scalar(uint32_t i) const;
+    /// The state of a row, as the left side names it; empty where the row is no state's.
+    [[nodiscard]] std::string_view state(uint32_t i) const;
+    /// What a column shows as a number; nothing where it shows none. NaN where a different element is NaN or
+    /// infinite: no measure of the others stands for it.
+    [[nodiscard]] std::optional<double> number(uint32_t i, DifferenceColumn column) const;
+    /// As a person reads it; `exact`: with all digits.
+    [[nodiscard]] QString text(uint32_t i, DifferenceColumn column, bool exact = false) const;
+
+private:
+    void addScalars(bool options);
+    void addParam(uint32_t at);
+    [[nodiscard]] std::optional<double> nextStep(uint32_t i) const;
+    [[nodiscard]] QString kindText(uint32_t i) const;
+    [[nodiscard]] QString countText(uint32_t i, bool exact) const;
+
+    std::shared_ptr<const JudgedDiff> m_judged;
+    std::vector<DifferenceRow> m_rows;
+};
+using DifferenceListPtr = std::shared_ptr<const DifferenceList>;
+
+/// A measure of a difference in three digits: "0.00248", "6.02e-5".
+QString differenceText(double measure);
+
+/// Rows whose kind, name or state holds every word of the filter, in the list's own order or by a column.
+/// Empty when stopped.
+struct DifferenceOrder {
+    std::optional<DifferenceColumn> column; ///< nothing: what matters most first
+    bool descending = false;
+    QString filter;
+};
+std::vector<uint32_t> orderedDifferences(
+    const DifferenceList& list, const DifferenceOrder& order, const std::stop_token& token);
+
+} // namespace shardscope::ui

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/geometry/map_source.h"
+
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace shardscope::ui {
+
+/// The marks a person drops on a map, per unit, kept as rank and offset so that they stay in place when the
+/// projection changes. Value type.
+class MapBookmarks
+{
+public:
+    static constexpr size_t kMost = 200; ///< per unit
+
+    /// Drops a mark at the beginning of the cell at `point`, or takes up the one that is in this cell.
+    void toggle(const MapSource& source, MapSource::Point point);
+    void clear() { m_places.clear(); }
+
+    /// In the order of the map: by rank, then offset.
+    [[nodiscard]] std::vector<MapSource::Point> pointsOf(const MapSource& source) const;
+    /// The first mark after `point`, or the first of all; nothing when there is none.
+    [[nodiscard]] std::optional<MapSource::Point> next(const MapSource& source, MapSource::Point point) const;
+
+private:
+    using Place = std::pair<uint32_t, uint64_t>; ///< rank, offset
+    std::map<UnitId, std::vector<Place>> m_places; ///< ascending
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/geometry/map_row_sampler.h"
+
+#include <algorithm>
+
+namespace shardscope::ui {
+
+MapRowSampler::MapRowSampler(const MapSource& source, const MapGeometry& geometry, const MapPalette& palette,
+    MapStyle style, int64_t x, int width)
+    : m_source(source)
+    , m_geometry(geometry)
+    , m_palette(palette)
+    , m_style(std::move(style))
+    , m_x(x)
+{
+    if (m_style.mode == MapColourMode::Difference && m_style.differences)
+        m_marks = m_style.differences->ofState(source.state().name);
+    const int64_t visible = std::clamp<int64_t>(geometry.contentWidth() - x, 0, width);
+    m_pixels.resize(static_cast<size_t>(visible));
+    if (source.hasEqualRows()) {
+        findColumns();
+    }
+}
+
+std::span<const MapPixel> MapRowSampler::sample(const MapRange& rows)
+{
+    std::fill(m_pixels.begin(), m_pixels.end(), MapPixel{});
+    if (rows.isEmpty() || m_pixels.empty()) {
+        return {};
+    }
+    const uint32_t row = chooseRow(rows);
+    if (m_columns.empty()) {
+        sampleCells(row);
+    } else {
+        sampleColumns(row);
+    }
+    markFindings(rows, 0, static_cast<int>(m_pixels.size()));
+    markFindingEdges(rows);
+    return m_pixels;
+}
+
+uint32_t MapRowSampler::chooseRow(const MapRange& rows) const
+{
+    const auto& query = m_source.query();
+    const auto middle = static_cast<uint32_t>(rows.begin + rows.size() / 2);
+    if (rows.size() == 1
+        || !query.anyMissing(static_cast<uint32_t>(rows.begin), static_cast<uint32_t>(rows.end))) {
+        return middle;
+    }
+    // A missing rank must not vanish behind its neighbours; it outranks one that has not been read yet.
+    uint32_t chosen = middle;
+    for (auto row = static_cast<uint32_t>(rows.begin); row < rows.end; ++row) {
+        if (query.anyMissing(row, row + 1)) {
+            chosen = row;
+            if (query.cellAt(row, m_geometry.elementAt(m_x)).kind == CellKind::Missing) {
+                break;
+            }
+        }
+    }
+    return chosen;
+}
+
+QRgb MapRowSampler::fillOf(const MapCell& cell, uint32_t rank) const
+{
+    QRgb fill = m_palette.padding;
+    if (cell.param == kNoParam) {
+        return fill;
+    }
+    if (m_style.mode == MapColourMode::Difference) {
+        fill = differenceColour(m_palette, markOf(cell), m_style.differences && m_style.differences->isRight);
+    }
+    if (m_style.mode == MapColourMode::Rank) {
+        fill = m_palette.hues[rank % m_palette.hues.size()];
+    } else if (m_style.mode == MapColourMode::Parameter) {
+        fill = m_palette.hues[m_source.hueOf(cell.param)];
+    } else if (m_style.mode == MapColourMode::Layer && m_source.layerOf(cell.param) != MapSource::kNoLayer) {
+        const auto layer = uint64_t{m_source.layerOf(cell.param)} * (m_palette.sequence.size() - 1) * 255;
+        const auto position = layer / std::max<uint64_t>(m_source.highestLayer(), 1);
+        const auto stop = std::min<size_t>(position / 255, m_palette.sequence.size() - 2);
+        fill = blended(
+            m_palette.sequence[stop], m_palette.sequence[stop + 1], static_cast<int>(position - stop * 255));
+    } else if (m_style.mode == MapColourMode::Kind) {
+        fill = m_palette.classes[static_cast<size_t>(cell.paramClass)];
+    }
+    if (cell.frozen && m_style.mode != MapColourMode::Difference) {
+        fill = desaturated(fill);
+    }
+    if (isDimmed(cell)) {
+        fill = blended(fill, m_palette.background, 200);
+    }
+    return fill;
+}
+
+bool MapRowSampler::isDimmed(const MapCell& cell) const
+{
+    return (m_style.dimmedClasses >> static_cast<unsigned>(cell.paramClass) & 1u) != 0
+        || (cell.param != kNoParam && !isMarked(m_style.lit, cell.param));
+}
+
+DifferenceMark MapRowSampler::markOf(const MapCell& cell) const
+{
+    if (m_style.mode == MapColourMode::Difference && cell.kind == CellKind::PaddingStored)
+        return m_style.differences && m_style.differences->padding ? DifferenceMark::Values
+                                                                   : DifferenceMark::Equal;
+    if (m_style.mode != MapColourMode::Difference || cell.param == kNoParam)
+        return DifferenceMark::Equal;
+    return m_marks != nullptr && index(cell.param) < m_marks->size() ? (*m_marks)[index(cell.param)]
+                                                                     : DifferenceMark::NotCompared;
+}
+
+void MapRowSampler::findColumns()
+{
+    const int64_t end = m_x + static_cast<int64_t>(m_pixels.size());
+    for (int64_t pixel = m_x; pixel < end;) {
+        // Rank 0 holds no padding: its cell is the whole slice.
+        Column column;
+        column.cell = m_source.query().cellAt(0, m_geometry.elementAt(pixel));
+        if (column.cell.param == kNoParam) {
+            m_columns.clear();
+            return;
+        }
+        column.paramElements = m_source.checkpoint().params[index(column.cell.param)].elements;
+        column.fill = fillOf(column.cell, 0);
+        pixel = std::max(m_geometry.scale().leftEdge(column.cell.end), pixel + 1);
+        m_columns.push_back(column);
+    }
+}
+
+void MapRowSampler::sampleColumns(uint32_t row)
+{
+    const auto& query = m_source.query();
+    CellKind whole = CellKind::Param;
+    if (query.anyMissing(row, row + 1)) {
+        whole = query.cellAt(row, m_geometry.elementAt(m_x)).kind;
+        if (whole == CellKind::Missing) {
+            paintRun({.kind = whole, .begin = 0, .end = m_geometry.columns()}, m_palette.missing);
+            return;
+        }
+    } else if (m_source.state().perRank[row].elements < m_geometry.columns()) {
+        sampleCells(row); // a shard that ends early follows no column
+        return;
+    }
+    const bool byRank = m_style.mode == MapColourMode::Rank;
+    for (const auto& column : m_columns) {
+        MapCell cell = column.cell;
+        const uint64_t slice = cell.end - cell.begin;
+        const uint64_t before = slice * row;
+        const uint64_t payload
+            = std::min(slice, column.paramElements - std::min(before, column.paramElements));
+        cell.kind = whole;
+        cell.end = cell.begin + payload;
+        if (payload > 0) {
+            paintRun(cell, byRank ? fillOf(cell, row) : column.fill);
+        }
+        if (payload < slice) {
+            paintRun({.kind = whole == CellKind::Param ? CellKind::PaddingStored : whole,
+                         .begin = cell.end,
+                         .end = cell.begin + slice},
+                m_palette.padding);
+        }
+    }
+}
+
+void MapRowSampler::sampleCells(uint32_t row)
+{
+    const int64_t end = m_x + static_cast<int64_t>(m_pixels.size());
+    for (int64_t pixel = m_x; pixel < end;) {
+        const auto cell = m_source.query().cellAt(row, m_geometry.elementAt(pixel));
+        const auto rank = m_source.placeOf(row, cell.begin).rank;
+        paintRun(cell, fillOf(cell, rank));
+        pixel = std::max(m_geometry.scale().leftEdge(cell.end), pixel + 1);
+    }
+}
+
+void MapRowSampler::paintRun(const MapCell& cell, QRgb fill)
+{
+    const int64_t left = m_geometry.scale().leftEdge(cell.begin) - m_x;
+    const int64_t right = m_geometry.scale().leftEdge(cell.end) - m_x;
+    const auto count = static_cast<int64_t>(m_pixels.size());
+    uint8_t flags = cell.frozen ? MapPixel::Frozen : 0;
+    if (isDimmed(cell)) {
+        flags |= MapPixel::Dimmed;
+    }
+    const DifferenceMark differs = markOf(cell);
+    const bool narrow = right - left < kNarrowestFragment;
+    if (narrow) {
+        flags |= MapPixel::Merged;
+    }
+    for (int64_t x = std::max<int64_t>(left, 0); x < std::min(right, count); ++x) {
+        m_pixels[static_cast<size_t>(x)] = {.fill = fill, .kind = cell.kind, .flags = flags, .mark = differs};
+    }
+    if (narrow) {
+        return;
+    }
+    const auto mark = [&](int64_t x, MapPixel::Flag flag) {
+        if (x >= 0 && x < count) {
+            m_pixels[static_cast<size_t>(x)].flags |= flag;
+        }
+    };
+    mark(left, MapPixel::Start);
+    mark(right - 1, MapPixel::End);
+    if (cell.shared && right - left >= 6) {
+        mark(left, MapPixel::SharedEdge);
+        mark(left + 2, MapPixel::SharedEdge);
+    }
+}
+
+int8_t MapRowSampler::severityOf(const MapRange& rows, int begin, int end) const
+{
+    const auto elements = m_geometry.elementsIn(m_x + begin, m_x + end);
+    return m_source.query().worstSeverity(
+        static_cast<uint32_t>(rows.begin), static_cast<uint32_t>(rows.end), elements.begin, elements.end);
+}
+
+void MapRowSampler::markFindings(const MapRange& rows, int begin, int end)
+{
+    // Halves without findings are settled with one question; the depth is the logarithm of the width.
+    const int8_t worst = severityOf(rows, begin, end);
+    if (worst < 0) {
+        return;
+    }
+    if (end - begin == 1) {
+        m_pixels[static_cast<size_t>(begin)].severity = worst;
+        return;
+    }
+    const int middle = begin + (end - begin) / 2;
+    markFindings(rows, begin, middle);
+    markFindings(rows, middle, end);
+}
+
+void MapRowSampler::markFindingEdges(const MapRange& rows)
+{
+    const auto count = static_cast<int>(m_pixels.size());
+    const bool before = m_x > 0 && severityOf(rows, -1, 0) >= 0;
+    const bool after = m_x + count < m_geometry.contentWidth() && severityOf(rows, count, count + 1) >= 0;
+    for (int x = 0; x < count; ++x) {
+        auto& pixel = m_pixels[static_cast<size_t>(x)];
+        if (pixel.severity < 0) {
+            continue;
+        }
+        const bool open = x > 0 ? m_pixels[static_cast<size_t>(x - 1)].severity >= 0 : before;
+        const bool goesOn = x + 1 < count ? m_pixels[static_cast<size_t>(x + 1)].severity >= 0 : after;
+        pixel.flags |= open ? 0 : MapPixel::FindingStart;
+        pixel.flags |= goesOn ? 0 : MapPixel::FindingEnd;
+    }
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/difference_marks.h"
+#include "ui/layoutmap/geometry/map_geometry.h"
+#include "ui/layoutmap/geometry/map_palette.h"
+#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/models/param_marks.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace shardscope::ui {
+
+/// What one pixel column of one row shows, before patterns.
+struct MapPixel {
+    enum Flag : uint8_t {
+        Start = 1, ///< first pixel of a fragment that is wide enough to have borders
+        End = 2, ///< last pixel of it
+        Merged = 4, ///< stands for runs too narrow to be drawn one by one
+        Frozen = 8,
+        SharedEdge = 16, ///< part of the double left edge of a tied parameter
+        Dimmed = 32,
+        FindingStart = 64,
+        FindingEnd = 128,
+    };
+
+    QRgb fill = 0;
+    CellKind kind = CellKind::Param;
+    uint8_t flags = 0;
+    int8_t severity = -1; ///< worst finding of everything the pixel stands for
+    DifferenceMark mark = DifferenceMark::Equal; ///< its pattern, where differences are shown
+};
+
+/// Options that change hues, apart from the theme.
+struct MapStyle {
+    MapColourMode mode = MapColourMode::Kind;
+    uint8_t dimmedClasses = 0; ///< bit per ParamClass
+    ParamMarks lit = nullptr; ///< what the filter found; all else is dimmed
+    DifferenceMarksPtr differences = nullptr; ///< for MapColourMode::Difference
+    bool operator==(const MapStyle&) const = default;
+};
+
+/// Runs narrower than this, in pixels, are merged with their neighbours.
+inline constexpr int kNarrowestFragment = 3;
+
+/// Turns rows of the map into runs of pixels, for the columns [x, x + width) of one picture.
+///
+/// Where all rows have the same parameters at the same offsets, those are looked up once; a row then costs a
+/// comparison per pixel. One per thread.
+class MapRowSampler
+{
+public:
+    MapRowSampler(const MapSource& source, const MapGeometry& geometry, const MapPalette& palette,
+        MapStyle style, int64_t x, int width);
+
+    /// The pixels of the rows that share a pixel row: the middle one, or one that is missing; the worst
+    /// finding of all.
+    std::span<const MapPixel> sample(const MapRange& rows);
+
+    /// The colour of a cell before patterns: its class, name, layer or rank in the current mode.
+    [[nodiscard]] QRgb fillOf(const MapCell& cell, uint32_t rank) const;
+
+private:
+    /// One parameter's slice in rows that are all alike.
+    struct Column {
+        MapCell cell;
+        uint64_t paramElements = 0;
+        QRgb fill = 0;
+    };
+
+    [[nodiscard]] uint32_t chooseRow(const MapRange& rows) const;
+    void findColumns();
+    void sampleCells(uint32_t row);
+    void sampleColumns(uint32_t row);
+    [[nodiscard]] bool isDimmed(const MapCell& cell) const;
+    [[nodiscard]] DifferenceMark markOf(const MapCell& cell) const;
+    void paintRun(const MapCell& cell, QRgb fill);
+    void markFindings(const MapRange& rows, int begin, int end);
+    void markFindingEdges(const MapRange& rows);
+    [[nodiscard]] int8_t severityOf(const MapRange& rows, int begin, int end) const;
+
+    const MapSource& m_source;
+    const MapGeometry& m_geometry;
+    const MapPalette& m_palette;
+    MapStyle m_style;
+    const std::vector<DifferenceMark>* m_marks = nullptr; ///< of the state shown; null: not compared
+    int64_t m_x;
+    std::vector<MapPixel> m_pixels;
+    std::vector<Column> m_columns;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/geometry/map_scale.h"
+
+#include <algorithm>
+#include <array>
+
+namespace shardscope::ui {
+
+namespace {
+
+__extension__ using Wide = unsigned __int128;
+
+constexpr uint64_t kUnit = 1024;
+/// round(1024 · 2^(i/32)): the ratios between two octaves.
+constexpr std::array<uint64_t, MapScale::kStepsPerOctave> kMantissas
+    = {1024, 1046, 1069, 1093, 1117, 1141, 1166, 1192, 1218, 1244, 1272, 1300, 1328, 1357, 1387, 1417, 1448,
+        1480, 1512, 1545, 1579, 1614, 1649, 1685, 1722, 1760, 1798, 1838, 1878, 1919, 1961, 2004};
+/// Rows sharing a pixel need fewer rungs than elements do: eight per octave.
+constexpr int kStepsPerRowLevel = MapScale::kStepsPerOctave / 8;
+constexpr std::array<int, 22> kRowHeights
+    = {1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 18, 20, 24, 28, 32, 40, 48, 64, 80, 96, 128};
+
+struct Ratio {
+    uint64_t elements;
+    uint64_t pixels;
+};
+
+Ratio ratioOf(int step)
+{
+    const int octave = step >= 0 ? step / MapScale::kStepsPerOctave
+                                 : -((-step + MapScale::kStepsPerOctave - 1) / MapScale::kStepsPerOctave);
+    const auto mantissa = kMantissas[static_cast<size_t>(step - octave * MapScale::kStepsPerOctave)];
+    return octave >= 0 ? Ratio{mantissa << octave, kUnit} : Ratio{mantissa, kUnit << -octave};
+}
+
+/// The scale of rows per pixel at a negative level.
+MapScale sharedRows(int level)
+{
+    return MapScale(-level * kStepsPerRowLevel);
+}
+
+} // namespace
+
+MapScale::MapScale(int step)
+    : m_step(std::clamp(step, kFinest, kCoarsest))
+{
+}
+
+double MapScale::elementsPerPixel() const
+{
+    const auto ratio = ratioOf(m_step);
+    return static_cast<double>(ratio.elements) / static_cast<double>(ratio.pixels);
+}
+
+uint64_t MapScale::elementAt(int64_t pixel) const
+{
+    if (pixel <= 0) {
+        return 0;
+    }
+    const auto ratio = ratioOf(m_step);
+    const Wide element = static_cast<Wide>(static_cast<uint64_t>(pixel)) * ratio.elements / ratio.pixels;
+    return element > UINT64_MAX ? UINT64_MAX : static_cast<uint64_t>(element);
+}
+
+int64_t MapScale::leftEdge(uint64_t element) const
+{
+    const auto ratio = ratioOf(m_step);
+    const Wide pixel = (static_cast<Wide>(element) * ratio.pixels + ratio.elements - 1) / ratio.elements;
+    return pixel > static_cast<Wide>(INT64_MAX) ? INT64_MAX : static_cast<int64_t>(pixel);
+}
+
+int64_t MapScale::pixelOf(uint64_t element) const
+{
+    const int64_t pixel = leftEdge(element);
+    return elementAt(pixel) > element ? pixel - 1 : pixel;
+}
+
+MapScale MapScale::fitting(uint64_t elements, int64_t pixels)
+{
+    int fine = kFinest;
+    int coarse = kCoarsest;
+    while (fine < coarse) {
+        const int middle = fine + (coarse - fine) / 2;
+        if (MapScale(middle).leftEdge(elements) <= std::max<int64_t>(pixels, 1)) {
+            coarse = middle;
+        } else {
+            fine = middle + 1;
+        }
+    }
+    return MapScale(coarse);
+}
+
+int MapRowScale::coarsestLevel()
+{
+    return -33 * 8;
+}
+
+int MapRowScale::tallestLevel()
+{
+    return static_cast<int>(kRowHeights.size()) - 1;
+}
+
+MapRowScale::MapRowScale(int level)
+    : m_level(std::clamp(level, coarsestLevel(), tallestLevel()))
+{
+}
+
+int MapRowScale::rowHeight() const
+{
+    return m_level < 0 ? 0 : kRowHeights[static_cast<size_t>(m_level)];
+}
+
+double MapRowScale::rowsPerPixel() const
+{
+    return m_level < 0 ? sharedRows(m_level).elementsPerPixel() : 1.0 / rowHeight();
+}
+
+uint64_t MapRowScale::rowAt(int64_t pixel) const
+{
+    if (m_level < 0) {
+        return sharedRows(m_level).elementAt(pixel);
+    }
+    return pixel <= 0 ? 0 : static_cast<uint64_t>(pixel) / static_cast<uint64_t>(rowHeight());
+}
+
+int64_t MapRowScale::topEdge(uint64_t row) const
+{
+    if (m_level < 0) {
+        return sharedRows(m_level).leftEdge(row);
+    }
+    return static_cast<int64_t>(row) * rowHeight();
+}
+
+int64_t MapRowScale::pixelOf(uint64_t row) const
+{
+    return m_level < 0 ? sharedRows(m_level).pixelOf(row) : topEdge(row);
+}
+
+MapRowScale MapRowScale::fitting(uint32_t rows, int64_t pixels, int maxHeight)
+{
+    for (int level = tallestLevel(); level >= 0; --level) {
+        const MapRowScale scale(level);
+        if (scale.rowHeight() <= maxHeight && scale.topEdge(rows) <= pixels) {
+            return scale;
+        }
+    }
+    int level = -1;
+    while (level > coarsestLevel() && MapRowScale(level).topEdge(rows) > std::max<int64_t>(pixels, 1)) {
+        --level;
+    }
+    return MapRowScale(level);
+}
+
+} // namespace shardscope::ui

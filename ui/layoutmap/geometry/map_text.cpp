@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/geometry/map_text.h"
+
+#include "core/base/text.h"
+#include "ui/jobs/difference_list.h"
+#include "ui/text/text.h"
+#include "ui/text/unreadable.h"
+
+#include <QStringList>
+
+namespace shardscope::ui {
+
+namespace {
+
+QString fromText(std::string_view text)
+{
+    const auto valid = toValidUtf8(text);
+    return QString::fromUtf8(valid.data(), static_cast<qsizetype>(valid.size()));
+}
+
+} // namespace
+
+QString MapText::count(uint64_t count)
+{
+    return fromText(formatCount(count));
+}
+
+QString MapText::shortCount(uint64_t count)
+{
+    struct Unit {
+        uint64_t size;
+        const char* sign;
+    };
+    static constexpr Unit kUnits[]
+        = {{1'000'000'000'000u, " T"}, {1'000'000'000u, " B"}, {1'000'000u, " M"}, {1'000u, " K"}};
+    for (const auto& unit : kUnits) {
+        if (count >= unit.size && count % (unit.size / 1000) == 0) {
+            return QString::number(static_cast<double>(count) / static_cast<double>(unit.size), 'g', 6)
+                + QLatin1String(unit.sign);
+        }
+    }
+    return MapText::count(count);
+}
+
+QString MapText::kindName(CellKind kind)
+{
+    switch (kind) {
+    case CellKind::Param:
+        return tr("parameter");
+    case CellKind::PaddingStored:
+        return tr("padding, stored in the file");
+    case CellKind::PaddingImplied:
+        return tr("padding, in no file");
+    case CellKind::Missing:
+        return tr("missing");
+    case CellKind::NotYetRead:
+        return tr("not yet read");
+    }
+    return {};
+}
+
+QString MapText::modeName(MapColourMode mode)
+{
+    switch (mode) {
+    case MapColourMode::Kind:
+        return tr("Kind");
+    case MapColourMode::Parameter:
+        return tr("Parameter");
+    case MapColourMode::Layer:
+        return tr("Layer");
+    case MapColourMode::Rank:
+        return tr("Rank");
+    case MapColourMode::Difference:
+        return tr("Difference");
+    }
+    return {};
+}
+
+QString MapText::unitName(const Checkpoint& checkpoint, UnitId unitId)
+{
+    const auto& unit = checkpoint.units[index(unitId)];
+    const auto holder = holderText(checkpoint, unit);
+    const auto count = tr("%1 elements").arg(shortCountText(unit.partition.payloadElements()));
+    const auto elements = holder.isEmpty() ? count : holder + QStringLiteral(" · ") + count;
+    if (unit.kind == UnitKind::Frozen) {
+        const auto name
+            = unit.params.empty() ? QString() : fromText(checkpoint.params[index(unit.params[0])].name);
+        return tr("Frozen %1 · %2").arg(name, elements);
+    }
+    if (unit.kind == UnitKind::Whole) {
+        return tr("Group %1, whole tensors · %2").arg(unit.group).arg(elements);
+    }
+    if (unit.subgroup) {
+        return tr("Group %1, sub-group %2 · %3").arg(unit.group).arg(*unit.subgroup).arg(elements);
+    }
+    return tr("Group %1 · %2").arg(unit.group).arg(elements);
+}
+
+QString MapText::headline(const MapSource& source, const MapCell& cell, uint32_t rank)
+{
+    const auto name = cell.param == kNoParam ? QString() : source.nameOf(cell.param);
+    if (cell.kind == CellKind::Param) {
+        return name;
+    }
+    const bool unreadable
+        = cell.kind == CellKind::Missing && isUnreadable(source.checkpoint(), source.query().flat(), rank);
+    const QString kind = unreadable ? tr("unreadable") : kindName(cell.kind);
+    return name.isEmpty() ? kind : tr("%1 (%2)").arg(name, kind);
+}
+
+QString MapText::storage(const MapSource& source, const MapCell& cell, MapSource::Place place)
+{
+    const auto [run, offset] = source.storedAt(cell, place);
+    if (cell.kind == CellKind::PaddingImplied) {
+        return tr("not stored: nothing to read");
+    }
+    if (!run.isPresent()) {
+        return cell.kind == CellKind::NotYetRead ? tr("file not yet read")
+            : isUnreadable(source.checkpoint(), source.query().flat(), place.rank)
+            ? tr("the file of this rank is unreadable")
+            : tr("no file holds it");
+    }
+    const uint64_t size = itemSize(source.state().dtype);
+    if (run.record == StoredRun::kNoRecord) {
+        return tr("%1 · %2").arg(
+            fromText(source.checkpoint().file(run.file).name), bytesText((cell.end - cell.begin) * size));
+    }
+    const uint64_t first = run.byteOffset + offset * size;
+    const uint64_t bytes = (cell.end - cell.begin) * size;
+    return tr("%1 · bytes %2 to %3 (%4)")
+        .arg(fromText(source.checkpoint().file(run.file).name), count(first), count(first + bytes),
+            bytesText(bytes));
+}
+
+QString MapText::difference(const MapSource& source, const MapCell& cell, const DifferenceMarks& differences)
+{
+    if (cell.kind == CellKind::PaddingStored && differences.padding) {
+        return tr("padding differs somewhere");
+    }
+    if (cell.param == kNoParam || cell.kind != CellKind::Param) {
+        return {};
+    }
+    const auto* marks = differences.ofState(source.state().name);
+    switch (marks != nullptr && index(cell.param) < marks->size() ? (*marks)[index(cell.param)]
+                                                                  : DifferenceMark::NotCompared) {
+    case DifferenceMark::Equal:
+        return tr("equal");
+    case DifferenceMark::NotCompared:
+        return tr("not compared");
+    case DifferenceMark::OneSide: {
+        const ParamDifference* found = differences.params[index(cell.param)];
+        if (found != nullptr && found->param.isPaired() && !found->param.sameShape) {
+            return tr("of another shape on the other side");
+        }
+        return differences.isRight ? tr("only right") : tr("only left");
+    }
+    case DifferenceMark::LastBit:
+    case DifferenceMark::Values:
+        break;
+    }
+    const StateDifference* found = differences.valuesOf(cell.param, source.state().name);
+    if (found == nullptr) {
+        return tr("differs");
+    }
+    const Comparison& values = found->values;
+    if (values.notFinite > 0) {
+        return tr("differs in %1 of %2 elements, %3 of them NaN or infinite")
+            .arg(count(values.different), count(values.elements), count(values.notFinite));
+    }
+    const auto words = values.different == values.lastBit
+        ? tr("differs in the last bit of %1 of %2 elements, by up to %3")
+        : tr("differs in %1 of %2 elements, by up to %3");
+    return words.arg(count(values.different), count(values.elements), differenceText(values.maxAbsolute));
+}
+
+QString MapText::tooltip(const MapSource& source, MapSource::Point point, const DifferenceMarks* differences)
+{
+    const auto cell = source.query().cellAt(point.row, point.element);
+    const auto place = source.placeOf(point.row, cell.begin);
+    const uint64_t length = cell.end - cell.begin;
+    QStringList lines;
+    lines << QStringLiteral("<b>%1</b>").arg(headline(source, cell, place.rank).toHtmlEscaped());
+    if (const auto words = differences == nullptr ? QString() : difference(source, cell, *differences);
+        !words.isEmpty()) {
+        lines << words.toHtmlEscaped();
+    }
+    if (cell.param != kNoParam && cell.kind != CellKind::PaddingStored
+        && cell.kind != CellKind::PaddingImplied) {
+        const auto& param = source.checkpoint().params[index(cell.param)];
+        const uint64_t here = cell.paramOffset + (point.element - cell.begin);
+        const auto order = source.checkpoint().transposedOrder(cell.param);
+        lines << (order ? tr("stored column by column: %1 to %2 of %3, here row %4, column %5")
+                        : tr("elements %1 to %2 of %3, here %4"))
+                     .arg(count(cell.paramOffset), count(cell.paramOffset + length), count(param.elements));
+        lines.back() = order ? lines.back().arg(count(here % order->rows), count(here / order->rows))
+                             : lines.back().arg(count(here));
+        QStringList marks;
+        if (cell.frozen) {
+            marks << tr("frozen");
+        }
+        if (cell.shared) {
+            marks << tr("shared with another parameter");
+        }
+        if (!marks.isEmpty()) {
+            lines << marks.join(QStringLiteral(", "));
+        }
+    }
+    const RankCoordinate rank = source.checkpoint().rankOf(source.query().flat(), place.rank);
+    lines << tr("rank %1 · flat %2 to %3, here %4")
+                 .arg(fromText(rankText(rank)), count(place.offset), count(place.offset + length),
+                     count(place.offset + (point.element - cell.begin)));
+    lines << tr("%1, %2 · %3")
+                 .arg(fromText(source.state().name), fromText(dtypeName(source.state().dtype)),
+                     storage(source, cell, place).toHtmlEscaped());
+    if (cell.severity >= 1) {
+        lines << (cell.severity >= 2 ? tr("<b>error here</b>: see Findings")
+                                     : tr("warning here: see Findings"));
+    }
+    return lines.join(QStringLiteral("<br>"));
+}
+
+QString MapText::sentence(const MapSource& source, MapSource::Point point, const DifferenceMarks* differences)
+{
+    const auto cell = source.query().cellAt(point.row, point.element);
+    const auto words = differences == nullptr ? QString() : difference(source, cell, *differences);
+    const auto where = place(source, point, cell);
+    return words.isEmpty() ? where : tr("%1 · %2").arg(words, where);
+}
+
+QString MapText::place(const MapSource& source, MapSource::Point point, const MapCell& cell)
+{
+    const auto place = source.placeOf(point.row, cell.begin);
+    const uint64_t length = cell.end - cell.begin;
+    const RankCoordinate rank = source.checkpoint().rankOf(source.query().flat(), place.rank);
+    const auto where = tr("rank %1, flat %2 to %3")
+                           .arg(fromText(rankText(rank)), count(place.offset), count(place.offset + length));
+    if (cell.param == kNoParam || cell.kind != CellKind::Param) {
+        return tr("%1: %2, %3").arg(headline(source, cell, place.rank), where, storage(source, cell, place));
+    }
+    const bool byColumns = source.checkpoint().transposedOrder(cell.param).has_value();
+    return (byColumns ? tr("%1, %2 to %3 by columns, %4, %5") : tr("%1[%2:%3], %4, %5"))
+        .arg(headline(source, cell, place.rank), count(cell.paramOffset), count(cell.paramOffset + length),
+            where, storage(source, cell, place));
+}
+
+QString MapText::sum(const MapQuery::Sum& sum)
+{
+    QStringList parts;
+    parts << (sum.elements == 1 ? tr("1 element") : tr("%1 elements").arg(count(sum.elements)))
+          << bytesText(sum.bytes);
+    if (sum.padding > 0) {
+        parts << tr("%1 padding").arg(count(sum.padding));
+    }
+    parts << (sum.params == 1 ? tr("1 parameter") : tr("%1 parameters").arg(count(sum.params)))
+          << (sum.ranks == 1 ? tr("1 rank") : tr("%1 ranks").arg(count(sum.ranks)))
+          << (sum.files == 1 ? tr("1 file") : tr("%1 files").arg(count(sum.files)));
+    return parts.join(QStringLiteral(" · "));
+}
+
+} // namespace shardscope::ui

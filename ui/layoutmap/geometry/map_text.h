@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/difference_marks.h"
+#include "ui/layoutmap/geometry/map_source.h"
+
+#include <QCoreApplication>
+#include <QString>
+
+namespace shardscope::ui {
+
+/// What the map says about places, in words: tool tip, status bar and screen reader share it.
+class MapText
+{
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::MapText)
+public:
+    /// One fact per line: parameter, what differs where `differences` are shown, element range, rank, flat
+    /// range, file and bytes.
+    static QString tooltip(
+        const MapSource& source, MapSource::Point point, const DifferenceMarks* differences = nullptr);
+    /// The same in one line, for the status bar and QAccessible; what differs comes first.
+    static QString sentence(
+        const MapSource& source, MapSource::Point point, const DifferenceMarks* differences = nullptr);
+    /// "differs in 12 of 16 elements, by up to 0.00248", "equal": of the whole parameter's state.
+    static QString difference(
+        const MapSource& source, const MapCell& cell, const DifferenceMarks& differences);
+    /// "1,024 elements · 4.0 KiB · 3 parameters · 2 ranks · 2 files".
+    static QString sum(const MapQuery::Sum& sum);
+    /// "group 0 · 1,234,567 elements", "group 1, sub-group 3 · …", "frozen model.norm.weight · …".
+    static QString unitName(const Checkpoint& checkpoint, UnitId unit);
+    static QString kindName(CellKind kind);
+    static QString modeName(MapColourMode mode);
+    /// "1.2 B", "34.5 M", "1,234": short forms for rulers and labels.
+    static QString shortCount(uint64_t count);
+    static QString count(uint64_t count);
+
+private:
+    static QString place(const MapSource& source, MapSource::Point point, const MapCell& cell);
+    static QString headline(const MapSource& source, const MapCell& cell, uint32_t rank);
+    static QString storage(const MapSource& source, const MapCell& cell, MapSource::Place place);
+};
+
+} // namespace shardscope::ui

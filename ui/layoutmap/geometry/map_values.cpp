@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/layoutmap/geometry/map_values.h"
+
+#include "core/layout/fragments.h"
+#include "core/torchfile/skeleton/skeleton_files.h"
+
+#include <algorithm>
+
+namespace shardscope::ui {
+
+namespace {
+
+/// Reads at most one chunk, of elements by their stored numbers; an empty list when it cannot be read.
+QList<double> readChunk(const MapSource& source, ParamId param, uint64_t begin, uint64_t end)
+{
+    const auto& state = source.state();
+    const uint32_t size = itemSize(state.dtype);
+    std::vector<uint8_t> bytes((end - begin) * size);
+    const Checkpoint& checkpoint = source.checkpoint();
+    const auto order = checkpoint.transposedOrder(param);
+    Status status;
+    if (!order) {
+        status = readElements(realFilesAndSkeletons(), checkpoint, param, state.name, begin, end, bytes);
+    }
+    for (uint64_t stored = begin; order && status && stored < end; ++stored) {
+        const uint64_t element = order->elementOf(stored);
+        status = readElements(realFilesAndSkeletons(), checkpoint, param, state.name, element, element + 1,
+            std::span(bytes).subspan((stored - begin) * size, size));
+    }
+    QList<double> values;
+    if (status) {
+        for (size_t offset = 0; offset < bytes.size(); offset += size) {
+            values.push_back(elementAsDouble(state.dtype, bytes.data() + offset));
+        }
+    }
+    return values;
+}
+
+} // namespace
+
+MapValues::MapValues(QObject* parent)
+    : QObject(parent)
+{
+    m_pool.setMaxThreadCount(1);
+    m_pool.setObjectName(QStringLiteral("mapValueReader"));
+}
+
+MapValues::~MapValues()
+{
+    m_pool.clear();
+    m_pool.waitForDone();
+}
+
+void MapValues::setSource(MapSourcePtr source)
+{
+    m_pool.clear();
+    m_source = std::move(source);
+    m_chunks.clear();
+    m_pending.clear();
+    ++m_generation;
+}
+
+double MapValues::valueOf(ParamId param, uint64_t element, bool* known)
+{
+    *known = false;
+    if (!m_source || m_source->state().dtype == DType::Unknown) {
+        return 0;
+    }
+    const Chunk key{index(param), element / kChunkElements};
+    const auto found = m_chunks.constFind(key);
+    if (found == m_chunks.constEnd()) {
+        if (!m_pending.contains(key)) {
+            read(param, key);
+        }
+        return 0;
+    }
+    const auto position = static_cast<qsizetype>(element % kChunkElements);
+    *known = position < found->size();
+    return *known ? found->at(position) : 0;
+}
+
+void MapValues::read(ParamId param, const Chunk& key)
+{
+    const uint64_t elements = m_source->checkpoint().params[index(param)].elements;
+    const uint64_t begin = key.second * kChunkElements;
+    const uint64_t end = std::min(begin + kChunkElements, elements);
+    m_pending.insert(key);
+    m_pool.start([this, source = m_source, generation = m_generation, param, begin, end, key] {
+        auto values = readChunk(*source, param, begin, end);
+        QMetaObject::invokeMethod(
+            this,
+            [this, generation, key, values = std::move(values)] {
+                if (generation != m_generation) {
+                    return;
+                }
+                if (m_chunks.size() >= kMostChunks) {
+                    m_chunks.clear();
+                }
+                m_pending.remove(key);
+                m_chunks.insert(key, values);
+                Q_EMIT arrived();
+            },
+            Qt::QueuedConnection);
+    });
+}
+
+} // namespace shardscope::ui

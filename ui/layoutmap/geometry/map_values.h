@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/geometry/map_source.h"
+
+#include <QHash>
+#include <QObject>
+#include <QPair>
+#include <QSet>
+#include <QThreadPool>
+
+namespace shardscope::ui {
+
+/// Values of single elements, read in small chunks on a worker thread for whoever looks closely enough to see
+/// them.
+///
+/// Lives on the GUI thread. Chunks that could not be read stay empty and are not asked for again.
+class MapValues : public QObject
+{
+    Q_OBJECT
+public:
+    static constexpr uint64_t kChunkElements = 128;
+
+    explicit MapValues(QObject* parent = nullptr);
+    ~MapValues() override;
+
+    /// Forgets everything; reads under way are dropped.
+    void setSource(MapSourcePtr source);
+    /// The element's value once `known`, by its stored number (Checkpoint::transposedOrder); asking for one
+    /// that is not starts its read.
+    [[nodiscard]] double valueOf(ParamId param, uint64_t element, bool* known);
+    [[nodiscard]] bool isReading() const { return !m_pending.isEmpty(); }
+
+Q_SIGNALS:
+    void arrived();
+
+private:
+    using Chunk = QPair<quint32, quint64>; ///< parameter, chunk number
+    static constexpr qsizetype kMostChunks = 4096;
+
+    void read(ParamId param, const Chunk& key);
+
+    MapSourcePtr m_source;
+    QHash<Chunk, QList<double>> m_chunks;
+    QSet<Chunk> m_pending;
+    uint64_t m_generation = 0;
+    QThreadPool m_pool;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/geometry/map_source.h"
+#include "ui/layoutmap/geometry/map_viewport.h"
+
+#include <QFontMetrics>
+#include <QHash>
+#include <QRect>
+#include <QString>
+
+#include <optional>
+#include <vector>
+
+namespace shardscope::ui {
+
+/// A piece of text on the map, in view pixels.
+struct MapLabel {
+    enum class Role { Name, Padding, MergedCount, Missing, NotYetRead };
+    Role role = Role::Name;
+    QRect box{}; ///< visible part of what it names
+    QString text{}; ///< already short enough for the box
+    MapCell cell{};
+    uint32_t rank = 0;
+};
+
+/// Shortens a dotted name until it fits: leading parts go first, because the tail tells tensors of one layer
+/// apart. Empty when not even the shortest form does.
+QString shortenedName(const QString& name, int width, const QFontMetrics& metrics);
+
+/// Finds what can be named on screen. Cost follows the screen's width, not the number of fragments: a probe
+/// every few characters' width finds every fragment wide enough for a name.
+class MapLabels
+{
+public:
+    void setFont(const QFont& font);
+    [[nodiscard]] const QFont& font() const { return m_font; }
+    /// Forgets shortened names; call it when the source changes.
+    void clear() { m_names.clear(); }
+
+    [[nodiscard]] std::vector<MapLabel> layout(const MapSource& source, const MapViewport& viewport);
+
+private:
+    [[nodiscard]] int narrowest() const;
+    void layoutRow(
+        const MapSource& source, const MapViewport& viewport, uint32_t row, std::vector<MapLabel>& labels);
+    /// A stretch of fragments too narrow to be told apart.
+    struct Merged {
+        MapCell first;
+        MapCell last;
+    };
+    static std::vector<Merged> findMerged(const MapSource& source, const MapViewport& viewport, uint32_t row);
+    void addMerged(
+        const MapSource& source, const MapViewport& viewport, uint32_t row, std::vector<MapLabel>& labels);
+    /// Role and text; the text is empty when there is no room for it.
+    MapLabel labelFor(const MapSource& source, const MapCell& cell, uint32_t rank, int room);
+    QString nameFor(const MapSource& source, ParamId param, int width);
+
+    QFont m_font;
+    QFontMetrics m_metrics{QFont()};
+    std::optional<std::vector<Merged>> m_merged; ///< during layout()
+    QHash<quint64, QString> m_names; ///< (parameter, width) → shortened name
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/layoutmap/geometry/map_row_sampler.h"
+#include "ui/layoutmap/geometry/map_values.h"
+#include "ui/layoutmap/tiles/map_labels.h"
+
+#include <QPainter>
+
+#include <optional>
+#include <vector>
+
+namespace shardscope::ui {
+
+/// What the person points at and has chosen.
+struct MapMarks {
+    std::optional<MapSource::Point> hovered;
+    std::optional<MapSource::Point> pinned; ///< the focused cell
+    ParamId param = kNoParam; ///< lit on all ranks
+    std::vector<MapSource::Point> dropped; ///< marks that the person left
+    QString sumText; ///< what the selected range adds up to
+    bool hasFocus = false;
+};
+
+/// Draws what lies over the tiles: names, values, rank borders, twins, selection, hover. GUI thread.
+///
+/// The painter it is given counts device pixels from the view's left top corner.
+class MapPainter
+{
+public:
+    MapPainter(
+        const MapSource& source, const MapViewport& viewport, const MapPalette& palette, MapStyle style);
+
+    void paintRankBorders(QPainter& painter, const QFont& font) const;
+    void paintLabels(QPainter& painter, MapLabels& labels) const;
+    void paintValues(QPainter& painter, const QFont& font, MapValues& values) const;
+    void paintMarks(QPainter& painter, const MapMarks& marks) const;
+
+private:
+    [[nodiscard]] QRectF viewRect(const MapBlock& block) const;
+    void outline(QPainter& painter, const QRectF& rect, QRgb colour, double width, bool halo) const;
+    void paintTwins(QPainter& painter, ParamId param) const;
+    void paintDropped(QPainter& painter, const MapSource::Point& point) const;
+    void paintSum(QPainter& painter, const QRectF& selected, const QString& text) const;
+
+    const MapSource& m_source;
+    const MapViewport& m_viewport;
+    const MapPalette& m_palette;
+    MapStyle m_style;
+    double m_unit; ///< device pixels per logical pixel
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/doctor/examine.h"
+#include "ui/style/theme.h"
+
+#include <QAbstractItemModel>
+#include <QIcon>
+
+#include <array>
+#include <set>
+
+namespace shardscope::ui {
+
+/// The doctor's findings, grouped by kind: errors that load silently first, then errors, warnings, notes.
+/// Below each kind its findings. Filtered by severity and by a part of the words.
+class FindingTreeModel : public QAbstractItemModel
+{
+    Q_OBJECT
+public:
+    enum Column { What, Where, ColumnCount };
+
+    /// Which row something is, whatever else is found meanwhile.
+    struct Key {
+        std::string code;
+        Severity severity = Severity::Info;
+        std::string message; ///< empty: the kind
+        std::string where;
+    };
+
+    explicit FindingTreeModel(const Theme& theme, QObject* parent = nullptr);
+
+    void setFindings(const std::vector<DoctorFinding>& findings);
+    void setFilter(const QString& part);
+    void setShown(Severity severity, bool shown);
+    /// Codes of kinds that will be mended.
+    void setTicked(const std::set<std::string>& codes);
+
+    /// The findings of a row: one, or all of a kind. Never empty for a valid index.
+    [[nodiscard]] std::vector<const DoctorFinding*> findingsAt(const QModelIndex& at) const;
+    [[nodiscard]] Key keyOf(const QModelIndex& at) const;
+    /// Invalid when it is not shown.
+    [[nodiscard]] QModelIndex find(const Key& key) const;
+    [[nodiscard]] size_t shownCount() const;
+
+    [[nodiscard]] QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QModelIndex parent(const QModelIndex& child) const override;
+    [[nodiscard]] int rowCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] int columnCount(const QModelIndex& parent = {}) const override;
+    [[nodiscard]] QVariant data(const QModelIndex& at, int role = Qt::DisplayRole) const override;
+    [[nodiscard]] QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
+
+private:
+    struct Kind {
+        const Diagnosis* diagnosis = nullptr;
+        Severity severity = Severity::Info;
+        std::string code;
+        std::vector<size_t> findings; ///< into m_all
+    };
+    void rebuild();
+    [[nodiscard]] bool matches(const DoctorFinding& made) const;
+    [[nodiscard]] QString kindText(const Kind& kind, int column) const;
+    [[nodiscard]] static QString kindName(const Kind& kind);
+
+    std::vector<DoctorFinding> m_all;
+    std::vector<Kind> m_kinds; ///< those that are shown
+    QString m_filter;
+    std::array<bool, 3> m_shown{true, true, true}; ///< by Severity
+    std::set<std::string> m_ticked;
+    std::array<QIcon, 3> m_icons; ///< by Severity
+};
+
+} // namespace shardscope::ui

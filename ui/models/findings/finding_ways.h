@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/model/checkpoint.h"
+#include "ui/models/selection.h"
+
+#include <QString>
+
+#include <string>
+#include <vector>
+
+namespace shardscope::ui {
+
+/// A way from a finding to what it is about.
+struct FindingWay {
+    QString label; ///< "files", "partition map", "parameters"
+    SelectedThing thing;
+    QString page; ///< object name of the page that shows it
+};
+
+/// The ways to a place of a finding: a file's name or path, a parameter's name, or an address. Empty where it
+/// means nothing in the checkpoint.
+std::vector<FindingWay> waysTo(const Checkpoint& checkpoint, const std::string& where);
+
+} // namespace shardscope::ui

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/models/param_marks.h"
+#include "ui/models/parameters/parameter_index.h"
+
+#include <QStringList>
+
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace shardscope::ui {
+
+/// What a typed filter means. Words must all match:
+///   mlp             part of the name, whatever its case
+///   layers.*.bias   the whole name, `*` for anything
+///   /up|down$/      a regular expression
+///   dtype:bf16  size>1M  elements<=10  frozen:yes  buffer:no  shared:yes  group:1  layer:4..7  state:exp_avg
+/// Pure value; thread-safe once parsed.
+class ParameterFilter
+{
+public:
+    /// error() tells what is wrong; a filter with an error matches nothing.
+    static ParameterFilter parse(const QString& text);
+    /// What is typed, cut into the words that parse() reads: one chip each.
+    static QStringList words(const QString& text);
+
+    [[nodiscard]] const QString& error() const { return m_error; }
+    [[nodiscard]] bool isEmpty() const { return m_tests.empty() && m_error.isEmpty(); }
+
+    /// One byte per parameter, 1 where all words match. Returns early, with whatever it has, when stopped.
+    [[nodiscard]] std::vector<uint8_t> matches(
+        const ParameterIndex& index, const std::stop_token& token) const;
+
+private:
+    /// Clears the entries of `keep` that do not match.
+    using Test = std::function<void(
+        const ParameterIndex& index, std::vector<uint8_t>& keep, const std::stop_token& token)>;
+
+    void addWord(const QString& word);
+    bool addTerm(const QString& word);
+
+    std::vector<Test> m_tests;
+    QString m_error;
+};
+
+/// The rows to show: matching parameters in the order of a column.
+struct ParameterRows {
+    std::vector<ParamId> rows;
+    uint64_t elements = 0; ///< of the rows, aliases counted once with their owner
+    uint64_t bytes = 0;
+    QString error;
+    /// The rows and, for aliases among them, those whose storage they share; null when nothing is filtered.
+    ParamMarks matches;
+};
+ParameterRows queryRows(const ParameterIndex& index, const ParameterFilter& filter, ParamColumn column,
+    bool descending, const std::stop_token& token);
+
+} // namespace shardscope::ui

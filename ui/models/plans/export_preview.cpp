@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/plans/export_preview.h"
+
+#include "core/base/text.h"
+#include "core/checkpoint/slices/slice_rules.h"
+#include "core/engine/write/export_place.h"
+#include "core/engine/write/preflight.h"
+#include "core/engine/write/replaced_files.h"
+#include "core/plan/export/adapter_config.h"
+#include "ui/jobs/shell_words.h"
+#include "ui/text/text.h"
+
+#include <QCoreApplication>
+
+#include <algorithm>
+#include <ranges>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ExportPreview)
+};
+
+Result<std::shared_ptr<const ExportPlan>> planFor(io::FileSystem& files, const CheckpointPtr& source,
+    const ExportWish& wish, const std::string& name, JobContext& job)
+{
+    ExportOptions options = wish.options;
+    options.folderName = name;
+    if (!wish.patternsFile.empty()) {
+        SHARDSCOPE_TRY(options.patterns, files.readSmall(wish.patternsFile, kPatternsLimitBytes));
+    }
+    return planExport(files, source, options, job);
+}
+
+/// The files that the export replaces, by name.
+QString replacedText(const std::vector<std::string>& paths)
+{
+    constexpr size_t kShown = 4;
+    QStringList shown;
+    for (const std::string& path : paths | std::views::take(kShown))
+        shown.append(QString::fromStdString(toValidUtf8(path)));
+    const QString names = shown.join(u", "_s);
+    if (paths.size() <= kShown)
+        return Words::tr("The export replaces files in the target folder: %1.").arg(names);
+    return Words::tr("The export replaces files in the target folder: %1 and %n more.", nullptr,
+        static_cast<int>(paths.size() - kShown))
+        .arg(names);
+}
+
+/// Whether the plan can run into the folder; what is free there is told in any case.
+Status checkTarget(
+    io::FileSystem& files, const Checkpoint& source, const ExportWish& wish, ExportPreview& preview)
+{
+    if (wish.target.empty())
+        return fail(ErrorCode::Usage, Words::tr("Choose the folder to write.").toStdString());
+    if (wish.target.is_relative())
+        return fail(ErrorCode::Usage, Words::tr("The target folder must be an absolute path.").toStdString(),
+            wish.target.native());
+    SHARDSCOPE_CHECK(checkTargetPlaces(files, *preview.plan, preview.folder, source.runFolder));
+    preview.freeBytes = freeBytesAt(files, preview.folder);
+    SHARDSCOPE_CHECK(
+        checkSpace(files, preview.folder, preview.plan->writesBytes(), preview.plan->files().size()));
+    SHARDSCOPE_TRY(const bool occupied, isOccupied(files, *preview.plan, wish.target));
+    if (!occupied)
+        return {};
+    SHARDSCOPE_CHECK(checkReplaceable(files, *preview.plan, wish.target));
+    SHARDSCOPE_TRY(const auto replaced, replacedFiles(files, *preview.plan, preview.folder));
+    preview.note = replacedText(replaced);
+    if (!wish.force)
+        return fail(ErrorCode::TargetExists,
+            QString(Words::tr("The target exists already.") + u' ' + preview.note).toStdString(),
+            wish.target.native(),
+            Words::tr("Choose another folder or tick “Replace an existing target”.").toStdString());
+    return {};
+}
+
+} // namespace
+
+ExportPreview previewExport(
+    io::FileSystem& files, const CheckpointPtr& source, const ExportWish& wish, const std::stop_token& token)
+{
+    ExportPreview preview;
+    JobContext job(token);
+    // A plan is shown while the target is still being typed.
+    const auto place = exportPlace(files, wish.target.is_absolute() ? wish.target : io::Path("/export"));
+    auto plan = planFor(files, source, wish, place ? place->name : "export", job);
+    if (!plan) {
+        preview.problem = std::move(plan).error();
+        return preview;
+    }
+    preview.plan = std::move(*plan);
+    if (!place) {
+        preview.problem = place.error();
+        return preview;
+    }
+    preview.folder = place->folder;
+    if (auto target = checkTarget(files, *source, wish, preview); !target)
+        preview.problem = std::move(target).error();
+    return preview;
+}
+
+bool takesConfigurationAlong(const ExportPlan& plan)
+{
+    const std::vector<PlanSource>& sources = plan.sources();
+    return plan.options().format == ExportFormat::Adapter
+        && std::any_of(sources.begin(), sources.end(),
+            [](const PlanSource& source) { return source.path.filename().native() == kAdapterConfigName; });
+}
+
+QString exportCommand(const SourceWords& source, const ExportWish& wish)
+{
+    const ExportOptions& options = wish.options;
+    QStringList words{u"shardscope"_s, u"export"_s, source.path, quotedWord(wish.target.native()),
+        u"--format"_s, toText(exportFormatName(options.format))};
+    if (options.dtype)
+        words << u"--dtype"_s << toText(castName(options.dtype));
+    if (options.shardBytes != kDefaultShardBytes)
+        words << u"--shard-size"_s << QString::number(options.shardBytes);
+    for (const std::string& pattern : options.only)
+        words << u"--only"_s << quotedWord(pattern);
+    if (!options.stripPrefix.empty())
+        words << u"--strip-prefix"_s << quotedWord(options.stripPrefix);
+    for (const auto& [from, to] : options.renames)
+        words << u"--rename"_s << quotedWord(from + '=' + to);
+    if (!options.states.empty()) {
+        QStringList states;
+        for (const std::string& state : options.states)
+            states.append(QString::fromStdString(state));
+        words << u"--states"_s << quotedWord(states.join(u','));
+    }
+    for (const std::string& option : options.adapterOptions)
+        words << u"--adapter-option"_s << quotedWord(option);
+    if (!wish.patternsFile.empty())
+        words << u"--patterns"_s << quotedWord(wish.patternsFile.native());
+    words << source.options;
+    if (!wish.verify)
+        words << u"--no-verify"_s;
+    if (wish.force)
+        words << u"--force"_s;
+    return words.join(u' ');
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/repair/repair.h"
+#include "ui/jobs/check_run.h"
+
+#include <QString>
+
+#include <optional>
+#include <stop_token>
+
+namespace shardscope::ui {
+
+/// A plan that mends, or why there is none.
+struct RepairPreview {
+    std::shared_ptr<const RepairPlan> plan;
+    std::optional<Error> problem; ///< set exactly when there is no plan
+};
+
+/// Plans it. For a worker; nothing is written.
+RepairPreview previewRepair(io::FileSystem& files, const CheckPlace& place, const RepairOptions& options,
+    const std::stop_token& token);
+
+/// The same as a command line of `shardscope`, quoted for a shell; `DST` stands for the folder that is not
+/// chosen yet.
+QString repairCommand(const CheckPlace& place, const RepairOptions& options);
+
+/// One change as a line: where, what, and the values before and after where it is one.
+QString changeText(const RepairChange& change);
+
+} // namespace shardscope::ui

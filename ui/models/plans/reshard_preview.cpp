@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/models/plans/reshard_preview.h"
+
+#include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/slices/slice_rules.h"
+#include "core/engine/write/preflight.h"
+#include "core/plan/emit/zenflow_form.h"
+#include "ui/jobs/shell_words.h"
+#include "ui/models/whole_groups.h"
+#include "ui/text/text.h"
+
+#include <QCoreApplication>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::ReshardPreview)
+};
+
+/// Which files a model-parallel rank's optimizer states go to.
+std::vector<FileId> optimFilesOf(const Checkpoint& target, uint32_t modelRank)
+{
+    std::vector<FileId> out(target.parallel.dp, kNoFile);
+    for (uint32_t i = 0; i < target.files.size(); ++i) {
+        const auto parsed = parseCheckpointFileName(target.files[i].name);
+        if (parsed && parsed->role == FileRole::OptimStates && parsed->mp == modelRank
+            && parsed->dp < out.size())
+            out[parsed->dp] = FileId{i};
+    }
+    return out;
+}
+
+void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const ReshardPlan& plan)
+{
+    target.files.clear();
+    for (const PlannedFile& planned : plan.files()) {
+        CheckpointFile file;
+        file.name = planned.path;
+        file.identity.bytes = planned.bytes;
+        if (const auto parsed = parseCheckpointFileName(planned.path)) {
+            file.role = parsed->role;
+            file.rank = RankCoordinate{parsed->dp, 0, 0};
+        }
+        target.files.push_back(std::move(file));
+    }
+    target.parts.clear();
+    for (const auto& from : source.parts) {
+        auto part = std::make_shared<Checkpoint>();
+        part->modelRank = from->modelRank;
+        part->place = from->place;
+        part->parallel = target.parallel;
+        part->optimFiles = optimFilesOf(target, from->modelRank);
+        target.parts.push_back(std::move(part));
+    }
+    target.optimFiles = optimFilesOf(target, 0);
+    // Of a universal folder's many files the first stands for all; without ZeRO there is one.
+    if ((plan.targetKind() == CheckpointKind::Universal || isStage0(plan.targetKind()))
+        && !target.files.empty())
+        target.optimFiles.assign(1, FileId{0});
+}
+
+FileId optimFileOf(const Checkpoint& target, const FlatUnit& unit, uint32_t rank)
+{
+    const auto& files = target.partOf(unit).optimFiles;
+    const uint32_t holder = unit.dpRankOf(rank);
+    return holder < files.size() ? files[holder] : kNoFile;
+}
+
+/// The plan's units say what each rank holds; the map wants to know that a file holds it.
+void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
+{
+    target.units = plan.targetUnits();
+    for (ParamGroup& group : target.groups)
+        group.units.clear();
+    for (size_t i = 0; i < target.units.size(); ++i) {
+        FlatUnit& unit = target.units[i];
+        const UnitId id{static_cast<uint32_t>(i)};
+        for (size_t at = 0; at < unit.params.size(); ++at) {
+            Parameter& param = target.params[index(unit.params[at])];
+            param.unit = id;
+            param.indexInUnit = static_cast<uint32_t>(at);
+        }
+        for (ParamGroup& group : target.groups)
+            if (unit.kind != UnitKind::Frozen && static_cast<int32_t>(group.index) == unit.group)
+                group.units.push_back(id);
+        if (unit.kind == UnitKind::Frozen)
+            continue;
+        for (UnitState& state : unit.states) {
+            state.perRank.assign(unit.partition.ranks(), {});
+            for (uint32_t rank = 0; rank < unit.partition.ranks(); ++rank)
+                state.perRank[rank] = {optimFileOf(target, unit, rank), StoredRun::kNoRecord, 0,
+                    state.lean ? unit.partition.leanElementsOn(rank) : unit.partition.partitionElements()};
+        }
+    }
+}
+
+CheckpointPtr plannedCheckpoint(const ReshardPlan& plan)
+{
+    const CheckpointPtr laidOut = plan.laidOut();
+    const Checkpoint& source = *laidOut;
+    auto target = std::make_shared<Checkpoint>(source);
+    target->joined.reset(); // its parameters are whole
+    target->parallel.dp = plan.worldSize() / (source.parallel.tp * source.parallel.pp);
+    target->kind = plan.targetKind();
+    target->zenflow = keepsColumns(source, plan.targetKind(), plan.options());
+    target->findings.clear();
+    target->modelFiles.clear();
+    target->whole.clear();
+    target->rank0Model = kNoFile;
+    target->rank0Optim = kNoFile;
+    addPlannedFiles(*target, source, plan);
+    addPlannedUnits(*target, plan);
+    return target;
+}
+
+/// The rules of a run, and that a path typed into a field is a whole one.
+Status checkDestination(io::FileSystem& files, const Checkpoint& source, const io::Path& destination)
+{
+    if (destination.empty())
+        return fail(ErrorCode::Usage, Words::tr("Choose the folder to write to.").toStdString());
+    if (destination.is_relative())
+        return fail(ErrorCode::Usage, Words::tr("The target folder must be an absolute path.").toStdString(),
+            destination.native());
+    return checkPlaces(files, destination, source.runFolder);
+}
+
+} // namespace
+
+ReshardPreview previewReshard(
+    io::FileSystem& files, const CheckpointPtr& source, const ReshardWish& wish, const std::stop_token& token)
+{
+    ReshardPreview preview;
+    JobContext job(token);
+    ReshardOptions options = wish.options;
+    if (!wish.patternsFile.empty()) {
+        auto patterns = files.readSmall(wish.patternsFile, kPatternsLimitBytes);
+        if (!patterns) {
+            preview.problem = std::move(patterns).error();
+            return preview;
+        }
+        options.patterns = std::move(*patterns);
+    }
+    auto plan = planReshard(files, source, options, job);
+    if (!plan) {
+        preview.problem = std::move(plan).error();
+        return preview;
+    }
+    preview.plan = std::move(*plan);
+    preview.target = plannedCheckpoint(*preview.plan);
+    for (const ParamGroup& group : preview.target->groups)
+        preview.subGroups.push_back(subGroupsOf(*preview.target, group));
+    if (hasSplitGroups(*preview.target))
+        preview.target = withWholeGroups(*preview.target);
+    if (auto places = checkDestination(files, *source, wish.destination); !places) {
+        preview.problem = std::move(places).error();
+        return preview;
+    }
+    preview.freeBytes = freeBytesAt(files, wish.destination);
+    preview.targetExists = files.stat(wish.destination / preview.plan->targetName()).has_value();
+    auto space
+        = checkSpace(files, wish.destination, preview.plan->writesBytes(), preview.plan->files().size());
+    if (!space)
+        preview.problem = std::move(space).error();
+    else if (preview.targetExists && !wish.force)
+        preview.problem
+            = Error{ErrorCode::TargetExists, Words::tr("The target exists already.").toStdString(),
+                (wish.destination / preview.plan->targetName()).native(),
+                Words::tr("Choose another folder or tick “Replace an existing target”.").toStdString()};
+    return preview;
+}
+
+QString reshardCommand(const SourceWords& source, const ReshardWish& wish)
+{
+    const bool universal = wish.options.form == TargetForm::Universal;
+    QStringList words{u"shardscope"_s, universal ? u"convert"_s : u"reshard"_s, source.path,
+        quotedWord(wish.destination.native())};
+    if (universal)
+        words << u"--to"_s << u"universal"_s;
+    else
+        words << u"--world-size"_s << QString::number(wish.options.worldSize);
+    if (wish.options.stage)
+        words << u"--stage"_s << QString::number(*wish.options.stage);
+    if (wish.options.stage0Form)
+        words << u"--stage0-form"_s << toText(kindName(*wish.options.stage0Form));
+    if (wish.options.tp)
+        words << u"--tp"_s << QString::number(*wish.options.tp);
+    if (wish.options.pp)
+        words << u"--pp"_s << QString::number(*wish.options.pp);
+    if (wish.options.ep)
+        words << u"--ep"_s << QString::number(*wish.options.ep);
+    if (wish.options.rowMajor)
+        words << u"--row-major"_s;
+    if (!wish.patternsFile.empty())
+        words << u"--patterns"_s << quotedWord(wish.patternsFile.native());
+    for (const std::string& option : wish.options.optimizerOptions)
+        words << u"--optimizer-option"_s << quotedWord(toText(option));
+    words << source.options;
+    if (wish.options.subGroupSize)
+        words << u"--sub-group-size"_s << QString::number(*wish.options.subGroupSize);
+    if (!wish.options.tagOut.empty())
+        words << u"--tag-out"_s << quotedWord(wish.options.tagOut);
+    if (!wish.options.writePointer)
+        words << u"--no-latest"_s;
+    if (!wish.verify)
+        words << u"--no-verify"_s;
+    if (wish.force)
+        words << u"--force"_s;
+    return words.join(u' ');
+}
+
+} // namespace shardscope::ui

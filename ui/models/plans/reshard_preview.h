@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/plan/reshard/reshard.h"
+#include "ui/jobs/shell_words.h"
+
+#include <QString>
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+namespace shardscope::ui {
+
+/// What the reshard dialog asks for.
+struct ReshardWish {
+    ReshardOptions options; ///< but for the patterns, which the planner reads
+    io::Path patternsFile; ///< empty: as the checkpoint records
+    io::Path destination;
+    bool verify = true;
+    bool force = false;
+};
+
+/// What would happen, before anything does.
+struct ReshardPreview {
+    std::shared_ptr<const ReshardPlan> plan; ///< null: see `problem`
+    /// The new layout as a checkpoint that is not there yet, for the map: every param group as one unit.
+    CheckpointPtr target;
+    std::vector<size_t> subGroups; ///< per param group of the target
+    std::optional<uint64_t> freeBytes; ///< at the destination
+    bool targetExists = false;
+    std::optional<Error> problem; ///< why it cannot be started
+};
+
+/// Plans, and looks at the destination. For a worker thread.
+ReshardPreview previewReshard(io::FileSystem& files, const CheckpointPtr& source, const ReshardWish& wish,
+    const std::stop_token& token);
+
+/// The same as a command line of `shardscope`, quoted for a shell.
+QString reshardCommand(const SourceWords& source, const ReshardWish& wish);
+
+} // namespace shardscope::ui

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/change_set_panel.h"
+
+#include "ui/text/plan_text.h"
+#include "ui/text/text.h"
+#include "ui/widgets/command_line.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QComboBox>
+#include <QFileDialog>
+#include <QLabel>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+#include <chrono>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr auto kTypingPause = std::chrono::milliseconds(150);
+
+} // namespace
+
+ChangeSetPanel::ChangeSetPanel(io::FileSystem& files, Theme& theme, QWidget* parent)
+    : QFrame(parent)
+    , m_files(files)
+    , m_title(new QLabel(this))
+    , m_masters(new QComboBox(this))
+    , m_moments(new QComboBox(this))
+    , m_donor(new QLineEdit(this))
+    , m_values(new QLineEdit(this))
+    , m_choices(makeChoices())
+    , m_changes(new QListWidget(this))
+    , m_messages(new MessageBar(theme, this))
+    , m_command(new CommandLine(theme, u"repairCommand"_s, this))
+    , m_apply(new QPushButton(tr("&Apply to a Copy…"), this))
+{
+    setObjectName(u"changeSet"_s);
+    m_title->setObjectName(u"changeSetTitle"_s);
+    m_title->setTextFormat(Qt::PlainText);
+    m_changes->setObjectName(u"changeList"_s);
+    m_changes->setAccessibleName(tr("What would be changed on the copy"));
+    m_changes->setWordWrap(true);
+    m_changes->setFrameShape(QFrame::NoFrame);
+    m_messages->setObjectName(u"changeSetMessages"_s);
+    m_apply->setObjectName(u"repairApply"_s);
+    auto* foot = new QHBoxLayout;
+    foot->addWidget(m_command, 1);
+    foot->addWidget(m_apply);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(12, 8, 12, 8);
+    rows->setSpacing(6);
+    rows->addWidget(m_title);
+    rows->addWidget(m_choices);
+    rows->addWidget(m_messages);
+    rows->addWidget(m_changes, 1);
+    rows->addLayout(foot);
+    m_pause.setSingleShot(true);
+    m_pause.setInterval(kTypingPause);
+    connect(&m_pause, &QTimer::timeout, this, &ChangeSetPanel::plan);
+    connect(m_apply, &QPushButton::clicked, this, &ChangeSetPanel::askWhere);
+    hide();
+}
+
+QWidget* ChangeSetPanel::makeChoices()
+{
+    auto* choices = new QWidget(this);
+    m_masters->setObjectName(u"repairMasters"_s);
+    m_masters->setAccessibleName(tr("Where lost masters come from"));
+    m_masters->addItem(tr("Lost masters: 16-bit copies, else a donor"));
+    m_masters->addItem(tr("Lost masters: 16-bit copies"));
+    m_masters->addItem(tr("Lost masters: a donor"));
+    m_moments->setObjectName(u"repairMoments"_s);
+    m_moments->setAccessibleName(tr("Where lost optimizer states come from"));
+    m_moments->addItem(tr("Lost moments: a donor, else zeros"));
+    m_moments->addItem(tr("Lost moments: zeros"));
+    m_moments->addItem(tr("Lost moments: a donor"));
+    m_donor->setObjectName(u"repairDonor"_s);
+    m_donor->setAccessibleName(tr("Donor folder"));
+    m_donor->setPlaceholderText(tr("Donor folder: the nearest complete tag"));
+    m_donor->setClearButtonEnabled(true);
+    auto* browse = new QPushButton(tr("&Browse…"), choices);
+    browse->setObjectName(u"repairDonorBrowse"_s);
+    m_values->setObjectName(u"repairValues"_s);
+    m_values->setAccessibleName(tr("Values to set on the copy, too"));
+    m_values->setPlaceholderText(tr("Values to set, too: step=1000; lr=1e-4; 1:weight_decay=0.0"));
+    m_values->setClearButtonEnabled(true);
+    auto* rows = new QVBoxLayout(choices);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(6);
+    auto* line = new QHBoxLayout;
+    rows->addLayout(line);
+    rows->addWidget(m_values);
+    line->addWidget(m_masters);
+    line->addWidget(m_moments);
+    line->addWidget(m_donor, 1);
+    line->addWidget(browse);
+    connect(m_masters, &QComboBox::currentIndexChanged, this, &ChangeSetPanel::planSoon);
+    connect(m_moments, &QComboBox::currentIndexChanged, this, &ChangeSetPanel::planSoon);
+    connect(m_donor, &QLineEdit::textChanged, this, &ChangeSetPanel::planSoon);
+    connect(m_values, &QLineEdit::textChanged, this, &ChangeSetPanel::planSoon);
+    connect(browse, &QPushButton::clicked, this, [this] {
+        auto* dialog = new QFileDialog(this, tr("Choose Another Checkpoint of the Run"));
+        dialog->setObjectName(u"repairDonorDialog"_s);
+        dialog->setAttribute(Qt::WA_DeleteOnClose);
+        dialog->setFileMode(QFileDialog::Directory);
+        connect(dialog, &QFileDialog::fileSelected, m_donor, &QLineEdit::setText);
+        dialog->open();
+    });
+    return choices;
+}
+
+void ChangeSetPanel::setPlace(const CheckPlace& place)
+{
+    m_place = place;
+}
+
+void ChangeSetPanel::setFixes(const std::set<std::string>& codes)
+{
+    m_codes = codes;
+    setVisible(!codes.empty());
+    planSoon();
+}
+
+RepairOptions ChangeSetPanel::options() const
+{
+    RepairOptions out;
+    out.fixes.assign(m_codes.begin(), m_codes.end());
+    out.donor = toPath(m_donor->text().trimmed()).native();
+    out.masters = static_cast<RepairOptions::Masters>(m_masters->currentIndex());
+    out.moments = static_cast<RepairOptions::Moments>(m_moments->currentIndex());
+    const QStringList values = m_values->text().split(u';', Qt::SkipEmptyParts);
+    for (const QString& value : values) {
+        if (const QString text = value.trimmed(); !text.isEmpty())
+            out.values.push_back(text.toStdString());
+    }
+    return out;
+}
+
+void ChangeSetPanel::planSoon()
+{
+    m_planner.cancel();
+    m_preview = {};
+    m_apply->setEnabled(false);
+    m_changes->clear();
+    m_messages->hide();
+    if (m_codes.empty())
+        return m_pause.stop();
+    m_title->setText(tr("Change set: planning…"));
+    m_command->setCommand(repairCommand(m_place, options()));
+    m_pause.start();
+}
+
+void ChangeSetPanel::plan()
+{
+    m_planner.run<RepairPreview>(
+        [&files = m_files, place = m_place, options = options()](
+            const std::stop_token& token, const std::function<void(RepairPreview)>& deliver) {
+            deliver(previewRepair(files, place, options, token));
+        },
+        [this](RepairPreview preview) { show(std::move(preview)); });
+}
+
+void ChangeSetPanel::show(RepairPreview preview)
+{
+    m_preview = std::move(preview);
+    m_apply->setEnabled(m_preview.plan != nullptr);
+    if (m_preview.problem) {
+        m_title->setText(tr("Change set: it cannot be mended like this."));
+        return m_messages->showError(*m_preview.problem);
+    }
+    const std::vector<RepairChange>& changes = m_preview.plan->changes();
+    for (const RepairChange& change : changes)
+        m_changes->addItem(changeText(change));
+    const QString count
+        = changes.size() == 1 ? tr("1 change") : tr("%1 changes").arg(countText(changes.size()));
+    m_title->setText(tr("Change set: %1 on a copy. %2. The source stays as it is.")
+                         .arg(count, planSummary(*m_preview.plan, {})));
+}
+
+void ChangeSetPanel::askWhere()
+{
+    auto* dialog = new QFileDialog(this, tr("Choose the Run Folder to Write the Mended Copy Into"));
+    dialog->setObjectName(u"repairFolderDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    connect(dialog, &QFileDialog::fileSelected, this, &ChangeSetPanel::apply);
+    dialog->open();
+}
+
+void ChangeSetPanel::apply(const QString& folder)
+{
+    if (m_preview.plan && !folder.isEmpty())
+        Q_EMIT applyRequested(m_preview.plan, folder);
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/check_bar.h"
+
+#include "ui/models/findings/check_text.h"
+#include "ui/style/icons.h"
+#include "ui/text/text.h"
+
+#include <QComboBox>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLocale>
+#include <QMenu>
+#include <QPushButton>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+/// "names 0.01 s · headers 0.02 s".
+QString tiersText(const CheckResult& result)
+{
+    QStringList parts;
+    for (size_t i = 0; i < result.tiers.size(); ++i)
+        if (result.tiers[i].done)
+            parts.append(CheckBar::tr("%1 %2 s").arg(toText(checkDepthName(static_cast<CheckDepth>(i))),
+                QLocale::c().toString(result.tiers[i].seconds, 'f', 2)));
+    return parts.join(u" · "_s);
+}
+
+} // namespace
+
+QString depthText(CheckDepth depth)
+{
+    switch (depth) {
+    case CheckDepth::Names:
+        return CheckBar::tr("names and sizes of files");
+    case CheckDepth::Headers:
+        return CheckBar::tr("first and last bytes");
+    case CheckDepth::Metadata:
+        return CheckBar::tr("directories, pickles, samples");
+    case CheckDepth::Bytes:
+        break;
+    }
+    return CheckBar::tr("every byte");
+}
+
+CheckBar::CheckBar(Theme& theme, QWidget* parent)
+    : QWidget(parent)
+    , m_check(new QPushButton(tr("&Check"), this))
+    , m_depth(new QComboBox(this))
+    , m_stop(new QPushButton(tr("Stop"), this))
+    , m_facts(new QLabel(this))
+    , m_save(new QToolButton(this))
+{
+    setObjectName(u"checkBar"_s);
+    m_check->setObjectName(u"checkStart"_s);
+    m_check->setAutoDefault(true);
+    m_depth->setObjectName(u"checkDepth"_s);
+    m_depth->setAccessibleName(tr("How deep to look"));
+    m_depth->setToolTip(tr("What is read; each includes those before it"));
+    for (const CheckDepth depth :
+        {CheckDepth::Names, CheckDepth::Headers, CheckDepth::Metadata, CheckDepth::Bytes}) {
+        QString text = depthText(depth);
+        text[0] = text[0].toUpper();
+        m_depth->addItem(text, static_cast<int>(depth));
+    }
+    m_depth->setCurrentIndex(static_cast<int>(CheckDepth::Metadata));
+    m_stop->setObjectName(u"checkStop"_s);
+    m_stop->setToolTip(tr("Keep what was found so far (Esc)"));
+    m_facts->setObjectName(u"checkFacts"_s);
+    m_facts->setTextFormat(Qt::PlainText);
+    m_facts->setForegroundRole(QPalette::PlaceholderText);
+    m_facts->setMinimumWidth(1);
+    m_save->setObjectName(u"checkSave"_s);
+    m_save->setText(tr("&Save Report"));
+    m_save->setPopupMode(QToolButton::InstantPopup);
+    m_save->setFocusPolicy(Qt::StrongFocus);
+    auto* menu = new QMenu(m_save);
+    menu->setObjectName(u"checkSaveMenu"_s);
+    const auto addForm = [this, menu](const QString& text, CheckReport form) {
+        connect(
+            menu->addAction(text), &QAction::triggered, this, [this, form] { Q_EMIT saveRequested(form); });
+    };
+    addForm(tr("As a &Page (HTML)…"), CheckReport::Html);
+    addForm(tr("As S&ARIF…"), CheckReport::Sarif);
+    addForm(tr("As &JSON…"), CheckReport::Json);
+    m_save->setMenu(menu);
+
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(12, 8, 12, 6);
+    rows->setSpacing(4);
+    auto* line = new QHBoxLayout;
+    rows->addLayout(line);
+    rows->addWidget(m_facts);
+    line->setSpacing(8);
+    line->addWidget(m_check);
+    line->addWidget(m_depth);
+    line->addWidget(m_stop);
+    line->addStretch(1);
+    line->addWidget(makeChips(theme));
+    line->addWidget(m_save);
+    setFocusProxy(m_check);
+    connect(m_check, &QPushButton::clicked, this, &CheckBar::checkRequested);
+    connect(m_stop, &QPushButton::clicked, this, &CheckBar::stopRequested);
+}
+
+QWidget* CheckBar::makeChips(Theme& theme)
+{
+    auto* chips = new QWidget(this);
+    auto* line = new QHBoxLayout(chips);
+    line->setContentsMargins(0, 0, 0, 0);
+    line->setSpacing(4);
+    const auto add = [&](Severity severity, const QString& name, const QString& icon, ThemeRole role) {
+        auto* chip = new QToolButton(chips);
+        chip->setObjectName(name);
+        chip->setCheckable(true);
+        chip->setChecked(true);
+        chip->setFocusPolicy(Qt::StrongFocus);
+        chip->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
+        chip->setIcon(themedIcon(theme, icon, role));
+        m_chips[static_cast<size_t>(severity)] = chip;
+        line->addWidget(chip);
+        connect(chip, &QToolButton::toggled, this,
+            [this, severity](bool on) { Q_EMIT shownChanged(severity, on); });
+    };
+    add(Severity::Error, u"checkErrors"_s, u"error"_s, ThemeRole::Error);
+    add(Severity::Warning, u"checkWarnings"_s, u"warning"_s, ThemeRole::Warning);
+    add(Severity::Info, u"checkNotes"_s, u"info"_s, ThemeRole::Info);
+    return chips;
+}
+
+CheckDepth CheckBar::depth() const
+{
+    return static_cast<CheckDepth>(m_depth->currentData().toInt());
+}
+
+void CheckBar::setDepth(CheckDepth depth)
+{
+    m_depth->setCurrentIndex(m_depth->findData(static_cast<int>(depth)));
+}
+
+void CheckBar::show(const CheckRun& run, const CheckpointPtr& checkpoint)
+{
+    m_checkpoint = checkpoint;
+    m_check->setEnabled(checkpoint && !run.isRunning());
+    m_stop->setVisible(run.isRunning());
+    m_stop->setEnabled(!run.isStopping());
+    m_save->setEnabled(run.result() != nullptr);
+    const std::array names{tr("Notes"), tr("Warnings"), tr("Errors")};
+    for (size_t i = 0; i < m_chips.size(); ++i) {
+        const auto severity = static_cast<Severity>(i);
+        m_chips[i]->setText(names[i] % u' ' % countText(run.count(severity)));
+        m_chips[i]->setToolTip(tr("Show %1").arg(names[i].toLower()));
+    }
+    showProgress(run);
+}
+
+void CheckBar::showProgress(const CheckRun& run)
+{
+    QString text;
+    if (run.isStopping())
+        text = tr("Stopping…");
+    else if (run.isRunning())
+        text = tr("Looking at %1…").arg(depthText(run.depth()));
+    else if (run.result())
+        text = (run.result()->stopped ? QString(tr("Stopped") % u" · "_s) : QString())
+            % tiersText(*run.result());
+    if (m_checkpoint && run.result() && !run.result()->stopped && run.depth() != CheckDepth::Bytes)
+        text += u" · "_s % checkedText(run, *m_checkpoint);
+    if (run.isRunning() && run.progress().bytesTotal > 0)
+        text += u' ' % bytesText(run.progress().bytesDone) % u" / "_s % bytesText(run.progress().bytesTotal);
+    m_facts->setText(text);
+    m_facts->setToolTip(text);
+}
+
+} // namespace shardscope::ui

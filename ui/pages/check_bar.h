@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/doctor/diagnosis.h"
+#include "ui/jobs/check_run.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+#include <array>
+
+class QComboBox;
+class QLabel;
+class QPushButton;
+class QToolButton;
+
+namespace shardscope::ui {
+
+/// "Names and sizes of files", "every byte": what a depth reads, for people.
+QString depthText(CheckDepth depth);
+
+/// The head of the Findings page: Check and how deep, what each tier took, severities to show, reports to
+/// save.
+class CheckBar : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit CheckBar(Theme& theme, QWidget* parent = nullptr);
+
+    /// `checkpoint`: what is examined; null: nothing can be.
+    void show(const CheckRun& run, const CheckpointPtr& checkpoint);
+    void showProgress(const CheckRun& run);
+    [[nodiscard]] CheckDepth depth() const;
+    void setDepth(CheckDepth depth);
+
+Q_SIGNALS:
+    void checkRequested();
+    void stopRequested();
+    void shownChanged(shardscope::Severity severity, bool shown);
+    void saveRequested(shardscope::ui::CheckReport form);
+
+private:
+    QWidget* makeChips(Theme& theme);
+
+    CheckpointPtr m_checkpoint;
+    QPushButton* m_check;
+    QComboBox* m_depth;
+    QPushButton* m_stop;
+    QLabel* m_facts;
+    QToolButton* m_save;
+    std::array<QToolButton*, 3> m_chips{}; ///< by Severity
+};
+
+} // namespace shardscope::ui

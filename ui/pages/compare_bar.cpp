@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/compare_bar.h"
+
+#include "ui/style/icons.h"
+#include "ui/text/text.h"
+
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QLineEdit>
+#include <QMenu>
+#include <QPushButton>
+#include <QToolButton>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kMostListed = 12;
+
+/// Nothing where the text is no number from 0 on.
+std::optional<double> toleranceOf(const QLineEdit& field)
+{
+    const QString text = field.text().trimmed();
+    if (text.isEmpty())
+        return 0.0;
+    bool isNumber = false;
+    const double value = text.toDouble(&isNumber);
+    return isNumber && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+} // namespace
+
+CompareBar::CompareBar(Theme& theme, const Settings& settings, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_settings(settings)
+    , m_other(new QLineEdit(this))
+    , m_choices(new QMenu(this))
+    , m_states(new QMenu(this))
+    , m_start(new QPushButton(this))
+{
+    m_other->setObjectName(u"compareOther"_s);
+    m_other->setAccessibleName(tr("The other checkpoint"));
+    m_other->setPlaceholderText(tr("Run, tag or universal folder to compare with"));
+    m_other->setClearButtonEnabled(true);
+    auto* choose = new QToolButton(this);
+    choose->setObjectName(u"compareChoose"_s);
+    choose->setText(tr("C&hoose"));
+    choose->setToolTip(tr("Another tag of this run, what was open before, or a folder"));
+    choose->setPopupMode(QToolButton::InstantPopup);
+    choose->setMenu(m_choices);
+    m_choices->setObjectName(u"compareChoices"_s);
+    m_start->setObjectName(u"compareStart"_s);
+    m_start->setAutoDefault(true);
+    auto* label = new QLabel(tr("Compare &with"), this);
+    label->setBuddy(m_other);
+    auto* path = new QHBoxLayout;
+    path->setSpacing(6);
+    path->addWidget(label);
+    path->addWidget(m_other, 1);
+    path->addWidget(choose);
+    path->addWidget(m_start);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(12, 10, 12, 6);
+    rows->setSpacing(6);
+    rows->addLayout(path);
+    rows->addWidget(makeOptions());
+    setFocusProxy(m_other);
+    connect(m_other, &QLineEdit::returnPressed, m_start, &QPushButton::click);
+    connect(m_other, &QLineEdit::textChanged, this, &CompareBar::showOptions);
+    connect(m_choices, &QMenu::aboutToShow, this, &CompareBar::fillChoices);
+    connect(m_start, &QPushButton::clicked, this,
+        [this] { m_running ? Q_EMIT cancelRequested() : Q_EMIT compareRequested(); });
+    setRunning(false);
+}
+
+QWidget* CompareBar::makeOptions()
+{
+    auto* options = new QWidget(this);
+    auto* flow = new QHBoxLayout(options);
+    flow->setContentsMargins(0, 0, 0, 0);
+    flow->setSpacing(6);
+    m_stateButton = new QToolButton(options);
+    m_stateButton->setObjectName(u"compareStates"_s);
+    m_stateButton->setPopupMode(QToolButton::InstantPopup);
+    m_stateButton->setMenu(m_states);
+    m_stateButton->setToolTip(tr("Which states are compared"));
+    flow->addWidget(m_stateButton);
+    flow->addSpacing(10);
+    const auto addField = [&](const QString& name, const QString& title, const QString& tip) {
+        auto* label = new QLabel(title, options);
+        auto* field = new QLineEdit(options);
+        field->setObjectName(name);
+        field->setToolTip(tip);
+        field->setAccessibleName(tip);
+        field->setPlaceholderText(u"0"_s);
+        field->setFixedWidth(field->fontMetrics().horizontalAdvance(u"0.000001000"_s));
+        label->setBuddy(field);
+        flow->addWidget(label);
+        flow->addWidget(field);
+        connect(field, &QLineEdit::textChanged, this, &CompareBar::showOptions);
+        connect(field, &QLineEdit::returnPressed, m_start, &QPushButton::click);
+        return field;
+    };
+    m_relative = addField(u"compareRtol"_s, tr("&rtol"),
+        tr("Relative tolerance: values are close up to atol + rtol × |right|"));
+    m_absolute = addField(u"compareAtol"_s, tr("&atol"), tr("Absolute tolerance"));
+    flow->addSpacing(10);
+    addPatterns(options);
+    return options;
+}
+
+void CompareBar::addPatterns(QWidget* options)
+{
+    m_patterns = new QLineEdit(options);
+    m_patterns->setObjectName(u"comparePatterns"_s);
+    m_patterns->setPlaceholderText(tr("as the checkpoints record"));
+    m_patterns->setAccessibleName(tr("File of patterns that says how tensor slices join"));
+    m_patterns->setToolTip(
+        tr("How tensor slices of either side join where the two differ in them: a JSON object with the keys "
+           "of “universal_checkpoint_info”, which list regular expressions"));
+    m_patterns->setClearButtonEnabled(true);
+    auto* label = new QLabel(tr("Patter&ns"), options);
+    label->setBuddy(m_patterns);
+    auto* choose = new QPushButton(tr("Browse…"), options);
+    choose->setObjectName(u"comparePatternsBrowse"_s);
+    choose->setAccessibleName(tr("Choose the file of patterns"));
+    choose->setAutoDefault(false);
+    for (QWidget* part :
+        {static_cast<QWidget*>(label), static_cast<QWidget*>(m_patterns), static_cast<QWidget*>(choose)})
+        options->layout()->addWidget(part);
+    connect(m_patterns, &QLineEdit::textChanged, this, &CompareBar::showOptions);
+    connect(m_patterns, &QLineEdit::returnPressed, m_start, &QPushButton::click);
+    connect(choose, &QPushButton::clicked, this, &CompareBar::browsePatterns);
+}
+
+void CompareBar::browsePatterns()
+{
+    auto* dialog = new QFileDialog(this, tr("File of Patterns"));
+    dialog->setObjectName(u"comparePatternsDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    dialog->setNameFilters({tr("JSON (*.json)"), tr("All files (*)")});
+    connect(dialog, &QFileDialog::fileSelected, m_patterns, &QLineEdit::setText);
+    dialog->open();
+}
+
+void CompareBar::setCheckpoint(const CheckpointPtr& checkpoint)
+{
+    m_checkpoint = checkpoint;
+    fillStates();
+    setEnabled(checkpoint != nullptr);
+}
+
+void CompareBar::fillStates()
+{
+    m_states->clear();
+    if (m_checkpoint) {
+        for (const std::string& state : m_checkpoint->stateNames()) {
+            QAction* action = m_states->addAction(toText(state));
+            action->setData(QByteArray::fromStdString(state));
+            action->setCheckable(true);
+            action->setChecked(true);
+            connect(action, &QAction::toggled, this, &CompareBar::showOptions);
+        }
+    }
+    showOptions();
+}
+
+void CompareBar::fillChoices()
+{
+    m_choices->clear();
+    const auto add = [this](const QString& text, const io::Path& path) {
+        connect(m_choices->addAction(text), &QAction::triggered, this,
+            [this, path] { setOther(QString::fromStdString(path.native())); });
+    };
+    if (m_checkpoint && m_checkpoint->tags.size() > 1) {
+        m_choices->addSection(tr("Tags of this run"));
+        int listed = 0;
+        for (auto tag = m_checkpoint->tags.rbegin(); tag != m_checkpoint->tags.rend(); ++tag) {
+            if (*tag != m_checkpoint->tag && listed++ < kMostListed)
+                add(toText(*tag), m_checkpoint->runFolder / *tag);
+        }
+    }
+    m_choices->addSection(tr("Open before"));
+    int listed = 0;
+    for (const RecentEntry& entry : m_settings.recent()) {
+        const io::Path path
+            = entry.tag.isEmpty() ? toPath(entry.path) : toPath(entry.path) / toPath(entry.tag);
+        if (listed++ < kMostListed)
+            add(pathText(path), path);
+    }
+    m_choices->addSeparator();
+    connect(m_choices->addAction(themedIcon(m_theme, u"folder"_s), tr("Folder…")), &QAction::triggered, this,
+        &CompareBar::browse);
+}
+
+void CompareBar::browse()
+{
+    auto* dialog = new QFileDialog(this, tr("Compare with a Checkpoint"));
+    dialog->setObjectName(u"compareFolderDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    connect(dialog, &QFileDialog::fileSelected, this, &CompareBar::setOther);
+    dialog->open();
+}
+
+void CompareBar::setOther(const QString& path)
+{
+    m_other->setText(path);
+    m_other->setCursorPosition(0);
+    m_start->setFocus(Qt::OtherFocusReason);
+}
+
+QString CompareBar::other() const
+{
+    return m_other->text().trimmed();
+}
+
+void CompareBar::setRunning(bool running)
+{
+    m_running = running;
+    m_start->setText(running ? tr("Cancel") : tr("&Compare"));
+    showOptions();
+}
+
+void CompareBar::showOptions()
+{
+    QStringList chosen;
+    for (const QAction* action : m_states->actions()) {
+        if (action->isChecked())
+            chosen.append(action->text());
+    }
+    const bool all = chosen.size() == m_states->actions().size();
+    m_stateButton->setText(all  ? tr("States: all")
+            : chosen.size() > 2 ? tr("States: %1 of %2").arg(chosen.size()).arg(m_states->actions().size())
+                                : tr("States: %1").arg(chosen.join(u", "_s)));
+    m_start->setEnabled(m_running || (!other().isEmpty() && m_checkpoint));
+    Q_EMIT edited();
+}
+
+QString CompareBar::problem() const
+{
+    if (!toleranceOf(*m_relative) || !toleranceOf(*m_absolute))
+        return tr("A tolerance is a number from 0 on, such as 1e-5.");
+    bool any = m_states->actions().isEmpty();
+    for (const QAction* action : m_states->actions())
+        any = any || action->isChecked();
+    return any ? QString() : tr("No state is chosen.");
+}
+
+std::optional<CompareWish> CompareBar::wish() const
+{
+    if (!problem().isEmpty())
+        return {};
+    CompareWish wish;
+    wish.other = other().isEmpty() ? io::Path() : toPath(QFileInfo(other()).absoluteFilePath());
+    if (const QString file = m_patterns->text().trimmed(); !file.isEmpty())
+        wish.patternsFile = toPath(QFileInfo(file).absoluteFilePath());
+    wish.options.tolerance = {*toleranceOf(*m_relative), *toleranceOf(*m_absolute)};
+    bool all = true;
+    for (const QAction* action : m_states->actions()) {
+        if (action->isChecked())
+            wish.options.states.push_back(action->data().toByteArray().toStdString());
+        else
+            all = false;
+    }
+    if (all)
+        wish.options.states.clear();
+    return wish;
+}
+
+} // namespace shardscope::ui

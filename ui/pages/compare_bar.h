@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/compare_run.h"
+#include "ui/style/settings.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QLineEdit;
+class QMenu;
+class QPushButton;
+class QToolButton;
+
+namespace shardscope::ui {
+
+/// The line that says what the open checkpoint is compared with: a path, or one of the run's tags or of what
+/// was open before; states and tolerances; compare and cancel.
+class CompareBar : public QWidget
+{
+    Q_OBJECT
+public:
+    CompareBar(Theme& theme, const Settings& settings, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+    void setOther(const QString& path);
+    [[nodiscard]] QString other() const;
+    void setRunning(bool running);
+    /// What is asked for; nothing while a field cannot be understood, and problem() says why.
+    [[nodiscard]] std::optional<CompareWish> wish() const;
+    [[nodiscard]] QString problem() const;
+
+Q_SIGNALS:
+    void compareRequested();
+    void cancelRequested();
+    /// The wish is another one.
+    void edited();
+
+private:
+    QWidget* makeOptions();
+    void fillChoices();
+    void fillStates();
+    void addPatterns(QWidget* options);
+    void browse();
+    void browsePatterns();
+    void showOptions();
+
+    Theme& m_theme;
+    const Settings& m_settings;
+    CheckpointPtr m_checkpoint;
+    QLineEdit* m_other;
+    QMenu* m_choices;
+    QMenu* m_states;
+    QToolButton* m_stateButton;
+    QLineEdit* m_relative;
+    QLineEdit* m_absolute;
+    QLineEdit* m_patterns;
+    QPushButton* m_start;
+    bool m_running = false;
+};
+
+} // namespace shardscope::ui

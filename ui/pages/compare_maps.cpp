@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/compare_maps.h"
+
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/layoutmap/map_legend.h"
+#include "ui/text/text.h"
+#include "ui/widgets/elided_label.h"
+
+#include <QGridLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+/// Shows the state of that name, where the map's unit has it.
+void showState(LayoutMapView* map, const Checkpoint& checkpoint, std::string_view state)
+{
+    if (map->unit() == kNoUnit)
+        return;
+    const auto& states = checkpoint.units[index(map->unit())].states;
+    for (size_t i = 0; i < states.size(); ++i) {
+        if (states[i].name == state)
+            map->setState(static_cast<int>(i));
+    }
+}
+
+QString sideTitle(const QString& side, const Checkpoint& checkpoint)
+{
+    return side.arg(
+        pathText(checkpoint.runFolder.filename() / checkpoint.tag) % u" · "_s % titleText(checkpoint));
+}
+
+} // namespace
+
+CompareMaps::CompareMaps(Theme& theme, Selection& selection, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_selection(selection)
+    , m_leftTitle(new ElidedLabel(this))
+    , m_rightTitle(new ElidedLabel(this))
+    , m_left(new LayoutMapView(&theme, this))
+    , m_right(new LayoutMapView(&theme, this))
+    , m_legend(new MapLegend(this))
+{
+    setObjectName(u"compareMaps"_s);
+    m_left->setObjectName(u"compareMapLeft"_s);
+    m_right->setObjectName(u"compareMapRight"_s);
+    m_legend->setObjectName(u"compareLegend"_s);
+    m_legend->setFocusPolicy(Qt::NoFocus); // nothing in it can be switched
+    for (LayoutMapView* map : {m_left, m_right}) {
+        map->setCompact(true);
+        map->setMinimumSize(120, 90);
+    }
+    m_left->setSelection(&selection);
+    m_right->setSelection(&m_other);
+    auto* grid = new QGridLayout(this);
+    grid->setContentsMargins(12, 8, 12, 0);
+    grid->setHorizontalSpacing(14);
+    grid->setVerticalSpacing(4);
+    grid->addWidget(m_leftTitle, 0, 0);
+    grid->addWidget(m_rightTitle, 0, 1);
+    grid->addWidget(m_left, 1, 0);
+    grid->addWidget(m_right, 1, 1);
+    grid->addWidget(m_legend, 2, 0, 1, 2);
+    grid->setRowStretch(1, 1);
+    grid->setColumnStretch(0, 1);
+    grid->setColumnStretch(1, 1);
+    connect(&selection, &Selection::changed, this, &CompareMaps::followLeft);
+    connect(&m_other, &Selection::changed, this, &CompareMaps::followRight);
+    connect(&m_other, &Selection::hoverTextChanged, &selection, &Selection::setHoverText);
+    connect(&m_other, &Selection::sumTextChanged, &selection, &Selection::setSumText);
+    connect(&theme, &Theme::changed, this, &CompareMaps::updateLegend);
+}
+
+void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
+{
+    m_outcome = outcome;
+    m_other.clear();
+    m_left->setCheckpoint(outcome ? outcome->left : nullptr, outcome ? outcome->leftLooks : nullptr);
+    m_right->setCheckpoint(outcome ? outcome->right : nullptr, outcome ? outcome->rightLooks : nullptr);
+    m_left->setDifferences(outcome ? outcome->leftMarks : nullptr);
+    m_right->setDifferences(outcome ? outcome->rightMarks : nullptr);
+    if (outcome) {
+        for (LayoutMapView* map : {m_left, m_right})
+            map->setColourMode(MapColourMode::Difference);
+        m_leftTitle->setText(sideTitle(tr("Left: %1"), *outcome->left));
+        m_rightTitle->setText(sideTitle(tr("Right: %1"), *outcome->right));
+        followLeft(m_selection.current());
+    }
+    updateLegend();
+}
+
+void CompareMaps::updateLegend()
+{
+    m_legend->setMapPalette(std::make_shared<const MapPalette>(mapPaletteFrom(m_theme)));
+    m_legend->setMapStyle(m_left->canvas()->mapStyle());
+    m_legend->setSource(m_left->canvas()->source());
+}
+
+void CompareMaps::showParam(ParamId left, ParamId right, std::string_view state)
+{
+    if (!m_outcome)
+        return;
+    const JudgedDiff& judged = *m_outcome->judged;
+    m_following = true;
+    SelectedThing thing;
+    if (left != kNoParam)
+        thing.param
+            = judged.left == m_outcome->left ? left : sameParameter(*judged.left, left, *m_outcome->left);
+    thing.state = state;
+    m_selection.select(thing);
+    thing.param = right == kNoParam || judged.right == m_outcome->right
+        ? right
+        : sameParameter(*judged.right, right, *m_outcome->right);
+    m_other.select(thing);
+    m_following = false;
+    showState(m_left, *m_outcome->left, state);
+    showState(m_right, *m_outcome->right, state);
+    updateLegend();
+}
+
+void CompareMaps::followLeft(const SelectedThing& thing)
+{
+    if (m_following || !m_outcome)
+        return;
+    m_following = true;
+    SelectedThing other;
+    other.param = sameParameter(*m_outcome->left, thing.param, *m_outcome->right);
+    other.state = thing.state;
+    m_other.select(other);
+    m_following = false;
+}
+
+void CompareMaps::followRight(const SelectedThing& thing)
+{
+    if (m_following || !m_outcome)
+        return;
+    m_following = true;
+    SelectedThing other;
+    other.param = sameParameter(*m_outcome->right, thing.param, *m_outcome->left);
+    other.state = thing.state;
+    if (other.param != kNoParam)
+        m_selection.select(other);
+    m_following = false;
+}
+
+bool CompareMaps::isDrawn() const
+{
+    return m_left->canvas()->tilesUnderWay() == 0 && m_right->canvas()->tilesUnderWay() == 0;
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/compare_run.h"
+#include "ui/models/selection.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QLabel;
+
+namespace shardscope::ui {
+
+class ElidedLabel;
+class LayoutMapView;
+class MapLegend;
+
+/// The partition maps of both sides of a comparison beside each other, in its colours, whatever their
+/// topology. What is selected on one side is lit on the other, too.
+class CompareMaps : public QWidget
+{
+    Q_OBJECT
+public:
+    CompareMaps(Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    /// Null: there is nothing to show.
+    void setOutcome(const CompareOutcomePtr& outcome);
+    /// Goes to one state of a parameter on both sides; an id may be of a checkpoint that was joined.
+    void showParam(ParamId left, ParamId right, std::string_view state);
+    [[nodiscard]] LayoutMapView* left() const { return m_left; }
+    [[nodiscard]] LayoutMapView* right() const { return m_right; }
+    [[nodiscard]] bool isDrawn() const;
+
+private:
+    void followLeft(const SelectedThing& thing);
+    void followRight(const SelectedThing& thing);
+    void updateLegend();
+
+    Theme& m_theme;
+    Selection& m_selection;
+    Selection m_other; ///< of the right side
+    CompareOutcomePtr m_outcome;
+    ElidedLabel* m_leftTitle;
+    ElidedLabel* m_rightTitle;
+    LayoutMapView* m_left;
+    LayoutMapView* m_right;
+    MapLegend* m_legend;
+    bool m_following = false;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/compare_page.h"
+
+#include "ui/controls/table_setup.h"
+#include "ui/models/parameters/difference_table_model.h"
+#include "ui/pages/compare_bar.h"
+#include "ui/pages/compare_maps.h"
+#include "ui/pages/verdict_panel.h"
+#include "ui/text/text.h"
+#include "ui/widgets/command_line.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QAction>
+#include <QFileDialog>
+#include <QHeaderView>
+#include <QLabel>
+#include <QSplitter>
+#include <QTableView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+/// Of the height that maps and table have together.
+constexpr int kMapShare = 2000;
+constexpr int kTableShare = 3000;
+
+} // namespace
+
+ComparePage::ComparePage(
+    CompareRun& run, const Settings& settings, Theme& theme, Selection& selection, QWidget* parent)
+    : QWidget(parent)
+    , m_run(run)
+    , m_theme(theme)
+    , m_selection(selection)
+    , m_bar(new CompareBar(theme, settings, this))
+    , m_messages(new MessageBar(theme, this))
+    , m_verdict(new VerdictPanel(theme, this))
+    , m_empty(new QLabel(this))
+    , m_splitter(new QSplitter(Qt::Vertical, this))
+    , m_maps(new CompareMaps(theme, selection, m_splitter))
+    , m_model(new DifferenceTableModel(this))
+    , m_command(new CommandLine(theme, u"compareCommand"_s, this))
+{
+    setObjectName(u"comparePage"_s);
+    m_messages->setObjectName(u"compareMessages"_s);
+    m_empty->setObjectName(u"compareEmpty"_s);
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_empty->setWordWrap(true);
+    m_empty->setMargin(40);
+    m_splitter->setObjectName(u"compareSplitter"_s);
+    m_splitter->addWidget(m_maps);
+    m_tablePart = makeTablePart();
+    m_splitter->addWidget(m_tablePart);
+    m_splitter->setStretchFactor(0, 2);
+    m_splitter->setStretchFactor(1, 3);
+    auto* foot = new QHBoxLayout;
+    foot->setContentsMargins(12, 6, 12, 8);
+    foot->addWidget(m_command);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    rows->addWidget(m_bar);
+    rows->addWidget(m_messages);
+    rows->addWidget(m_verdict);
+    rows->addWidget(m_splitter, 1);
+    rows->addWidget(m_empty, 1);
+    rows->addLayout(foot);
+    setFocusProxy(m_bar);
+    connectParts();
+    showRun();
+}
+
+QWidget* ComparePage::makeTablePart()
+{
+    auto* part = new QWidget(m_splitter);
+    m_table = new QTableView(part);
+    prepareTable(m_table, m_theme, u"differenceTable"_s, tr("Differences"));
+    m_table->setModel(m_model);
+    QHeaderView* header = m_table->horizontalHeader();
+    header->setSectionsClickable(true);
+    header->setSortIndicatorShown(true);
+    header->setSortIndicatorClearable(true); // a third click: what matters most first
+    header->setSortIndicator(-1, Qt::AscendingOrder);
+    const int widths[] = {78, 160, 92, 150, 72, 68, 66, 74};
+    for (int column = 0; column < kDifferenceColumns; ++column)
+        m_table->setColumnWidth(column, widths[column]);
+    header->setStretchLastSection(false);
+    header->setSectionResizeMode(static_cast<int>(DifferenceColumn::Name), QHeaderView::Stretch);
+    m_count = new QLabel(part);
+    m_count->setObjectName(u"compareCount"_s);
+    m_saveRows = addSaveButton(u"compareSaveRows"_s, tr("Save as CS&V…"),
+        tr("The rows as they are shown here, with the columns and numbers of “shardscope diff --json”"));
+    m_save = addSaveButton(u"compareSave"_s, tr("Save as &JSON…"),
+        tr("The whole answer, as “shardscope diff --json” prints it"));
+    auto* line = new QHBoxLayout;
+    line->setContentsMargins(12, 4, 12, 4);
+    line->addWidget(m_count, 1);
+    line->addWidget(m_saveRows);
+    line->addWidget(m_save);
+    auto* rows = new QVBoxLayout(part);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    rows->addWidget(m_table, 1);
+    rows->addLayout(line);
+    return part;
+}
+
+QToolButton* ComparePage::addSaveButton(const QString& name, const QString& text, const QString& tip)
+{
+    auto* button = new QToolButton(this);
+    button->setObjectName(name);
+    button->setText(text);
+    button->setToolTip(tip);
+    button->setFocusPolicy(Qt::StrongFocus);
+    return button;
+}
+
+void ComparePage::connectParts()
+{
+    connect(m_bar, &CompareBar::compareRequested, this, &ComparePage::start);
+    connect(m_bar, &CompareBar::cancelRequested, &m_run, &CompareRun::cancel);
+    connect(m_bar, &CompareBar::cancelRequested, this, [this] {
+        m_startWaits = false;
+        showRun();
+    });
+    connect(m_bar, &CompareBar::edited, this, &ComparePage::updateCommand);
+    connect(&m_run, &CompareRun::changed, this, &ComparePage::showRun);
+    connect(&m_run, &CompareRun::progressChanged, this, [this] { m_verdict->show(m_run); });
+    connect(m_table->horizontalHeader(), &QHeaderView::sortIndicatorChanged, this,
+        [this](int column, Qt::SortOrder order) {
+            m_order.column = column < 0 ? std::nullopt : std::optional(static_cast<DifferenceColumn>(column));
+            m_order.descending = order == Qt::DescendingOrder;
+            query();
+        });
+    connect(
+        m_table->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &ComparePage::showCurrent);
+    const auto addWay = [this](const QString& text, const QString& page) {
+        connect(addViewAction(m_table, text), &QAction::triggered, this, [this, page] {
+            showCurrent();
+            Q_EMIT m_selection.pageRequested(page);
+        });
+    };
+    addWay(tr("Show on the Partition Map"), u"mapPage"_s);
+    addWay(tr("Show Its Values"), u"tensorPage"_s);
+    connect(m_saveRows, &QToolButton::clicked, this,
+        [this] { askWhere(tr("CSV (*.csv)"), u"diff.csv"_s, &ComparePage::saveRows); });
+    connect(m_save, &QToolButton::clicked, this,
+        [this] { askWhere(tr("JSON (*.json)"), u"diff.json"_s, &ComparePage::saveReport); });
+}
+
+void ComparePage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place)
+{
+    m_checkpoint = checkpoint;
+    m_place = place;
+    m_bar->setCheckpoint(checkpoint);
+    if (m_startWaits)
+        start();
+    updateCommand();
+    updateEmpty();
+}
+
+void ComparePage::setOther(const QString& path)
+{
+    m_bar->setOther(path);
+}
+
+void ComparePage::start()
+{
+    const auto wish = m_bar->wish();
+    m_startWaits = false;
+    m_messages->hide();
+    if (!wish)
+        return m_messages->showMessage(Severity::Error, m_bar->problem());
+    if (wish->other.empty())
+        return;
+    m_startWaits = !m_checkpoint || !m_checkpoint->fullyRead;
+    if (!m_startWaits)
+        m_run.start(m_checkpoint, *wish);
+    m_bar->setRunning(true);
+}
+
+bool ComparePage::isBusy() const
+{
+    return m_run.isRunning() || m_startWaits || m_querier.isRunning()
+        || (m_maps->isVisible() && !m_maps->isDrawn());
+}
+
+bool ComparePage::hasDifferences() const
+{
+    return m_model->rowCount() > 0;
+}
+
+void ComparePage::showRun()
+{
+    m_bar->setRunning(m_run.isRunning() || m_startWaits);
+    m_verdict->show(m_run);
+    m_maps->setOutcome(m_run.outcome());
+    const DifferenceListPtr list = m_run.outcome() ? m_run.outcome()->differences : nullptr;
+    m_model->setList(list);
+    m_count->clear();
+    if (list)
+        query();
+    else
+        m_querier.cancel();
+    updateEmpty();
+    Q_EMIT differencesChanged();
+}
+
+void ComparePage::setFilter(const QString& filter)
+{
+    if (filter == m_order.filter)
+        return;
+    m_order.filter = filter;
+    query();
+}
+
+void ComparePage::query()
+{
+    if (!m_model->list())
+        return;
+    m_querier.run<std::vector<uint32_t>>(
+        [list = m_model->list(), order = m_order](
+            const std::stop_token& token, const std::function<void(std::vector<uint32_t>)>& deliver) {
+            deliver(orderedDifferences(*list, order, token));
+        },
+        [this](std::vector<uint32_t> rows) { showRows(std::move(rows)); });
+}
+
+void ComparePage::showRows(std::vector<uint32_t> rows)
+{
+    m_filling = true;
+    m_model->setRows(std::move(rows));
+    m_filling = false;
+    const auto shown = static_cast<uint64_t>(m_model->rowCount());
+    const auto all = static_cast<uint64_t>(m_model->list()->size());
+    m_count->setText(shown == all ? (all == 0 ? tr("No differences")
+                             : all == 1       ? tr("1 difference")
+                                              : tr("%1 differences").arg(countText(all)))
+                                  : tr("%1 of %2 differences").arg(countText(shown), countText(all)));
+    updateEmpty();
+    Q_EMIT differencesChanged();
+}
+
+void ComparePage::showCurrent()
+{
+    const QModelIndex at = m_table->currentIndex();
+    if (m_filling || !at.isValid() || !m_model->list())
+        return;
+    const uint32_t row = m_model->differenceAt(at.row());
+    if (const ParamDifference* difference = m_model->list()->param(row))
+        m_maps->showParam(difference->param.left, difference->param.right, m_model->list()->state(row));
+}
+
+void ComparePage::goToDifference(int step)
+{
+    const int rows = m_model->rowCount();
+    if (rows == 0)
+        return;
+    const QModelIndex current = m_table->currentIndex();
+    const int from = current.isValid() ? current.row() : (step > 0 ? -1 : rows);
+    const QModelIndex next
+        = m_model->index((from + step + rows) % rows, current.isValid() ? current.column() : 0);
+    m_table->setCurrentIndex(next);
+    m_table->scrollTo(next);
+    showCurrent();
+}
+
+void ComparePage::updateCommand()
+{
+    const auto wish = m_bar->wish();
+    const bool any = m_checkpoint && wish && !wish->other.empty();
+    m_command->setVisible(any);
+    if (any)
+        m_command->setCommand(compareCommand(sourceWords(*m_checkpoint, m_place), *wish));
+}
+
+void ComparePage::updateEmpty()
+{
+    const bool outcome = m_run.outcome() != nullptr;
+    m_splitter->setVisible(outcome);
+    m_empty->setVisible(!outcome);
+    const bool rows = hasDifferences() || !m_order.filter.isEmpty();
+    const bool appears = rows && m_table->isHidden();
+    m_table->setVisible(rows);
+    m_tablePart->setMaximumHeight(rows ? QWIDGETSIZE_MAX : m_tablePart->sizeHint().height());
+    if (appears)
+        m_splitter->setSizes({kMapShare, kTableShare});
+    if (!m_checkpoint)
+        m_empty->setText(tr("Open a checkpoint to compare it with another one."));
+    else if (m_run.isRunning() || m_run.error())
+        m_empty->clear();
+    else if (m_startWaits)
+        m_empty->setText(tr("Comparing begins when all files of the checkpoint are read."));
+    else
+        m_empty->setText(tr("Choose a second checkpoint: another tag of this run, a resharded copy, a "
+                            "universal folder.\nNumber of GPUs, ZeRO stage and form may differ; every "
+                            "parameter, state, step and option is compared."));
+}
+
+void ComparePage::askWhere(
+    const QString& kind, const QString& fileName, void (ComparePage::*save)(const QString&))
+{
+    auto* dialog = new QFileDialog(this, tr("Save the Comparison"), {}, kind);
+    dialog->setObjectName(u"compareSaveDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(fileName.section(u'.', -1));
+    dialog->selectFile(fileName);
+    connect(dialog, &QFileDialog::fileSelected, this, save);
+    dialog->open();
+}
+
+void ComparePage::saveReport(const QString& path)
+{
+    if (m_run.outcome())
+        write(path, [outcome = m_run.outcome(), wish = *m_run.wish(), path] {
+            return writeComparison(*outcome, wish, path);
+        });
+}
+
+void ComparePage::saveRows(const QString& path)
+{
+    if (m_run.outcome())
+        write(path, [outcome = m_run.outcome(), rows = m_model->rows(), path] {
+            return writeDifferenceRows(*outcome, rows, path);
+        });
+}
+
+void ComparePage::write(const QString& path, std::function<QString()> work)
+{
+    m_writer.run<QString>([work = std::move(work)](const std::stop_token&,
+                              const std::function<void(QString)>& deliver) { deliver(work()); },
+        [this, path](const QString& problem) {
+            m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
+                problem.isEmpty() ? tr("The comparison is in %1.").arg(path) : problem);
+        });
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/compare_run.h"
+#include "ui/models/selection.h"
+#include "ui/style/settings.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+#include <functional>
+
+class QLabel;
+class QSplitter;
+class QTableView;
+class QToolButton;
+
+namespace shardscope::ui {
+
+class CommandLine;
+class CompareBar;
+class CompareMaps;
+class DifferenceTableModel;
+class MessageBar;
+class VerdictPanel;
+
+/// The open checkpoint held against another one: verdict, both maps, and every difference as a row.
+class ComparePage : public QWidget
+{
+    Q_OBJECT
+public:
+    ComparePage(CompareRun& run, const Settings& settings, Theme& theme, Selection& selection,
+        QWidget* parent = nullptr);
+
+    /// `place`: where it was opened, for command lines.
+    void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
+    /// Fills in what to compare with; start() begins.
+    void setOther(const QString& path);
+    void start();
+    /// Words of which each must be in a row's kind, name or state.
+    void setFilter(const QString& filter);
+    /// Selects the row `step` further, 1 or −1, and goes round at the ends.
+    void goToDifference(int step);
+    /// Writes the whole answer as JSON; a message tells how that went.
+    void saveReport(const QString& path);
+    /// Writes the rows as they are shown, filtered and sorted, as CSV; a message tells how that went.
+    void saveRows(const QString& path);
+    [[nodiscard]] bool hasDifferences() const;
+    [[nodiscard]] QTableView* table() const { return m_table; }
+    [[nodiscard]] CompareMaps* maps() const { return m_maps; }
+    [[nodiscard]] bool isBusy() const;
+
+Q_SIGNALS:
+    /// Rows came or went.
+    void differencesChanged();
+
+private:
+    QWidget* makeTablePart();
+    void connectParts();
+    void showRun();
+    void query();
+    void showRows(std::vector<uint32_t> rows);
+    void showCurrent();
+    void updateCommand();
+    void updateEmpty();
+    QToolButton* addSaveButton(const QString& name, const QString& text, const QString& tip);
+    void askWhere(const QString& kind, const QString& fileName, void (ComparePage::*save)(const QString&));
+    void write(const QString& path, std::function<QString()> work);
+
+    CompareRun& m_run;
+    Theme& m_theme;
+    Selection& m_selection;
+    CheckpointPtr m_checkpoint;
+    CheckPlace m_place;
+    bool m_startWaits = false; ///< until the checkpoint is fully read
+    CompareBar* m_bar;
+    MessageBar* m_messages;
+    VerdictPanel* m_verdict;
+    QLabel* m_empty;
+    QSplitter* m_splitter;
+    CompareMaps* m_maps;
+    QWidget* m_tablePart;
+    QTableView* m_table;
+    DifferenceTableModel* m_model;
+    QLabel* m_count;
+    QToolButton* m_saveRows;
+    QToolButton* m_save;
+    CommandLine* m_command;
+    DifferenceOrder m_order;
+    bool m_filling = false;
+    LatestOnly m_querier;
+    LatestOnly m_writer;
+};
+
+} // namespace shardscope::ui

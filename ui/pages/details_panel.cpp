@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/details_panel.h"
+
+#include "ui/controls/table_setup.h"
+#include "ui/models/fragment_table_model.h"
+#include "ui/style/icons.h"
+#include "ui/text/rank_list.h"
+#include "ui/text/text.h"
+#include "ui/widgets/elided_label.h"
+
+#include <QApplication>
+#include <QClipboard>
+#include <QComboBox>
+#include <QHeaderView>
+#include <QLabel>
+#include <QScrollArea>
+#include <QTableView>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kNameWidth = 92;
+
+} // namespace
+
+DetailsPanel::DetailsPanel(Theme& theme, Selection& selection, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_selection(selection)
+    , m_kind(new QLabel(this))
+    , m_title(new ElidedLabel(this))
+    , m_copyTitle(new QToolButton(this))
+    , m_scroll(new QScrollArea(this))
+    , m_fragmentBox(new QWidget(this))
+    , m_fragmentTitle(new QLabel(m_fragmentBox))
+    , m_states(new QComboBox(m_fragmentBox))
+    , m_fragments(new QTableView(m_fragmentBox))
+    , m_fragmentModel(new FragmentTableModel(this))
+{
+    setObjectName(u"detailsPanel"_s);
+    setMinimumWidth(240);
+    m_kind->setObjectName(u"detailsKind"_s);
+    m_fragmentTitle->setObjectName(u"fragmentTitle"_s);
+    m_title->setObjectName(u"detailsTitle"_s);
+    m_copyTitle->setObjectName(u"copyTitle"_s);
+    m_copyTitle->setAutoRaise(true);
+    m_copyTitle->setIconSize(QSize(14, 14));
+    m_copyTitle->setIcon(themedIcon(theme, u"copy"_s, ThemeRole::MutedText));
+    m_copyTitle->setToolTip(tr("Copy the name"));
+    m_copyTitle->setAccessibleName(tr("Copy the name"));
+    connect(m_copyTitle, &QToolButton::clicked, this,
+        [this] { QApplication::clipboard()->setText(m_title->text()); });
+    QFont large = m_title->font();
+    large.setBold(true);
+    m_title->setFont(large);
+    m_scroll->setObjectName(u"detailsScroll"_s);
+    m_scroll->setWidgetResizable(true);
+    m_scroll->setFrameShape(QFrame::NoFrame);
+    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    m_states->setObjectName(u"detailsState"_s);
+    m_states->setAccessibleName(tr("State whose fragments are listed"));
+    prepareTable(m_fragments, theme, u"fragmentTable"_s, tr("Fragments per rank"));
+    m_fragments->setModel(m_fragmentModel);
+    const int widths[] = {48, 106, 84, 84, 160};
+    for (int column = 0; column < FragmentTableModel::ColumnCount; ++column)
+        m_fragments->setColumnWidth(column, widths[column]);
+
+    auto* heading = new QHBoxLayout;
+    heading->addWidget(m_fragmentTitle, 1);
+    heading->addWidget(m_states);
+    heading->setContentsMargins(12, 6, 12, 6);
+    auto* fragmentRows = new QVBoxLayout(m_fragmentBox);
+    fragmentRows->setContentsMargins(0, 0, 0, 0);
+    fragmentRows->setSpacing(0);
+    fragmentRows->addLayout(heading);
+    fragmentRows->addWidget(m_fragments, 1);
+    auto* head = new QVBoxLayout;
+    head->setContentsMargins(12, 10, 6, 6);
+    head->setSpacing(2);
+    head->addWidget(m_kind);
+    auto* name = new QHBoxLayout;
+    name->addWidget(m_title, 1);
+    name->addWidget(m_copyTitle);
+    head->addLayout(name);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    rows->addLayout(head);
+    rows->addWidget(m_scroll, 3);
+    rows->addWidget(m_fragmentBox, 2);
+
+    connect(&selection, &Selection::changed, this, &DetailsPanel::follow);
+    connect(m_states, &QComboBox::activated, this, [this](int at) {
+        SelectedThing thing = m_selection.current();
+        thing.state = m_shown.states[static_cast<size_t>(at)];
+        m_selection.select(std::move(thing));
+    });
+    connect(m_fragments->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+        [this](const QModelIndex& now) {
+            if (!m_following && now.isValid())
+                chooseFragment(now.row());
+        });
+    connect(&theme, &Theme::changed, this, &DetailsPanel::applyTheme);
+    setFocusProxy(m_scroll);
+    applyTheme();
+    showEmpty();
+}
+
+QString DetailsPanel::title() const
+{
+    return m_title->text();
+}
+
+void DetailsPanel::setCheckpoint(const CheckpointPtr& checkpoint)
+{
+    m_checkpoint = checkpoint;
+    follow(m_selection.current());
+}
+
+void DetailsPanel::follow(const SelectedThing& thing)
+{
+    if (!m_checkpoint || thing.isEmpty()) {
+        m_finder.cancel();
+        showEmpty();
+        return;
+    }
+    m_finder.run<Details>(
+        [checkpoint = m_checkpoint, thing](const std::stop_token&,
+            const std::function<void(Details)>& deliver) { deliver(detailsOf(*checkpoint, thing)); },
+        [this](Details details) { show(std::move(details)); });
+}
+
+void DetailsPanel::showEmpty()
+{
+    m_shown = {};
+    m_kind->setText(tr("Nothing selected"));
+    m_title->setText({});
+    m_title->hide();
+    m_copyTitle->hide();
+    delete m_scroll->takeWidget();
+    auto* hint = new QLabel(m_checkpoint ? tr("Click a parameter, a rank, a file or a place on the map.")
+                                         : tr("Open a checkpoint first."));
+    hint->setObjectName(u"detailsHint"_s);
+    hint->setWordWrap(true);
+    hint->setAlignment(Qt::AlignTop);
+    hint->setMargin(12);
+    hint->setForegroundRole(QPalette::PlaceholderText);
+    m_scroll->setWidget(hint);
+    m_fragmentBox->hide();
+    m_fragmentModel->setFragments(nullptr, {});
+}
+
+void DetailsPanel::show(Details details)
+{
+    m_shown = std::move(details);
+    m_kind->setText(m_shown.kind);
+    m_title->setText(m_shown.title);
+    m_title->show();
+    m_copyTitle->show();
+    delete m_scroll->takeWidget();
+    auto* body = new QWidget;
+    body->setObjectName(u"detailsBody"_s);
+    auto* rows = new QVBoxLayout(body);
+    rows->setContentsMargins(12, 2, 6, 10);
+    rows->setSpacing(3);
+    for (const DetailSection& section : std::as_const(m_shown.sections)) {
+        if (!section.title.isEmpty()) {
+            auto* heading = new QLabel(section.title, body);
+            QFont bold = heading->font();
+            bold.setBold(true);
+            heading->setFont(bold);
+            rows->addSpacing(8);
+            rows->addWidget(heading);
+        }
+        for (const DetailFact& fact : section.facts)
+            addFact(rows, fact);
+    }
+    rows->addStretch();
+    m_scroll->setWidget(body);
+
+    m_states->clear();
+    for (const std::string& state : m_shown.states)
+        m_states->addItem(toText(state));
+    m_states->setCurrentText(toText(m_shown.state));
+    m_following = true;
+    m_fragmentBox->setVisible(!m_shown.fragments.empty());
+    m_fragmentTitle->setText(m_shown.fragmentsCut
+            ? tr("First %1 fragments").arg(countText(m_shown.fragments.size()))
+            : m_shown.fragments.size() == 1 ? tr("1 fragment")
+                                            : tr("%1 fragments").arg(countText(m_shown.fragments.size())));
+    m_fragmentModel->setFragments(m_checkpoint, m_shown.fragments);
+    const SelectedThing& thing = m_selection.current();
+    for (size_t row = 0; thing.rank && row < m_shown.fragments.size(); ++row) {
+        if (m_shown.fragments[row].unit == kNoUnit
+            || rankNumber(*m_checkpoint, m_shown.fragments[row].rank) != *thing.rank)
+            continue;
+        m_fragments->setCurrentIndex(m_fragmentModel->index(static_cast<int>(row), 0));
+        break;
+    }
+    m_following = false;
+    Q_EMIT shown();
+}
+
+void DetailsPanel::addFact(QVBoxLayout* into, const DetailFact& fact)
+{
+    auto* line = new QHBoxLayout;
+    line->setSpacing(8);
+    auto* name = new QLabel(fact.name);
+    name->setObjectName(u"detailsFactName"_s);
+    name->setFixedWidth(kNameWidth);
+    name->setWordWrap(true);
+    name->setTextFormat(Qt::PlainText);
+    name->setForegroundRole(QPalette::PlaceholderText);
+    line->addWidget(name, 0, fact.isAddress ? Qt::AlignVCenter : Qt::AlignTop);
+    if (!fact.isAddress) {
+        auto* value = new QLabel(fact.value);
+        value->setObjectName(u"detailsFact"_s);
+        value->setTextFormat(Qt::PlainText);
+        value->setWordWrap(true);
+        value->setMinimumWidth(1);
+        value->setTextInteractionFlags(Qt::TextSelectableByMouse);
+        value->setAccessibleName(fact.name % u": "_s % fact.value);
+        line->addWidget(value, 1);
+        into->addLayout(line);
+        return;
+    }
+    auto* value = new ElidedLabel;
+    value->setObjectName(u"detailsAddress"_s);
+    value->setText(fact.value);
+    line->addWidget(value, 1);
+    auto* copy = new QToolButton;
+    copy->setObjectName(u"copyAddress"_s);
+    copy->setAutoRaise(true);
+    copy->setIconSize(QSize(14, 14));
+    copy->setIcon(themedIcon(m_theme, u"copy"_s, ThemeRole::MutedText));
+    copy->setToolTip(tr("Copy %1").arg(fact.value));
+    copy->setAccessibleName(tr("Copy %1").arg(fact.name));
+    connect(
+        copy, &QToolButton::clicked, this, [text = fact.value] { QApplication::clipboard()->setText(text); });
+    line->addWidget(copy);
+    into->addLayout(line);
+}
+
+void DetailsPanel::chooseFragment(int row)
+{
+    const Fragment& fragment = m_fragmentModel->at(row);
+    SelectedThing thing;
+    thing.param = fragment.param;
+    thing.state = fragment.state;
+    if (fragment.unit != kNoUnit) {
+        thing.rank = rankNumber(*m_checkpoint, fragment.rank);
+        thing.unit = fragment.unit;
+        const FlatUnit& unit = m_checkpoint->units[index(fragment.unit)];
+        const uint32_t mapRow = rowOfRank(*m_checkpoint, unit, *thing.rank).value_or(0);
+        thing.block
+            = FlatBlock{mapRow, mapRow + 1, fragment.flatOffset, fragment.flatOffset + fragment.elements};
+    }
+    if (fragment.file != kNoFile) {
+        thing.file = fragment.file;
+        thing.record = fragment.record;
+        thing.byte = fragment.byteOffset;
+    }
+    m_selection.select(std::move(thing));
+}
+
+void DetailsPanel::applyTheme()
+{
+    QPalette muted = palette();
+    muted.setColor(QPalette::WindowText, m_theme.colour(ThemeRole::MutedText));
+    m_kind->setPalette(muted);
+}
+
+} // namespace shardscope::ui

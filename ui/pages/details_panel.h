@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/latest_only.h"
+#include "ui/models/detail_facts.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QComboBox;
+class QLabel;
+class QScrollArea;
+class QTableView;
+class QToolButton;
+class QVBoxLayout;
+
+namespace shardscope::ui {
+
+class ElidedLabel;
+class FragmentTableModel;
+
+/// The Details dock's content: always what is selected, always built the same way.
+class DetailsPanel : public QWidget
+{
+    Q_OBJECT
+public:
+    DetailsPanel(Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+    [[nodiscard]] QSize sizeHint() const override { return {330, 500}; }
+    [[nodiscard]] QString title() const;
+    [[nodiscard]] QTableView* fragmentTable() const { return m_fragments; }
+    [[nodiscard]] bool isBusy() const { return m_finder.isRunning(); }
+
+Q_SIGNALS:
+    void shown();
+
+private:
+    void follow(const SelectedThing& thing);
+    void show(Details details);
+    void showEmpty();
+    void addFact(QVBoxLayout* into, const DetailFact& fact);
+    void chooseFragment(int row);
+    void applyTheme();
+
+    Theme& m_theme;
+    Selection& m_selection;
+    CheckpointPtr m_checkpoint;
+    QLabel* m_kind;
+    ElidedLabel* m_title;
+    QToolButton* m_copyTitle;
+    QScrollArea* m_scroll;
+    QWidget* m_fragmentBox;
+    QLabel* m_fragmentTitle;
+    QComboBox* m_states;
+    QTableView* m_fragments;
+    FragmentTableModel* m_fragmentModel;
+    Details m_shown;
+    bool m_following = false;
+    LatestOnly m_finder;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/explorer_panel.h"
+
+#include "ui/controls/table_setup.h"
+#include "ui/jobs/check_run.h"
+#include "ui/text/text.h"
+
+#include <QAction>
+#include <QHeaderView>
+#include <QTreeView>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+ExplorerPanel::ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent)
+    : QWidget(parent)
+    , m_selection(selection)
+    , m_tree(new QTreeView(this))
+    , m_model(new ExplorerModel(this))
+{
+    setObjectName(u"explorerPanel"_s);
+    setMinimumWidth(220); // less leaves no room for names
+    prepareTree(m_tree, theme, u"explorerTree"_s, tr("Explorer: modules, ranks, files, groups"));
+    m_tree->setModel(m_model);
+    m_tree->header()->setStretchLastSection(false);
+    m_tree->setHeaderHidden(true);
+    m_tree->header()->setSectionResizeMode(0, QHeaderView::Stretch);
+    m_tree->header()->setSectionResizeMode(1, QHeaderView::Fixed);
+    m_tree->header()->resizeSection(1, 84);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->addWidget(m_tree);
+    setFocusProxy(m_tree);
+
+    QAction* filter = addViewAction(m_tree, tr("Show in the Parameter Table"));
+    connect(filter, &QAction::triggered, this, [this] { activate(m_tree->currentIndex()); });
+    connect(
+        m_tree->selectionModel(), &QItemSelectionModel::currentChanged, this, [this](const QModelIndex& now) {
+            if (!m_following)
+                choose(now);
+        });
+    connect(m_tree, &QTreeView::activated, this, &ExplorerPanel::activate);
+    connect(&selection, &Selection::changed, this, &ExplorerPanel::follow);
+}
+
+void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)
+{
+    rememberExpanded();
+    m_checkpoint = checkpoint;
+    m_following = true;
+    m_model->setTree(nullptr, nullptr);
+    m_following = false;
+    m_marker.cancel();
+    m_marked = nullptr;
+    if (!checkpoint) {
+        m_builder.cancel();
+        m_expanded.clear();
+        return;
+    }
+    m_builder.run<ExplorerTreePtr>(
+        [checkpoint](const std::stop_token& token, const std::function<void(ExplorerTreePtr)>& deliver) {
+            if (auto tree = ExplorerTree::build(checkpoint, token))
+                deliver(std::move(tree));
+        },
+        [this](ExplorerTreePtr tree) {
+            m_following = true;
+            m_model->setTree(m_checkpoint, std::move(tree));
+            restoreExpanded();
+            m_following = false;
+            follow(m_selection.current());
+            showFindings();
+            Q_EMIT ready();
+        });
+}
+
+void ExplorerPanel::followCheck(const CheckRun& run)
+{
+    m_check = &run;
+    connect(&run, &CheckRun::changed, this, &ExplorerPanel::showFindings);
+    showFindings();
+}
+
+void ExplorerPanel::showFindings()
+{
+    const ExplorerTreePtr tree = m_model->tree();
+    const auto result = m_check != nullptr ? m_check->result() : nullptr;
+    const bool isOfThis = result && result->checkpoint && m_checkpoint
+        && result->checkpoint->tagFolder == m_checkpoint->tagFolder;
+    if (!tree || result == m_marked)
+        return;
+    m_marked = result;
+    if (!isOfThis) {
+        m_marker.cancel();
+        m_model->setMarks(nullptr);
+        return;
+    }
+    m_marker.run<ExplorerMarksPtr>(
+        [checkpoint = m_checkpoint, tree, result](
+            const std::stop_token& token, const std::function<void(ExplorerMarksPtr)>& deliver) {
+            std::vector<Finding> findings;
+            for (const DoctorFinding& made : result->findings)
+                findings.push_back(made.finding);
+            if (auto marks = ExplorerMarks::build(*checkpoint, *tree, findings, token))
+                deliver(std::move(marks));
+        },
+        [this](ExplorerMarksPtr marks) {
+            m_model->setMarks(std::move(marks));
+            m_tree->viewport()->update();
+        });
+}
+
+void ExplorerPanel::choose(const QModelIndex& at)
+{
+    const ExplorerNode* node = m_model->nodeAt(at);
+    if (node == nullptr)
+        return;
+    SelectedThing thing;
+    switch (node->kind) {
+    case ExplorerKind::Param:
+        m_selection.selectParam(ParamId{node->id});
+        return;
+    case ExplorerKind::Rank:
+        m_selection.selectRank(node->id);
+        return;
+    case ExplorerKind::File:
+        m_selection.selectFile(FileId{node->id});
+        return;
+    case ExplorerKind::Unit:
+        thing.unit = UnitId{node->id};
+        break;
+    case ExplorerKind::Group:
+        for (const ParamGroup& group : m_checkpoint->groups)
+            if (group.index == node->id && !group.units.empty())
+                thing.unit = group.units.front();
+        break;
+    case ExplorerKind::Section:
+    case ExplorerKind::Module:
+        return;
+    }
+    m_selection.select(std::move(thing));
+}
+
+void ExplorerPanel::activate(const QModelIndex& at)
+{
+    const ExplorerNode* node = m_model->nodeAt(at);
+    if (node == nullptr)
+        return;
+    switch (node->kind) {
+    case ExplorerKind::Module:
+        Q_EMIT filterRequested(m_model->fullName(at) % u".*"_s);
+        break;
+    case ExplorerKind::Group:
+        Q_EMIT filterRequested(u"group:%1"_s.arg(node->id));
+        break;
+    case ExplorerKind::Param:
+        Q_EMIT m_selection.pageRequested(u"parametersPage"_s);
+        break;
+    case ExplorerKind::File:
+        Q_EMIT m_selection.pageRequested(u"filesPage"_s);
+        break;
+    case ExplorerKind::Rank:
+    case ExplorerKind::Unit:
+        Q_EMIT m_selection.pageRequested(u"mapPage"_s);
+        break;
+    case ExplorerKind::Section:
+        break;
+    }
+}
+
+void ExplorerPanel::follow(const SelectedThing& thing)
+{
+    QModelIndex at;
+    if (thing.param != kNoParam)
+        at = m_model->indexOf(ExplorerKind::Param, index(thing.param));
+    else if (thing.file != kNoFile)
+        at = m_model->indexOf(ExplorerKind::File, index(thing.file));
+    else if (thing.rank)
+        at = m_model->indexOf(ExplorerKind::Rank, *thing.rank);
+    else if (thing.unit != kNoUnit && m_model->nodeAt(m_tree->currentIndex()) != nullptr)
+        return; // a unit has no line of its own when its group has only one
+    m_following = true;
+    if (at.isValid() && at.siblingAtColumn(0) != m_tree->currentIndex().siblingAtColumn(0)) {
+        m_tree->setCurrentIndex(at);
+        m_tree->scrollTo(at);
+    } else if (!at.isValid() && thing.isEmpty()) {
+        m_tree->clearSelection();
+        m_tree->setCurrentIndex({});
+    }
+    m_following = false;
+}
+
+void ExplorerPanel::rememberExpanded()
+{
+    if (m_model->rowCount() == 0)
+        return;
+    m_expanded.clear();
+    QList<QModelIndex> open;
+    for (int row = 0; row < m_model->rowCount(); ++row)
+        open.append(m_model->index(row, 0));
+    while (!open.isEmpty()) {
+        const QModelIndex at = open.takeLast();
+        if (!m_tree->isExpanded(at))
+            continue;
+        const ExplorerNode* node = m_model->nodeAt(at);
+        m_expanded.append(QString::number(static_cast<int>(node->kind)) % u' ' % QString::number(node->id)
+            % u' ' % m_model->fullName(at));
+        for (int row = 0; row < m_model->rowCount(at); ++row)
+            open.append(m_model->index(row, 0, at));
+    }
+}
+
+void ExplorerPanel::restoreExpanded()
+{
+    if (m_expanded.isEmpty()) {
+        m_tree->expand(m_model->index(0, 0));
+        // Go down to where the tree branches: a lone "model" or "module" says nothing.
+        QModelIndex at = m_model->index(0, 0);
+        while (m_model->rowCount(at) == 1) {
+            at = m_model->index(0, 0, at);
+            m_tree->expand(at);
+        }
+        return;
+    }
+    const QSet<QString> wanted(m_expanded.begin(), m_expanded.end());
+    QList<QModelIndex> open;
+    for (int row = 0; row < m_model->rowCount(); ++row)
+        open.append(m_model->index(row, 0));
+    while (!open.isEmpty()) {
+        const QModelIndex at = open.takeLast();
+        const ExplorerNode* node = m_model->nodeAt(at);
+        if (node->childCount == 0
+            || !wanted.contains(QString::number(static_cast<int>(node->kind)) % u' '
+                % QString::number(node->id) % u' ' % m_model->fullName(at)))
+            continue;
+        m_tree->expand(at);
+        for (int row = 0; row < m_model->rowCount(at); ++row)
+            open.append(m_model->index(row, 0, at));
+    }
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/latest_only.h"
+#include "ui/models/explorer_model.h"
+#include "ui/models/selection.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QTreeView;
+
+namespace shardscope {
+struct CheckResult;
+}
+
+namespace shardscope::ui {
+
+class CheckRun;
+
+/// The Explorer dock's content: modules, ranks, files and groups as one tree with size bars.
+class ExplorerPanel : public QWidget
+{
+    Q_OBJECT
+public:
+    ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// Marks what the doctor has found, when it has looked at this checkpoint. `run` outlives the panel.
+    void followCheck(const CheckRun& run);
+    [[nodiscard]] QSize sizeHint() const override { return {290, 500}; }
+    [[nodiscard]] QTreeView* tree() const { return m_tree; }
+    [[nodiscard]] ExplorerModel* model() const { return m_model; }
+    [[nodiscard]] bool isBusy() const { return m_builder.isRunning() || m_marker.isRunning(); }
+
+Q_SIGNALS:
+    /// A module was activated: show what lies below it, by this filter.
+    void filterRequested(const QString& filter);
+    void ready();
+
+private:
+    void showFindings();
+    void choose(const QModelIndex& at);
+    void activate(const QModelIndex& at);
+    void follow(const SelectedThing& thing);
+    void rememberExpanded();
+    void restoreExpanded();
+
+    Selection& m_selection;
+    QTreeView* m_tree;
+    ExplorerModel* m_model;
+    CheckpointPtr m_checkpoint;
+    QStringList m_expanded;
+    bool m_following = false;
+    const CheckRun* m_check = nullptr;
+    std::shared_ptr<const CheckResult> m_marked; ///< what the marks are of, or are being made of
+    LatestOnly m_builder;
+    LatestOnly m_marker;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/files_page.h"
+
+#include "ui/controls/table_setup.h"
+#include "ui/text/rank_list.h"
+#include "ui/text/text.h"
+
+#include <QHeaderView>
+#include <QLabel>
+#include <QSplitter>
+#include <QTableView>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+FilesPage::FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent)
+    : QWidget(parent)
+    , m_files(files)
+    , m_selection(selection)
+    , m_fileModel(new FileTableModel(this))
+    , m_recordModel(new RecordTableModel(this))
+    , m_fileTable(new QTableView(this))
+    , m_recordTable(new QTableView(this))
+    , m_recordTitle(new QLabel(this))
+    , m_summary(new QLabel(this))
+{
+    setObjectName(u"filesPage"_s);
+    prepareTable(m_fileTable, theme, u"fileTable"_s, tr("Files"));
+    prepareTable(m_recordTable, theme, u"recordTable"_s, tr("Records of the selected file"));
+    m_fileTable->setModel(m_fileModel);
+    m_recordTable->setModel(m_recordModel);
+    m_fileTable->setSortingEnabled(true);
+    m_fileTable->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
+    const int fileWidths[] = {310, 125, 100, 95, 80, 90};
+    for (int column = 0; column < FileTableModel::ColumnCount; ++column)
+        m_fileTable->setColumnWidth(column, fileWidths[column]);
+    const int recordWidths[] = {150, 110, 110, 96, 90, 220};
+    for (int column = 0; column < RecordTableModel::ColumnCount; ++column)
+        m_recordTable->setColumnWidth(column, recordWidths[column]);
+    m_recordTitle->setObjectName(u"recordTitle"_s);
+    m_recordTitle->setTextFormat(Qt::PlainText);
+    m_recordTitle->setContentsMargins(12, 8, 12, 8);
+    m_summary->setObjectName(u"fileSummary"_s);
+    m_summary->setContentsMargins(12, 6, 12, 6);
+
+    auto* lower = new QWidget(this);
+    auto* lowerRows = new QVBoxLayout(lower);
+    lowerRows->setContentsMargins(0, 0, 0, 0);
+    lowerRows->setSpacing(0);
+    lowerRows->addWidget(m_recordTitle);
+    lowerRows->addWidget(m_recordTable, 1);
+    auto* splitter = new QSplitter(Qt::Vertical, this);
+    splitter->setObjectName(u"filesSplitter"_s);
+    splitter->addWidget(m_fileTable);
+    splitter->addWidget(lower);
+    splitter->setChildrenCollapsible(false);
+    splitter->setStretchFactor(0, 3);
+    splitter->setStretchFactor(1, 2);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    rows->addWidget(splitter, 1);
+    rows->addWidget(m_summary);
+
+    connect(m_fileTable->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+        [this](const QModelIndex& now) {
+            if (!m_following && now.isValid())
+                m_selection.selectFile(m_fileModel->fileAt(now.row()));
+        });
+    connect(m_recordTable->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
+        [this](const QModelIndex& now) {
+            if (!m_following && now.isValid())
+                onRecordChosen(now.row());
+        });
+    connect(m_fileModel, &QAbstractItemModel::modelReset, this, [this] {
+        updateSummary();
+        follow(m_selection.current());
+    });
+    connect(&selection, &Selection::changed, this, &FilesPage::follow);
+    setFocusProxy(m_fileTable);
+    loadRecords(kNoFile);
+}
+
+void FilesPage::setCheckpoint(const CheckpointPtr& checkpoint)
+{
+    m_checkpoint = checkpoint;
+    m_following = true;
+    m_fileModel->setCheckpoint(checkpoint);
+    m_following = false;
+    m_shownFile = kNoFile;
+    loadRecords(kNoFile);
+    updateSummary();
+}
+
+void FilesPage::setFilter(const QString& text)
+{
+    m_following = true;
+    m_fileModel->setFilter(text);
+    m_following = false;
+    follow(m_selection.current());
+}
+
+void FilesPage::updateSummary()
+{
+    if (!m_checkpoint) {
+        m_summary->clear();
+        return;
+    }
+    m_summary->setText(tr("%1 of %2 files · %3")
+                           .arg(countText(static_cast<uint64_t>(m_fileModel->rowCount())),
+                               countText(m_checkpoint->files.size()), bytesText(m_fileModel->shownBytes())));
+    m_summary->setToolTip(exactBytesText(m_fileModel->shownBytes()));
+}
+
+void FilesPage::follow(const SelectedThing& thing)
+{
+    const int row = thing.file == kNoFile ? -1 : m_fileModel->rowOf(thing.file);
+    m_following = true;
+    const bool same = m_fileTable->currentIndex().isValid() && m_fileTable->currentIndex().row() == row;
+    if (!same) {
+        m_fileTable->setCurrentIndex(row < 0 ? QModelIndex() : m_fileModel->index(row, 0));
+        if (row >= 0)
+            m_fileTable->scrollTo(m_fileModel->index(row, 0));
+    }
+    m_following = false;
+    if (thing.file != m_shownFile && thing.file != kNoFile)
+        loadRecords(thing.file);
+    else
+        selectRecordOf(thing);
+}
+
+void FilesPage::loadRecords(FileId file)
+{
+    m_shownFile = file;
+    m_recordModel->setList({});
+    if (file == kNoFile || !m_checkpoint) {
+        m_loader.cancel();
+        m_recordTitle->setText(tr("Select a file to see its records."));
+        return;
+    }
+    m_recordTitle->setText(tr("Reading the records of %1…").arg(toText(m_checkpoint->file(file).name)));
+    m_loader.run<RecordList>(
+        [&files = m_files, checkpoint = m_checkpoint, file](
+            const std::stop_token& token, const std::function<void(RecordList)>& deliver) {
+            deliver(listRecords(files, *checkpoint, file, token));
+        },
+        [this](RecordList list) { showRecords(std::move(list)); });
+}
+
+void FilesPage::showRecords(RecordList list)
+{
+    const CheckpointFile& file = m_checkpoint->file(list.file);
+    if (!list.problem.empty())
+        m_recordTitle->setText(tr("%1 · no records: %2").arg(toText(file.name), toText(list.problem)));
+    else
+        m_recordTitle->setText(tr("%1 · %2 records").arg(toText(file.name), countText(list.lines.size())));
+    m_following = true;
+    m_recordModel->setList(std::move(list));
+    m_following = false;
+    selectRecordOf(m_selection.current());
+}
+
+void FilesPage::selectRecordOf(const SelectedThing& thing)
+{
+    if (!thing.record || thing.file != m_shownFile)
+        return;
+    const int row = m_recordModel->rowOf(*thing.record);
+    if (row < 0 || (m_recordTable->currentIndex().isValid() && m_recordTable->currentIndex().row() == row))
+        return;
+    m_following = true;
+    m_recordTable->setCurrentIndex(m_recordModel->index(row, 0));
+    m_recordTable->scrollTo(m_recordModel->index(row, 0), QAbstractItemView::PositionAtCenter);
+    m_following = false;
+}
+
+void FilesPage::onRecordChosen(int row)
+{
+    const uint32_t record = m_recordModel->recordAt(row);
+    const RecordLine& line = m_recordModel->list().lines[record];
+    SelectedThing thing;
+    thing.file = m_shownFile;
+    thing.record = record;
+    thing.byte = line.record.payloadOffset;
+    thing.param = line.param;
+    thing.unit = line.unit;
+    const CheckpointFile& file = m_checkpoint->file(m_shownFile);
+    if (line.unit != kNoUnit && file.rank)
+        thing.rank = rankNumber(*m_checkpoint, *file.rank);
+    m_selection.select(std::move(thing));
+}
+
+} // namespace shardscope::ui

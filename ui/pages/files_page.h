@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/latest_only.h"
+#include "ui/models/file_table_model.h"
+#include "ui/models/record_table_model.h"
+#include "ui/models/selection.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QLabel;
+class QTableView;
+class QSplitter;
+
+namespace shardscope::ui {
+
+/// Files of the checkpoint above, records of the selected one with their byte ranges below.
+class FilesPage : public QWidget
+{
+    Q_OBJECT
+public:
+    FilesPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+    void setFilter(const QString& text);
+    [[nodiscard]] QTableView* fileTable() const { return m_fileTable; }
+    [[nodiscard]] QTableView* recordTable() const { return m_recordTable; }
+    [[nodiscard]] bool isBusy() const { return m_loader.isRunning(); }
+
+private:
+    void follow(const SelectedThing& thing);
+    void loadRecords(FileId file);
+    void showRecords(RecordList list);
+    void selectRecordOf(const SelectedThing& thing);
+    void onRecordChosen(int row);
+    void updateSummary();
+
+    io::FileSystem& m_files;
+    Selection& m_selection;
+    CheckpointPtr m_checkpoint;
+    FileTableModel* m_fileModel;
+    RecordTableModel* m_recordModel;
+    QTableView* m_fileTable;
+    QTableView* m_recordTable;
+    QLabel* m_recordTitle;
+    QLabel* m_summary;
+    FileId m_shownFile = kNoFile;
+    bool m_following = false;
+    LatestOnly m_loader;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/finding_details.h"
+
+#include "ui/text/text.h"
+#include "ui/widgets/command_line.h"
+
+#include <QCheckBox>
+#include <QScrollBar>
+#include <QTextBrowser>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+QString escaped(std::string_view text)
+{
+    return toText(text).toHtmlEscaped();
+}
+
+QString sentence(std::string_view text)
+{
+    return sentenceText(text).toHtmlEscaped();
+}
+
+QString row(const QString& name, const QString& html)
+{
+    return html.isEmpty() ? QString()
+                          : QString(u"<tr><td style=\"padding-right:12px\"><b>"_s % name.toHtmlEscaped()
+                              % u"</b></td><td>"_s % html % u"</td></tr>"_s);
+}
+
+} // namespace
+
+FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_text(new QTextBrowser(this))
+    , m_command(new CommandLine(theme, u"findingCommand"_s, this))
+    , m_tick(new QCheckBox(tr("&Mend on a copy"), this))
+{
+    setObjectName(u"findingDetails"_s);
+    m_text->setObjectName(u"findingText"_s);
+    m_text->setAccessibleName(tr("What the finding means"));
+    m_text->setFrameShape(QFrame::NoFrame);
+    m_text->setOpenLinks(false); // they lead to places in the window
+    m_text->document()->setDocumentMargin(12);
+    m_tick->setObjectName(u"findingTick"_s);
+    m_tick->setToolTip(
+        tr("Put what mends it into the change set below; nothing is written before it is applied, and "
+           "then only to a copy"));
+    auto* foot = new QVBoxLayout;
+    foot->setContentsMargins(12, 6, 12, 8);
+    foot->addWidget(m_tick);
+    foot->addWidget(m_command);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    rows->addWidget(m_text, 1);
+    rows->addLayout(foot);
+    setFocusProxy(m_text);
+    connect(m_text, &QTextBrowser::anchorClicked, this, [this](const QUrl& url) {
+        bool isNumber = false;
+        const size_t at = url.path().toULongLong(&isNumber);
+        if (isNumber && at < m_ways.size())
+            Q_EMIT wayChosen(FindingWay(m_ways[at])); // a copy: going there may show another finding
+    });
+    connect(m_tick, &QCheckBox::toggled, this, [this](bool on) {
+        if (!m_code.empty())
+            Q_EMIT tickChanged(m_code, on);
+    });
+    connect(&theme, &Theme::changed, this, [this] {
+        std::vector<const DoctorFinding*> again;
+        const std::vector<DoctorFinding> kept = m_shown;
+        for (const DoctorFinding& made : kept)
+            again.push_back(&made);
+        show(again, m_checkpoint);
+    });
+    show({}, nullptr);
+}
+
+void FindingDetails::setTicked(bool ticked)
+{
+    const QSignalBlocker quiet(m_tick);
+    m_tick->setChecked(ticked);
+}
+
+QString FindingDetails::headOf(const DoctorFinding& made) const
+{
+    const Finding& finding = made.finding;
+    const Diagnosis& diagnosis = *made.diagnosis;
+    const ThemeRole role = finding.severity == Severity::Error ? ThemeRole::Error
+        : finding.severity == Severity::Warning                ? ThemeRole::Warning
+                                                               : ThemeRole::Info;
+    const QString mark = finding.severity == Severity::Error ? u"■"_s
+        : finding.severity == Severity::Warning              ? u"▲"_s
+                                                             : u"●"_s;
+    QString html = u"<h3 style=\"margin-bottom:2px\">"_s
+        % sentence(diagnosis.code == finding.code ? diagnosis.name : finding.code)
+        % u"</h3><p style=\"margin-top:0\"><span style=\"color:"_s % m_theme.colour(role).name() % u"\">"_s
+        % mark % u' ' % severityText(finding.severity).toHtmlEscaped() % u"</span> · <code>"_s
+        % escaped(finding.code) % u"</code>"_s;
+    if (!diagnosis.letter.empty())
+        html += u" · "_s % escaped(diagnosis.letter);
+    html += u" · "_s % tr("seen in %1").arg(toText(checkDepthName(made.seenIn))) % u"</p>"_s;
+    if (diagnosis.silent && finding.severity == Severity::Error)
+        html += u"<p><b>"_s % tr("Stock DeepSpeed loads this without a word.") % u"</b></p>"_s;
+    return html;
+}
+
+QString FindingDetails::linksTo(const std::string& where, const Checkpoint* checkpoint)
+{
+    QStringList links;
+    if (checkpoint != nullptr)
+        for (FindingWay& way : waysTo(*checkpoint, where)) {
+            links.append(u"<a href=\"%1\" style=\"color:%2\">%3</a>"_s.arg(m_ways.size())
+                             .arg(m_theme.colour(ThemeRole::Accent).name(), way.label.toHtmlEscaped()));
+            m_ways.push_back(std::move(way));
+        }
+    return links.join(u" · "_s);
+}
+
+QString FindingDetails::findingText(const DoctorFinding& made, const Checkpoint* checkpoint)
+{
+    const Finding& finding = made.finding;
+    QString html = u"<li>"_s % sentence(finding.message);
+    const auto addPlace = [&](const std::string& where) {
+        const QString links = linksTo(where, checkpoint);
+        html += u"<br><code>"_s % escaped(where) % u"</code>"_s;
+        if (!links.isEmpty())
+            html += u" → "_s % links;
+    };
+    if (!finding.where.empty())
+        addPlace(finding.where);
+    for (const std::string& fact : finding.evidence) {
+        if (checkpoint != nullptr && !waysTo(*checkpoint, fact).empty())
+            addPlace(fact);
+        else
+            html += u"<br>"_s % sentence(fact);
+    }
+    return html % u"</li>"_s;
+}
+
+void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, const CheckpointPtr& checkpoint)
+{
+    std::vector<DoctorFinding> kept;
+    for (const DoctorFinding* made : findings)
+        kept.push_back(*made);
+    m_shown = std::move(kept);
+    m_checkpoint = checkpoint;
+    m_ways.clear();
+    m_code = m_shown.empty() ? std::string() : std::string(m_shown.front().finding.code);
+    m_tick->setVisible(std::any_of(m_shown.begin(), m_shown.end(),
+        [](const DoctorFinding& made) { return repairs(*made.diagnosis, made.finding); }));
+    m_command->setVisible(!m_shown.empty() && !m_shown.front().command.empty());
+    if (m_shown.empty()) {
+        m_text->setHtml(u"<p>"_s % tr("Choose a finding to read what it means.") % u"</p>"_s);
+        return;
+    }
+    const DoctorFinding& first = m_shown.front();
+    const Diagnosis& diagnosis = *first.diagnosis;
+    QString html = headOf(first) % u"<ul style=\"margin-left:-22px\">"_s;
+    for (size_t i = 0; i < m_shown.size() && i < kMostTold; ++i)
+        html += findingText(m_shown[i], checkpoint.get());
+    if (m_shown.size() > kMostTold)
+        html += u"<li>"_s % tr("and %1 more, in the list").arg(countText(m_shown.size() - kMostTold))
+            % u"</li>"_s;
+    html += u"</ul><table cellspacing=\"0\" cellpadding=\"3\">"_s
+        % row(tr("Loading"), sentence(diagnosis.means.loading))
+        % row(tr("Resuming"), sentence(diagnosis.means.resuming))
+        % row(tr("Exporting"), sentence(diagnosis.means.exporting))
+        % (diagnosis.remedy.empty() ? row(tr("No remedy"), sentence(diagnosis.noRemedy))
+                                    : row(tr("Remedy"), sentence(diagnosis.remedy)))
+        % row(tr("Seen by others"), escaped(diagnosis.threads)) % u"</table>"_s;
+    m_text->setHtml(html);
+    m_command->setCommand(u"shardscope "_s % QString::fromStdString(first.command));
+}
+
+} // namespace shardscope::ui

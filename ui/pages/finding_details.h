@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/doctor/examine.h"
+#include "ui/models/findings/finding_ways.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QCheckBox;
+class QTextBrowser;
+
+namespace shardscope::ui {
+
+class CommandLine;
+
+/// All that the doctor knows of one finding, or of a kind of them: what was seen and where, what it means,
+/// what mends it, who had it, the command line, and whether it goes into the change set.
+class FindingDetails : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit FindingDetails(Theme& theme, QWidget* parent = nullptr);
+
+    /// Findings of one kind; none: nothing is selected. `checkpoint` may be null: places lead nowhere then.
+    void show(const std::vector<const DoctorFinding*>& findings, const CheckpointPtr& checkpoint);
+    void setTicked(bool ticked);
+    /// Empty when nothing is shown.
+    [[nodiscard]] const std::string& code() const { return m_code; }
+
+Q_SIGNALS:
+    void wayChosen(const shardscope::ui::FindingWay& way);
+    void tickChanged(const std::string& code, bool ticked);
+
+private:
+    [[nodiscard]] QString headOf(const DoctorFinding& made) const;
+    QString findingText(const DoctorFinding& made, const Checkpoint* checkpoint);
+    QString linksTo(const std::string& where, const Checkpoint* checkpoint);
+
+    static constexpr size_t kMostTold = 40;
+    Theme& m_theme;
+    QTextBrowser* m_text;
+    CommandLine* m_command;
+    QCheckBox* m_tick;
+    std::vector<FindingWay> m_ways;
+    std::string m_code;
+    std::vector<DoctorFinding> m_shown; ///< for when the theme changes
+    CheckpointPtr m_checkpoint;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/findings_list.h"
+
+#include "ui/models/findings/check_text.h"
+#include "ui/style/icons.h"
+#include "ui/text/text.h"
+
+#include <QGridLayout>
+#include <QLabel>
+#include <QStringList>
+#include <QToolButton>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+FindingsList::FindingsList(Theme& theme, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_grid(new QGridLayout(this))
+{
+    setObjectName(u"findingsList"_s);
+    m_grid->setContentsMargins(0, 0, 0, 0);
+    m_grid->setHorizontalSpacing(8);
+    m_grid->setVerticalSpacing(3);
+    m_grid->setColumnStretch(1, 1);
+}
+
+void FindingsList::clear()
+{
+    while (m_grid->count() > 0) {
+        QLayoutItem* item = m_grid->takeAt(0);
+        delete item->widget();
+        delete item;
+    }
+    m_row = 0;
+}
+
+void FindingsList::setFindings(const std::vector<Finding>& findings, const QString& state)
+{
+    clear();
+    const std::vector<FindingGroup> groups = groupFindings(findings);
+    m_grid->addWidget(addLabel(u"findingsCount"_s, findingCountText(findings)), m_row++, 0, 1, 2);
+    if (!state.isEmpty()) {
+        QLabel* label = addLabel(u"findingsState"_s, state);
+        label->setForegroundRole(QPalette::PlaceholderText);
+        m_grid->addWidget(label, m_row++, 0, 1, 2);
+    }
+    for (size_t i = 0; i < groups.size() && i < kMostRows; ++i)
+        addRow(groups[i]);
+    if (groups.size() > kMostRows)
+        m_grid->addWidget(addLabel(u"findingsMore"_s,
+                              tr("and %1 more, on the Findings page").arg(groups.size() - kMostRows)),
+            m_row++, 1);
+}
+
+QLabel* FindingsList::addLabel(const QString& name, const QString& text)
+{
+    auto* label = new QLabel(text, this);
+    label->setObjectName(name);
+    label->setTextFormat(Qt::PlainText);
+    label->setWordWrap(true);
+    label->setTextInteractionFlags(Qt::TextSelectableByMouse);
+    return label;
+}
+
+void FindingsList::addRow(const FindingGroup& group)
+{
+    const std::vector<const Finding*>& alike = group.findings;
+    const Finding& finding = group.first();
+    const bool error = finding.severity == Severity::Error;
+    const bool warning = finding.severity == Severity::Warning;
+    auto* mark = new QToolButton(this);
+    mark->setObjectName(u"findingMark"_s);
+    mark->setAutoRaise(true);
+    mark->setIconSize(QSize(16, 16));
+    mark->setFixedSize(20, fontMetrics().height() + 2); // as high as one line of what it marks
+    mark->setIcon(themedIcon(m_theme,
+        error         ? u"error"_s
+            : warning ? u"warning"_s
+                      : u"info"_s,
+        error         ? ThemeRole::Error
+            : warning ? ThemeRole::Warning
+                      : ThemeRole::Info));
+    const QString where = toText(finding.where);
+    mark->setToolTip(where.isEmpty() ? severityText(finding.severity) : tr("Go to %1").arg(where));
+    mark->setAccessibleName(severityText(finding.severity) % u": "_s % group.message);
+    connect(mark, &QToolButton::clicked, this, [this, where] {
+        if (!where.isEmpty())
+            Q_EMIT placeRequested(where);
+    });
+
+    QStringList places;
+    for (size_t i = 0; i < alike.size() && i < kMostPlaces; ++i)
+        if (!alike[i]->where.empty())
+            places.append(toText(alike[i]->where));
+    if (alike.size() > kMostPlaces)
+        places.append(tr("and %1 more places").arg(alike.size() - kMostPlaces));
+    if (alike.size() == 1)
+        for (size_t i = 0; i < finding.evidence.size() && i < kMostPlaces; ++i)
+            places.append(sentenceText(finding.evidence[i]));
+    places.append(toText(finding.code));
+    QLabel* text = addLabel(u"finding"_s, group.message);
+    QLabel* place = addLabel(u"findingPlace"_s, places.join(u'\n'));
+    place->setForegroundRole(QPalette::PlaceholderText);
+    m_grid->addWidget(mark, m_row, 0, Qt::AlignTop);
+    m_grid->addWidget(text, m_row, 1, Qt::AlignTop);
+    m_grid->addWidget(place, m_row + 1, 1);
+    m_grid->setRowMinimumHeight(m_row + 2, 6);
+    m_row += 3;
+}
+
+} // namespace shardscope::ui

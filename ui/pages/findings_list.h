@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/models/findings/finding_groups.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QGridLayout;
+class QLabel;
+
+namespace shardscope::ui {
+
+/// Findings, worst first: a mark, what was seen, where, the evidence; each goes to its place.
+class FindingsList : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit FindingsList(Theme& theme, QWidget* parent = nullptr);
+
+    /// How many there are, each with its place, and `state`: what was looked at.
+    void setFindings(const std::vector<Finding>& findings, const QString& state);
+    void clear();
+
+Q_SIGNALS:
+    /// `where` of a finding: an address or a path.
+    void placeRequested(const QString& where);
+
+private:
+    void addRow(const FindingGroup& group);
+    QLabel* addLabel(const QString& name, const QString& text);
+
+    static constexpr size_t kMostRows = 60;
+    static constexpr size_t kMostPlaces = 4;
+    Theme& m_theme;
+    QGridLayout* m_grid;
+    int m_row = 0;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/findings_page.h"
+
+#include "ui/controls/table_setup.h"
+#include "ui/models/findings/check_text.h"
+#include "ui/pages/change_set_panel.h"
+#include "ui/pages/check_bar.h"
+#include "ui/pages/finding_details.h"
+#include "ui/text/text.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QFileDialog>
+#include <QHeaderView>
+#include <QKeyEvent>
+#include <QLabel>
+#include <QSplitter>
+#include <QTreeView>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kWhereWidth = 120;
+/// Of the width that list and explanation have together.
+constexpr int kListShare = 5000;
+constexpr int kDetailsShare = 4000;
+
+} // namespace
+
+FindingsPage::FindingsPage(
+    io::FileSystem& files, CheckRun& run, Theme& theme, Selection& selection, QWidget* parent)
+    : QWidget(parent)
+    , m_run(run)
+    , m_selection(selection)
+    , m_bar(new CheckBar(theme, this))
+    , m_messages(new MessageBar(theme, this))
+    , m_splitter(new QSplitter(Qt::Horizontal, this))
+    , m_model(new FindingTreeModel(theme, this))
+    , m_tree(new QTreeView(m_splitter))
+    , m_details(new FindingDetails(theme, m_splitter))
+    , m_changeSet(new ChangeSetPanel(files, theme, this))
+    , m_empty(new QLabel(this))
+{
+    setObjectName(u"findingsPage"_s);
+    m_messages->setObjectName(u"findingsMessages"_s);
+    prepareTree(m_tree, theme, u"findingTree"_s, tr("Findings by kind"));
+    m_tree->setModel(m_model);
+    m_tree->header()->setStretchLastSection(false);
+    m_tree->header()->setSectionResizeMode(FindingTreeModel::What, QHeaderView::Stretch);
+    m_tree->setColumnWidth(FindingTreeModel::Where, kWhereWidth);
+    m_splitter->setObjectName(u"findingsSplitter"_s);
+    m_splitter->setChildrenCollapsible(false);
+    m_splitter->addWidget(m_tree);
+    m_splitter->addWidget(m_details);
+    m_splitter->setSizes({kListShare, kDetailsShare});
+    m_empty->setObjectName(u"findingsEmpty"_s);
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_empty->setWordWrap(true);
+    m_empty->setMargin(40);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    rows->addWidget(m_bar);
+    rows->addWidget(m_messages);
+    rows->addWidget(m_splitter, 3);
+    rows->addWidget(m_changeSet, 2);
+    rows->addWidget(m_empty, 1);
+    connectParts();
+    showRun();
+}
+
+void FindingsPage::connectParts()
+{
+    connect(m_bar, &CheckBar::checkRequested, this, &FindingsPage::check);
+    connect(m_bar, &CheckBar::stopRequested, &m_run, &CheckRun::stop);
+    connect(m_bar, &CheckBar::saveRequested, this, &FindingsPage::askWhere);
+    connect(m_bar, &CheckBar::shownChanged, this, [this](Severity severity, bool shown) {
+        refill([this, severity, shown] { m_model->setShown(severity, shown); });
+    });
+    connect(&m_run, &CheckRun::changed, this, &FindingsPage::showRun);
+    connect(&m_run, &CheckRun::progressChanged, this, [this] { m_bar->showProgress(m_run); });
+    connect(
+        m_tree->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &FindingsPage::showCurrent);
+    connect(m_changeSet, &ChangeSetPanel::applyRequested, this, &FindingsPage::repairRequested);
+    connect(m_details, &FindingDetails::tickChanged, this, &FindingsPage::setTicked);
+    const auto go = [this](const FindingWay& way) {
+        m_selection.select(way.thing);
+        Q_EMIT m_selection.pageRequested(way.page);
+    };
+    connect(m_details, &FindingDetails::wayChosen, this, go);
+    // Enter goes to the place of a finding.
+    connect(m_tree, &QTreeView::activated, this, [this, go](const QModelIndex& at) {
+        const auto findings = m_model->findingsAt(at);
+        if (findings.size() != 1 || !m_checkpoint)
+            return;
+        const std::vector<FindingWay> ways = waysTo(*m_checkpoint, findings.front()->finding.where);
+        if (!ways.empty())
+            go(ways.front());
+    });
+}
+
+void FindingsPage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place)
+{
+    m_checkpoint = checkpoint;
+    m_place = place;
+    if (checkpoint)
+        m_bar->setDepth(defaultCheckDepth(*checkpoint));
+    m_changeSet->setPlace(place);
+    untickAll();
+    m_messages->hide();
+    showRun();
+}
+
+void FindingsPage::check()
+{
+    if (!m_checkpoint || m_run.isRunning())
+        return;
+    m_run.start(m_place, m_bar->depth());
+    m_tree->setFocus(Qt::OtherFocusReason); // where what is found appears, and Esc stops
+}
+
+bool FindingsPage::isBusy() const
+{
+    return m_run.isRunning() || m_writer.isRunning() || m_changeSet->isBusy();
+}
+
+void FindingsPage::refill(const std::function<void()>& change)
+{
+    m_filling = true;
+    change();
+    m_tree->expandAll();
+    const QModelIndex again = m_model->find(m_current);
+    m_filling = false;
+    if (again.isValid())
+        m_tree->setCurrentIndex(again);
+    else if (m_model->rowCount() > 0)
+        m_tree->setCurrentIndex(m_model->index(0, 0));
+    showCurrent();
+    updateEmpty();
+}
+
+void FindingsPage::showRun()
+{
+    m_bar->show(m_run, m_checkpoint);
+    if (m_run.error())
+        m_messages->showError(*m_run.error());
+    refill([this] { m_model->setFindings(m_run.findings()); });
+}
+
+void FindingsPage::setFilter(const QString& part)
+{
+    refill([this, &part] { m_model->setFilter(part); });
+}
+
+void FindingsPage::showCurrent()
+{
+    if (m_filling)
+        return;
+    const QModelIndex at = m_tree->currentIndex();
+    if (at.isValid())
+        m_current = m_model->keyOf(at);
+    m_details->show(m_model->findingsAt(at), m_checkpoint);
+    m_details->setTicked(m_ticked.contains(m_details->code()));
+}
+
+void FindingsPage::setTicked(const std::string& code, bool ticked)
+{
+    if (ticked)
+        m_ticked.insert(code);
+    else
+        m_ticked.erase(code);
+    m_model->setTicked(m_ticked);
+    m_changeSet->setFixes(m_ticked);
+}
+
+void FindingsPage::untickAll()
+{
+    m_ticked.clear();
+    m_model->setTicked(m_ticked);
+    m_changeSet->setFixes(m_ticked);
+}
+
+void FindingsPage::updateEmpty()
+{
+    const bool any = m_model->rowCount() > 0;
+    m_splitter->setVisible(any);
+    m_empty->setVisible(!any);
+    if (any)
+        return;
+    if (!m_checkpoint)
+        m_empty->setText(tr("Open a checkpoint to have it examined."));
+    else if (!m_run.findings().empty())
+        m_empty->setText(tr("No finding matches the filter."));
+    else if (m_run.isRunning())
+        m_empty->setText(tr("No problems found so far."));
+    else if (!m_run.result())
+        m_empty->setText(tr("Choose what to read, and press Check."));
+    else if (m_run.result()->stopped)
+        m_empty->setText(tr("No problems found before the check was stopped."));
+    else if (m_run.depth() == CheckDepth::Bytes)
+        m_empty->setText(tr("No problems found. Every byte was read."));
+    else
+        m_empty->setText(tr("No problems found.\nChecked: %1. %2. “Every byte” reads them.")
+                             .arg(depthText(m_run.depth()), checkedText(m_run, *m_checkpoint)));
+}
+
+void FindingsPage::keyPressEvent(QKeyEvent* event)
+{
+    if (event->key() == Qt::Key_Escape && m_run.isRunning())
+        m_run.stop();
+    else
+        QWidget::keyPressEvent(event);
+}
+
+void FindingsPage::askWhere(CheckReport form)
+{
+    const QString ending = form == CheckReport::Html ? u"html"_s
+        : form == CheckReport::Sarif                 ? u"sarif"_s
+                                                     : u"json"_s;
+    auto* dialog
+        = new QFileDialog(this, tr("Save the Findings"), {}, u"%1 (*.%2)"_s.arg(ending.toUpper(), ending));
+    dialog->setObjectName(u"findingsSaveDialog"_s);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setAcceptMode(QFileDialog::AcceptSave);
+    dialog->setDefaultSuffix(ending);
+    dialog->selectFile(u"findings."_s % ending);
+    connect(dialog, &QFileDialog::fileSelected, this,
+        [this, form](const QString& path) { saveReport(form, path); });
+    dialog->open();
+}
+
+void FindingsPage::saveReport(CheckReport form, const QString& path)
+{
+    if (!m_run.result())
+        return;
+    m_writer.run<QString>(
+        [result = m_run.result(), depth = m_run.depth(), form, path](
+            const std::stop_token&, const std::function<void(QString)>& deliver) {
+            deliver(writeCheckReport(*result, depth, form, path));
+        },
+        [this, path](const QString& problem) {
+            m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
+                problem.isEmpty() ? tr("The findings are in %1.").arg(path) : problem);
+        });
+}
+
+} // namespace shardscope::ui

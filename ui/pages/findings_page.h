@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/check_run.h"
+#include "ui/jobs/latest_only.h"
+#include "ui/models/findings/finding_tree_model.h"
+#include "ui/models/plans/repair_preview.h"
+#include "ui/models/selection.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QLabel;
+class QSplitter;
+class QTreeView;
+
+namespace shardscope::ui {
+
+class ChangeSetPanel;
+class CheckBar;
+class FindingDetails;
+class MessageBar;
+
+/// What the doctor found: kinds of findings on the left, what the chosen one means on the right.
+class FindingsPage : public QWidget
+{
+    Q_OBJECT
+public:
+    /// Several pages may show one run.
+    FindingsPage(
+        io::FileSystem& files, CheckRun& run, Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place);
+    void setFilter(const QString& part);
+    /// Examines the checkpoint as deep as is chosen.
+    void check();
+    void saveReport(CheckReport form, const QString& path);
+    [[nodiscard]] bool isBusy() const;
+    [[nodiscard]] ChangeSetPanel* changeSet() const { return m_changeSet; }
+    [[nodiscard]] FindingTreeModel* model() const { return m_model; }
+
+Q_SIGNALS:
+    /// Apply was pressed: run this plan into this run folder.
+    void repairRequested(const std::shared_ptr<const shardscope::RepairPlan>& plan, const QString& folder);
+
+protected:
+    void keyPressEvent(QKeyEvent* event) override;
+
+private:
+    void connectParts();
+    void showRun();
+    void showCurrent();
+    void refill(const std::function<void()>& change);
+    void updateEmpty();
+    void askWhere(CheckReport form);
+    void untickAll();
+    void setTicked(const std::string& code, bool ticked);
+
+    CheckRun& m_run;
+    Selection& m_selection;
+    CheckpointPtr m_checkpoint;
+    CheckPlace m_place;
+    CheckBar* m_bar;
+    MessageBar* m_messages;
+    QSplitter* m_splitter;
+    FindingTreeModel* m_model;
+    QTreeView* m_tree;
+    FindingDetails* m_details;
+    ChangeSetPanel* m_changeSet;
+    QLabel* m_empty;
+    FindingTreeModel::Key m_current; ///< is chosen again when the list is made anew
+    bool m_filling = false;
+    std::set<std::string> m_ticked;
+    LatestOnly m_writer;
+};
+
+} // namespace shardscope::ui

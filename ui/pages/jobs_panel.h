@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/job.h"
+#include "ui/style/theme.h"
+
+#include <QScrollArea>
+
+class QLabel;
+class QVBoxLayout;
+
+namespace shardscope::ui {
+
+/// The Jobs dock's content: one card per job, newest on top.
+class JobsPanel : public QScrollArea
+{
+    Q_OBJECT
+public:
+    JobsPanel(Theme& theme, JobList& jobs, QWidget* parent = nullptr);
+
+    [[nodiscard]] QSize sizeHint() const override { return {600, 150}; }
+
+Q_SIGNALS:
+    void openRequested(const QString& path);
+
+private:
+    void addCard(Job* job);
+    void removeCard(const Job* job);
+
+    Theme& m_theme;
+    JobList& m_jobs;
+    QVBoxLayout* m_cards;
+    QLabel* m_empty;
+};
+
+} // namespace shardscope::ui

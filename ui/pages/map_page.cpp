@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/map_page.h"
+
+#include "ui/jobs/check_run.h"
+#include "ui/layoutmap/layout_map_view.h"
+#include "ui/text/text.h"
+
+#include <QLabel>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+MapPage::MapPage(Theme& theme, Selection& selection, QWidget* parent)
+    : QWidget(parent)
+    , m_map(new LayoutMapView(&theme, this))
+    , m_empty(new QLabel(this))
+{
+    setObjectName(u"mapPage"_s);
+    m_map->setObjectName(u"layoutMap"_s);
+    m_map->setSelection(&selection);
+    m_empty->setObjectName(u"mapEmpty"_s);
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_empty->setWordWrap(true);
+    m_empty->setMargin(40);
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->addWidget(m_map, 1);
+    rows->addWidget(m_empty, 1);
+    setFocusProxy(m_map);
+    connect(m_map, &LayoutMapView::parameterActivated, this, &MapPage::parameterActivated);
+    setCheckpoint(nullptr);
+}
+
+void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks)
+{
+    m_checkpoint = checkpoint;
+    const bool hasUnits = checkpoint && !checkpoint->units.empty();
+    m_map->setCheckpoint(hasUnits ? checkpoint : nullptr, hasUnits ? looks : nullptr);
+    m_map->setVisible(hasUnits);
+    m_empty->setVisible(!hasUnits);
+    if (!checkpoint)
+        m_empty->setText(tr("Open a checkpoint to see where its elements live."));
+    else if (checkpoint->modelError)
+        m_empty->setText(tr("There is no layout to draw.\n%1").arg(errorText(*checkpoint->modelError)));
+    else
+        m_empty->setText(tr("Nothing in this checkpoint is partitioned."));
+    showFindings();
+}
+
+void MapPage::followCheck(const CheckRun& run)
+{
+    m_run = &run;
+    connect(&run, &CheckRun::changed, this, &MapPage::showFindings);
+    showFindings();
+}
+
+void MapPage::showFindings()
+{
+    const auto result = m_run ? m_run->result() : nullptr;
+    // A window of its own may be pinned to another checkpoint.
+    if (!result || !result->checkpoint || !m_checkpoint
+        || result->checkpoint->tagFolder != m_checkpoint->tagFolder)
+        return;
+    std::vector<Finding> findings;
+    for (const DoctorFinding& made : result->findings)
+        findings.push_back(made.finding);
+    m_map->setFindings(std::move(findings));
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/model/checkpoint.h"
+#include "ui/models/selection.h"
+#include "ui/style/theme.h"
+
+#include <QPointer>
+#include <QWidget>
+
+class QLabel;
+
+namespace shardscope::ui {
+
+class CheckRun;
+class LayoutMapView;
+
+/// The partition map, or why there is none.
+class MapPage : public QWidget
+{
+    Q_OBJECT
+public:
+    MapPage(Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    /// `looks` as LayoutMapView::setCheckpoint().
+    void setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks = nullptr);
+    /// Marks what the doctor finds in the checkpoint that is shown, each time it has ended.
+    void followCheck(const CheckRun& run);
+    [[nodiscard]] LayoutMapView* mapView() const { return m_map; }
+
+Q_SIGNALS:
+    void parameterActivated(shardscope::ParamId param);
+
+private:
+    void showFindings();
+
+    CheckpointPtr m_checkpoint;
+    QPointer<const CheckRun> m_run;
+    LayoutMapView* m_map;
+    QLabel* m_empty;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/overview_cards.h"
+
+#include "core/checkpoint/model/scalar_text.h"
+#include "core/torchfile/pickle/pickle_values.h"
+#include "ui/models/whole_groups.h"
+#include "ui/text/text.h"
+#include "ui/widgets/card.h"
+#include "ui/widgets/stacked_bar.h"
+
+#include <QCoreApplication>
+#include <QLabel>
+#include <QLocale>
+
+#include <map>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::OverviewPage)
+};
+
+QString numberText(double value)
+{
+    return QLocale::c().toString(value, 'g', 12);
+}
+
+/// A value as people write it: the shortest number that reads back the same, sequences of them in
+/// parentheses.
+QString optionText(const PickleGraph& graph, NodeId node)
+{
+    const auto number = [&](NodeId part) -> std::optional<QString> {
+        if (graph.kind(part) == NodeKind::Float)
+            return QString::number(graph.real(part), 'g', QLocale::FloatingPointShortest);
+        if (graph.kind(part) == NodeKind::Int)
+            return QString::number(graph.integer(part));
+        return {};
+    };
+    if (const auto text = number(node))
+        return *text;
+    const std::span<const NodeId> items = sequenceItems(graph, node);
+    QStringList parts;
+    for (const NodeId item : items.first(std::min<size_t>(items.size(), 8)))
+        if (const auto text = number(item))
+            parts.append(*text);
+    if (!parts.isEmpty() && parts.size() == static_cast<qsizetype>(items.size()))
+        return u'(' % parts.join(u", "_s) % u')';
+    return toText(scalarText(graph, node));
+}
+
+/// "lr 0.001 · weight_decay 0.1 · …": the options of a param group, without its list of parameters.
+QString optionsText(const Checkpoint& checkpoint, const ParamGroup& group)
+{
+    if (group.options == kNoNode || checkpoint.rank0Optim == kNoFile)
+        return {};
+    const auto& content = checkpoint.file(checkpoint.rank0Optim).content;
+    if (!content || !isMapping(content->pickle(), group.options))
+        return {};
+    const PickleGraph& graph = content->pickle();
+    const std::span<const NodeId> pairs = mappingItems(graph, group.options);
+    QStringList options;
+    for (size_t i = 0; i + 1 < pairs.size() && options.size() < 24; i += 2) {
+        if (graph.kind(pairs[i]) != NodeKind::String || graph.text(pairs[i]) == "params")
+            continue;
+        QString value = optionText(graph, pairs[i + 1]);
+        if (value == "null"_L1 || value == "false"_L1)
+            continue;
+        if (value.size() > 60)
+            value = value.left(57) % u"…"_s;
+        // No-break spaces: a line may end after a dot, never between a name and its value.
+        options.append(toText(graph.text(pairs[i])) % u'\u00A0' % value.replace(u' ', u'\u00A0'));
+    }
+    return options.join(u"\u00A0· "_s);
+}
+
+} // namespace
+
+void fillIdentity(Card& card, const Checkpoint& checkpoint)
+{
+    card.addHeadline(titleText(checkpoint));
+    if (!checkpoint.tag.empty())
+        card.addFact(Words::tr("Tag"),
+            checkpoint.latest && *checkpoint.latest == checkpoint.tag
+                ? Words::tr("%1 (latest)").arg(toText(checkpoint.tag))
+                : toText(checkpoint.tag));
+    if (!checkpoint.optimizer.empty())
+        card.addFact(Words::tr("States"), toText(checkpoint.optimizer).replace(u"+"_s, u", "_s));
+    if (checkpoint.parallel.tp > 1 || checkpoint.parallel.pp > 1 || checkpoint.parallel.ep > 1)
+        card.addFact(Words::tr("Parallel"),
+            Words::tr("dp %1 · tp %2 · pp %3 · ep %4")
+                .arg(checkpoint.parallel.dp)
+                .arg(checkpoint.parallel.tp)
+                .arg(checkpoint.parallel.pp)
+                .arg(checkpoint.parallel.ep));
+    if (checkpoint.subGroupSize)
+        card.addFact(Words::tr("Sub-group"),
+            Words::tr("%1 elements per rank").arg(countText(*checkpoint.subGroupSize)));
+    if (!checkpoint.deepspeedVersion.empty())
+        card.addFact(Words::tr("DeepSpeed"), toText(checkpoint.deepspeedVersion));
+    if (!checkpoint.wrapper.empty())
+        card.addFact(Words::tr("Wrapped by"), toText(checkpoint.wrapper));
+    card.addFact(Words::tr("Folder"), pathText(checkpoint.tagFolder));
+    if (!checkpoint.supported)
+        card.addText(checkpoint.kind == CheckpointKind::Swap
+                ? Words::tr("Only a checkpoint of the run tells what these files are. Open that and add this "
+                            "folder to it; where the run went on after its last save, choose that checkpoint "
+                            "here: File, Open with a Checkpoint of Its Run.")
+                : Words::tr("Recognised, not supported. %1").arg(sentenceText(checkpoint.whyNot)));
+}
+
+void fillSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
+{
+    uint64_t total = 0;
+    std::map<FileRole, uint64_t> byRole;
+    for (const CheckpointFile& file : checkpoint.files) {
+        total += file.identity.bytes;
+        byRole[file.role] += file.identity.bytes;
+    }
+    card.addHeadline(bytesText(total))->setToolTip(exactBytesText(total));
+    QList<StackedBar::Part> parts;
+    for (const auto& [role, bytes] : byRole)
+        if (bytes > 0)
+            parts.append({roleText(role), bytes, static_cast<size_t>(parts.size())});
+    auto* bar = new StackedBar(theme, &card);
+    bar->setObjectName(u"roleSizes"_s);
+    bar->setParts(std::move(parts));
+    card.addWidget(bar);
+    card.addText(checkpoint.files.size() == 1 ? Words::tr("1 file")
+                                              : Words::tr("%1 files").arg(countText(checkpoint.files.size())),
+        true);
+}
+
+void fillStateSizes(Card& card, const Checkpoint& checkpoint, Theme& theme)
+{
+    std::map<std::string, uint64_t> byState;
+    for (const FlatUnit& unit : checkpoint.units)
+        for (const UnitState& state : unit.states)
+            byState[state.name] += itemSize(state.dtype) * unit.partition.payloadElements();
+    for (const WholeTensor& whole : checkpoint.whole)
+        if (whole.param != kNoParam && checkpoint.params[index(whole.param)].sharedWith == kNoParam)
+            byState[whole.state] += itemSize(whole.dtype) * checkpoint.params[index(whole.param)].elements;
+    uint64_t padding = 0;
+    for (const FlatUnit& unit : checkpoint.units)
+        padding
+            += unit.partition.partitionElements() * unit.partition.ranks() - unit.partition.payloadElements();
+    QList<StackedBar::Part> parts;
+    for (const std::string& name : checkpoint.stateNames())
+        if (const auto found = byState.find(name); found != byState.end() && found->second > 0)
+            parts.append({toText(name), found->second, static_cast<size_t>(parts.size())});
+    auto* bar = new StackedBar(theme, &card);
+    bar->setObjectName(u"stateSizes"_s);
+    bar->setParts(std::move(parts));
+    card.addWidget(bar);
+    card.addText(padding == 0
+            ? Words::tr("There is no padding.")
+            : Words::tr("Padding is not counted: %1 elements on all ranks together.").arg(countText(padding)),
+        true);
+}
+
+void fillParameters(Card& card, const Checkpoint& checkpoint)
+{
+    uint64_t elements = 0;
+    uint64_t frozenElements = 0;
+    uint64_t trainable = 0;
+    uint64_t frozen = 0;
+    uint64_t buffers = 0;
+    uint64_t shared = 0;
+    for (const Parameter& param : checkpoint.params) {
+        if (param.sharedWith != kNoParam) {
+            ++shared;
+            continue;
+        }
+        switch (param.role) {
+        case ParamRole::Trainable:
+            ++trainable;
+            elements += param.elements;
+            break;
+        case ParamRole::Frozen:
+            ++frozen;
+            elements += param.elements;
+            frozenElements += param.elements;
+            break;
+        case ParamRole::Buffer:
+            ++buffers;
+            break;
+        }
+    }
+    card.addHeadline(Words::tr("%1 elements").arg(shortCountText(elements)))
+        ->setToolTip(Words::tr("%1 elements").arg(countText(elements)));
+    card.addFact(Words::tr("Trainable"), countText(trainable));
+    card.addFact(Words::tr("Frozen"),
+        frozen == 0 ? u"0"_s
+                    : Words::tr("%1 (%2 elements)").arg(countText(frozen), shortCountText(frozenElements)),
+        Words::tr("%1 elements").arg(countText(frozenElements)));
+    card.addFact(Words::tr("Shared"), countText(shared));
+    card.addFact(Words::tr("Buffers"), countText(buffers));
+}
+
+void fillSteps(Card& card, const Checkpoint& checkpoint)
+{
+    const StepCounters& steps = checkpoint.steps;
+    const auto text = [](const std::optional<int64_t>& value) {
+        return value ? countText(static_cast<uint64_t>(std::max<int64_t>(0, *value))) : u"–"_s;
+    };
+    card.addHeadline(steps.globalSteps ? Words::tr("Step %1").arg(text(steps.globalSteps))
+                                       : Words::tr("Step not recorded"));
+    if (steps.globalSamples)
+        card.addFact(Words::tr("Samples"), text(steps.globalSamples));
+    if (steps.skippedSteps)
+        card.addFact(Words::tr("Skipped"), text(steps.skippedSteps));
+    QStringList own;
+    for (const ParamGroup& group : checkpoint.groups)
+        if (!group.units.empty() && checkpoint.units[index(group.units.front())].step)
+            own.append(numberText(*checkpoint.units[index(group.units.front())].step));
+    if (!own.isEmpty())
+        card.addFact(Words::tr("Optimizer"),
+            own.size() > 8 ? own.mid(0, 8).join(u", "_s) % u", …"_s : own.join(u", "_s),
+            Words::tr("The optimizer's own step, one per param group"));
+    if (checkpoint.lossScale)
+        card.addFact(Words::tr("Loss scale"), numberText(*checkpoint.lossScale));
+    if (!checkpoint.clientStateKeys.empty()) {
+        QStringList keys;
+        for (const std::string& key : checkpoint.clientStateKeys)
+            keys.append(toText(key));
+        card.addFact(Words::tr("Client state"),
+            keys.mid(0, 12).join(u", "_s) % (keys.size() > 12 ? u", …"_s : QString()));
+    }
+}
+
+void fillGroups(Card& card, const Checkpoint& checkpoint)
+{
+    constexpr size_t kMostGroups = 12;
+    for (size_t i = 0; i < checkpoint.groups.size() && i < kMostGroups; ++i) {
+        const ParamGroup& group = checkpoint.groups[i];
+        QString units;
+        if (const size_t subGroups = subGroupsOf(checkpoint, group); subGroups > 1)
+            units = u" · "_s % Words::tr("%1 sub-groups").arg(subGroups);
+        card.addText(Words::tr("Group %1").arg(group.index) % u" · "_s
+            % (group.parameters == 1 ? Words::tr("1 parameter")
+                                     : Words::tr("%1 parameters").arg(countText(group.parameters)))
+            % u" · "_s % Words::tr("%1 elements").arg(shortCountText(group.elements)) % units);
+        const QString options = optionsText(checkpoint, group);
+        if (!options.isEmpty())
+            card.addText(options, true);
+    }
+    if (checkpoint.groups.size() > kMostGroups)
+        card.addText(Words::tr("and %1 more").arg(checkpoint.groups.size() - kMostGroups), true);
+    if (checkpoint.groups.empty())
+        card.addText(Words::tr("No param groups are known."), true);
+}
+
+void fillEvidence(Card& card, const Checkpoint& checkpoint)
+{
+    for (const std::string& line : checkpoint.evidence)
+        card.addText(sentenceText(line), true);
+    card.addText(Words::tr("Files are only read. Nothing that a pickle names is ever run."), true);
+}
+
+} // namespace shardscope::ui

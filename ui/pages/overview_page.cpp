@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/overview_page.h"
+
+#include "ui/jobs/check_run.h"
+#include "ui/models/findings/check_text.h"
+#include "ui/models/findings/finding_groups.h"
+#include "ui/pages/findings_list.h"
+#include "ui/pages/overview_cards.h"
+#include "ui/style/icons.h"
+#include "ui/text/text.h"
+#include "ui/widgets/card.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QLabel>
+#include <QListWidget>
+#include <QScrollArea>
+#include <QVBoxLayout>
+
+#include <algorithm>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+OverviewPage::OverviewPage(Theme& theme, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_messages(new MessageBar(theme, this))
+    , m_scroll(new QScrollArea(this))
+    , m_empty(new QLabel(tr("Open a checkpoint to see what it is."), this))
+{
+    setObjectName(u"overviewPage"_s);
+    m_scroll->setObjectName(u"overviewScroll"_s);
+    m_scroll->setWidgetResizable(true);
+    m_scroll->setFrameShape(QFrame::NoFrame);
+    m_scroll->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
+    auto* cards = new QWidget(m_scroll);
+    cards->setObjectName(u"overviewCards"_s);
+    auto* grid = new CardGrid(cards);
+    const auto add = [&](const QString& name, const QString& title) {
+        auto* card = new Card(theme, title, cards);
+        card->setObjectName(name);
+        grid->addWidget(card);
+        return card;
+    };
+    m_identity = add(u"identityCard"_s, tr("Checkpoint"));
+    m_sizes = add(u"sizesCard"_s, tr("Size on disk"));
+    m_parameters = add(u"parametersCard"_s, tr("Parameters"));
+    m_states = add(u"statesCard"_s, tr("Size by state"));
+    m_steps = add(u"stepsCard"_s, tr("Training"));
+    m_findings = add(u"findingsCard"_s, tr("Findings"));
+    m_groups = add(u"groupsCard"_s, tr("Param groups"));
+    m_tags = add(u"tagsCard"_s, tr("Tags of this run"));
+    m_evidence = add(u"evidenceCard"_s, tr("How it was recognised"));
+    m_tagList = new QListWidget(m_tags);
+    m_tagList->setObjectName(u"tagList"_s);
+    m_tagList->setAccessibleName(tr("Tags of this run"));
+    m_tagList->setFrameShape(QFrame::NoFrame);
+    m_tagList->setIconSize(QSize(16, 16));
+    m_tagList->setSizeAdjustPolicy(QAbstractScrollArea::AdjustToContents);
+    m_tagList->viewport()->setAutoFillBackground(false);
+    m_tags->addWidget(m_tagList);
+    m_findingsList = new FindingsList(theme, m_findings);
+    m_findings->addWidget(m_findingsList);
+    m_scroll->setWidget(cards);
+    setFocusProxy(m_scroll);
+    m_empty->setObjectName(u"overviewEmpty"_s);
+    m_empty->setAlignment(Qt::AlignCenter);
+    m_empty->setWordWrap(true);
+    m_empty->setMargin(40);
+
+    auto* rows = new QVBoxLayout(this);
+    rows->setContentsMargins(0, 0, 0, 0);
+    rows->setSpacing(0);
+    rows->addWidget(m_messages);
+    rows->addWidget(m_scroll, 1);
+    rows->addWidget(m_empty, 1);
+    connect(m_tagList, &QListWidget::itemActivated, this,
+        [this](const QListWidgetItem* item) { Q_EMIT tagRequested(item->data(Qt::UserRole).toString()); });
+    connect(m_findingsList, &FindingsList::placeRequested, this, &OverviewPage::placeRequested);
+    setCheckpoint(nullptr);
+}
+
+void OverviewPage::setCheckpoint(const CheckpointPtr& checkpoint)
+{
+    m_checkpoint = checkpoint;
+    m_scroll->setVisible(checkpoint != nullptr);
+    m_empty->setVisible(checkpoint == nullptr);
+    for (Card* card : {m_identity, m_sizes, m_states, m_parameters, m_steps, m_groups, m_evidence})
+        card->clear();
+    m_messages->hide();
+    if (!checkpoint) { // nothing that could still be clicked stays behind
+        m_tagList->clear();
+        m_findingsList->clear();
+        return;
+    }
+    fillIdentity(*m_identity, *checkpoint);
+    fillSizes(*m_sizes, *checkpoint, m_theme);
+    const bool hasModel = !checkpoint->params.empty();
+    for (Card* card : {m_states, m_parameters, m_steps, m_groups})
+        card->setVisible(hasModel);
+    if (hasModel) {
+        fillStateSizes(*m_states, *checkpoint, m_theme);
+        fillParameters(*m_parameters, *checkpoint);
+        fillSteps(*m_steps, *checkpoint);
+        fillGroups(*m_groups, *checkpoint);
+    }
+    fillEvidence(*m_evidence, *checkpoint);
+    fillTags(*checkpoint);
+    showFindings();
+}
+
+void OverviewPage::followCheck(const CheckRun& run)
+{
+    m_run = &run;
+    connect(&run, &CheckRun::changed, this, &OverviewPage::showFindings);
+    showFindings();
+}
+
+std::vector<Finding> OverviewPage::findings() const
+{
+    // What the doctor found includes what opening it did.
+    const auto result = m_run != nullptr ? m_run->result() : nullptr;
+    if (!result || !result->checkpoint || result->checkpoint->tagFolder != m_checkpoint->tagFolder)
+        return m_checkpoint->findings;
+    std::vector<Finding> found;
+    for (const DoctorFinding& made : result->findings)
+        found.push_back(made.finding);
+    return found;
+}
+
+void OverviewPage::showFindings()
+{
+    if (!m_checkpoint)
+        return;
+    QString state;
+    if (m_run != nullptr && (m_run->isRunning() || !m_checkpoint->fullyRead))
+        state = tr("Checking…");
+    else if (m_run != nullptr && m_run->result())
+        state = checkedText(*m_run, *m_checkpoint);
+    m_findingsList->setFindings(findings(), state);
+    summarise();
+}
+
+void OverviewPage::fillTags(const Checkpoint& checkpoint)
+{
+    m_tagList->clear();
+    m_tags->setVisible(!checkpoint.tags.empty());
+    for (auto tag = checkpoint.tags.rbegin(); tag != checkpoint.tags.rend(); ++tag) {
+        const bool latest = checkpoint.latest && *checkpoint.latest == *tag;
+        const bool shown = *tag == checkpoint.tag;
+        QString text = toText(*tag);
+        if (latest)
+            text += u"  · "_s % tr("latest");
+        if (shown)
+            text += u"  · "_s % tr("open");
+        auto* item = new QListWidgetItem(
+            themedIcon(m_theme, u"tag"_s, latest ? ThemeRole::Accent : ThemeRole::MutedText), text,
+            m_tagList);
+        item->setData(Qt::UserRole, QString::fromStdString(*tag));
+        QFont font = item->font();
+        font.setBold(shown);
+        item->setFont(font);
+    }
+    const int rows = std::clamp(m_tagList->count(), 1, 8);
+    m_tagList->setFixedHeight(rows * (m_tagList->sizeHintForRow(0) + 1) + 6);
+}
+
+void OverviewPage::summarise()
+{
+    if (m_checkpoint->modelError) {
+        m_messages->showError(*m_checkpoint->modelError);
+        return;
+    }
+    const std::vector<Finding> found = findings();
+    std::vector<FindingGroup> groups = groupFindings(found);
+    std::erase_if(
+        groups, [](const FindingGroup& group) { return group.first().severity != Severity::Error; });
+    if (groups.empty()) {
+        m_messages->hide();
+        return;
+    }
+    QString first = groups.front().message;
+    if (const size_t places = groups.front().findings.size(); places > 1)
+        first += u" · "_s % tr("%1 places").arg(places);
+    m_messages->showMessage(Severity::Error,
+        groups.size() == 1 ? first
+                           : tr("%1 problems were found. The first: %2").arg(groups.size()).arg(first));
+}
+
+} // namespace shardscope::ui

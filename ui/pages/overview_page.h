@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/model/checkpoint.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QLabel;
+class QListWidget;
+class QScrollArea;
+
+namespace shardscope::ui {
+
+class Card;
+class CheckRun;
+class FindingsList;
+class MessageBar;
+
+/// What the checkpoint is, at a glance: identity, sizes, parameters, steps, groups, tags, findings.
+class OverviewPage : public QWidget
+{
+    Q_OBJECT
+public:
+    explicit OverviewPage(Theme& theme, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// Shows what that run of the doctor found, too, where it is of this checkpoint. Outlives this.
+    void followCheck(const CheckRun& run);
+    [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
+
+Q_SIGNALS:
+    void tagRequested(const QString& tag);
+    void placeRequested(const QString& where);
+
+private:
+    void fillTags(const Checkpoint& checkpoint);
+    void summarise();
+    void showFindings();
+    [[nodiscard]] std::vector<Finding> findings() const;
+
+    Theme& m_theme;
+    CheckpointPtr m_checkpoint;
+    const CheckRun* m_run = nullptr;
+    MessageBar* m_messages;
+    QScrollArea* m_scroll;
+    Card* m_identity;
+    Card* m_sizes;
+    Card* m_states;
+    Card* m_parameters;
+    Card* m_steps;
+    Card* m_groups;
+    Card* m_tags;
+    Card* m_findings;
+    Card* m_evidence;
+    QListWidget* m_tagList;
+    FindingsList* m_findingsList;
+    QLabel* m_empty;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/latest_only.h"
+#include "ui/models/param_marks.h"
+#include "ui/models/parameters/parameter_table_model.h"
+#include "ui/models/selection.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QLabel;
+class QTableView;
+
+namespace shardscope::ui {
+
+class FilterChips;
+
+/// The table of parameters: filtered and sorted on a worker, selection shared with all views.
+class ParametersPage : public QWidget
+{
+    Q_OBJECT
+public:
+    ParametersPage(Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    void setCheckpoint(const CheckpointPtr& checkpoint);
+    void setFilter(const QString& text);
+    [[nodiscard]] QTableView* table() const { return m_table; }
+    [[nodiscard]] ParameterTableModel* model() const { return m_model; }
+    void sortBy(ParamColumn column, Qt::SortOrder order);
+    [[nodiscard]] bool isBusy() const { return m_indexer.isRunning() || m_querier.isRunning(); }
+
+Q_SIGNALS:
+    /// The filter was applied: rows shown of all, or why it cannot be.
+    void filtered(qulonglong shown, qulonglong total, const QString& problem);
+    /// What the filter found, for other views to light; null: it is not in force.
+    void matchesChanged(const shardscope::ui::ParamMarks& matches);
+    /// A chip was taken away: this is the filter that is left.
+    void filterWanted(const QString& text);
+    void parameterActivated(shardscope::ParamId param);
+
+private:
+    void query();
+    void showRows(ParameterRows result);
+    void follow(const SelectedThing& thing);
+    void showEmptyState();
+
+    Selection& m_selection;
+    FilterChips* m_chips;
+    QTableView* m_table;
+    ParameterTableModel* m_model;
+    QLabel* m_summary;
+    QLabel* m_empty;
+    CheckpointPtr m_checkpoint;
+    ParameterIndexPtr m_index;
+    QString m_filter;
+    ParamColumn m_column = ParamColumn::Name;
+    bool m_descending = false;
+    bool m_following = false;
+    LatestOnly m_indexer;
+    LatestOnly m_querier;
+};
+
+} // namespace shardscope::ui

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/pages/start_page.h"
+
+#include "ui/style/icons.h"
+#include "ui/text/text.h"
+#include "ui/widgets/message_bar.h"
+
+#include <QAction>
+#include <QFileInfo>
+#include <QLabel>
+#include <QListWidget>
+#include <QPainter>
+#include <QPushButton>
+#include <QVBoxLayout>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kPathRole = Qt::UserRole;
+constexpr int kTagRole = Qt::UserRole + 1;
+constexpr int kPinnedRole = Qt::UserRole + 2;
+constexpr int kColumnWidth = 620;
+
+QString secondLine(const RecentEntry& entry)
+{
+    QStringList facts{entry.title};
+    if (entry.bytes > 0)
+        facts.append(bytesText(entry.bytes));
+    if (entry.tags > 1)
+        facts.append(StartPage::tr("%1 tags").arg(entry.tags));
+    if (entry.when.isValid())
+        facts.append(QLocale().toString(entry.when, QLocale::ShortFormat));
+    return facts.join(u" · "_s);
+}
+
+} // namespace
+
+StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
+    : QWidget(parent)
+    , m_theme(theme)
+    , m_settings(settings)
+    , m_messages(new MessageBar(theme, this))
+    , m_dropArea(new QWidget(this))
+    , m_hint(new QLabel(this))
+    , m_open(new QPushButton(themedIcon(theme, u"open"_s), tr("Open a Checkpoint…"), this))
+    , m_recentTitle(new QLabel(tr("Recent"), this))
+    , m_recent(new QListWidget(this))
+{
+    setObjectName(u"startPage"_s);
+    m_dropArea->setObjectName(u"dropArea"_s);
+    m_dropArea->setFixedHeight(200);
+    m_hint->setObjectName(u"dropHint"_s);
+    m_hint->setAlignment(Qt::AlignCenter);
+    m_hint->setText(tr("Drop a run folder, a tag folder or a single .pt file here"));
+    auto* note = new QLabel(tr("Files are only read. Nothing that a checkpoint contains is ever run."), this);
+    note->setObjectName(u"dropNote"_s);
+    note->setAlignment(Qt::AlignCenter);
+    note->setForegroundRole(QPalette::PlaceholderText);
+    m_open->setObjectName(u"openButton"_s);
+    m_open->setDefault(true);
+    QFont title = m_recentTitle->font();
+    title.setBold(true);
+    m_recentTitle->setFont(title);
+    m_recentTitle->setObjectName(u"recentTitle"_s);
+    m_recent->setObjectName(u"recentList"_s);
+    m_recent->setAccessibleName(tr("Recent checkpoints"));
+    m_recent->setFrameShape(QFrame::NoFrame);
+    m_recent->setSpacing(3);
+    m_recent->viewport()->setAutoFillBackground(false);
+    m_recent->setTextElideMode(Qt::ElideMiddle);
+    m_recent->setIconSize(QSize(22, 22));
+
+    auto* drop = new QVBoxLayout(m_dropArea);
+    drop->setSpacing(12);
+    drop->addStretch();
+    drop->addWidget(m_hint);
+    drop->addWidget(m_open, 0, Qt::AlignCenter);
+    drop->addWidget(note);
+    drop->addStretch();
+    auto* column = new QWidget(this);
+    column->setMaximumWidth(kColumnWidth);
+    auto* parts = new QVBoxLayout(column);
+    parts->setContentsMargins(0, 0, 0, 0);
+    parts->setSpacing(10);
+    parts->addWidget(m_messages);
+    parts->addWidget(m_dropArea);
+    parts->addSpacing(8);
+    parts->addWidget(m_recentTitle);
+    parts->addWidget(m_recent, 1);
+    parts->addStretch();
+    auto* middle = new QHBoxLayout(this);
+    middle->setContentsMargins(24, 40, 24, 24);
+    middle->addStretch(1);
+    middle->addWidget(column, 10);
+    middle->addStretch(1);
+
+    connect(m_open, &QPushButton::clicked, this, &StartPage::openRequested);
+    connect(m_recent, &QListWidget::itemActivated, this, [this](const QListWidgetItem* item) {
+        Q_EMIT recentRequested(item->data(kPathRole).toString(), item->data(kTagRole).toString());
+    });
+    makeRecentActions();
+    connect(&settings, &Settings::recentChanged, this, &StartPage::fillRecent);
+    connect(&theme, &Theme::changed, this, qOverload<>(&QWidget::update));
+    fillRecent();
+}
+
+void StartPage::fillRecent()
+{
+    const QListWidgetItem* current = m_recent->currentItem();
+    const QString keptPath = current != nullptr ? current->data(kPathRole).toString() : QString();
+    const QString keptTag = current != nullptr ? current->data(kTagRole).toString() : QString();
+    m_recent->clear();
+    QStringList paths;
+    for (const RecentEntry& entry : m_settings.recent()) {
+        QString name = entry.path;
+        if (!entry.tag.isEmpty())
+            name += u"  ·  "_s % entry.tag;
+        auto* item = new QListWidgetItem(themedIcon(m_theme, entry.pinned ? u"pin"_s : u"folder"_s,
+                                             entry.pinned ? ThemeRole::Accent : ThemeRole::MutedText),
+            name % u'\n' % secondLine(entry), m_recent);
+        item->setData(kPathRole, entry.path);
+        item->setData(kTagRole, entry.tag);
+        item->setData(kPinnedRole, entry.pinned);
+        item->setToolTip(entry.path);
+        paths.append(entry.path);
+        if (entry.path == keptPath && entry.tag == keptTag)
+            m_recent->setCurrentItem(item);
+    }
+    m_recentTitle->setVisible(!paths.isEmpty());
+    m_recent->setVisible(!paths.isEmpty());
+    // A path may lie on a slow network share: looked for on a worker.
+    m_finder.run<QList<bool>>(
+        [paths](const std::stop_token& token, const std::function<void(QList<bool>)>& deliver) {
+            QList<bool> exists;
+            for (const QString& path : paths) {
+                if (token.stop_requested())
+                    return;
+                exists.append(QFileInfo::exists(path));
+            }
+            deliver(exists);
+        },
+        [this](const QList<bool>& exists) { markMissing(exists); });
+}
+
+void StartPage::markMissing(const QList<bool>& exists)
+{
+    for (int i = 0; i < m_recent->count() && i < exists.size(); ++i) {
+        if (exists[i])
+            continue;
+        QListWidgetItem* item = m_recent->item(i);
+        QFont font = item->font();
+        font.setItalic(true);
+        item->setFont(font);
+        item->setForeground(m_theme.colour(ThemeRole::MutedText));
+        item->setText(item->data(kPathRole).toString() % u'\n' % tr("not found"));
+    }
+}
+
+void StartPage::makeRecentActions()
+{
+    // On the list, so that they are in its menu and reached by key alike.
+    m_pin = new QAction(tr("Pin"), m_recent);
+    m_pin->setObjectName(u"recentPin"_s);
+    m_pin->setShortcut(Qt::Key_P);
+    auto* forget = new QAction(tr("Remove from This List"), m_recent);
+    forget->setObjectName(u"recentForget"_s);
+    forget->setShortcut(Qt::Key_Delete);
+    for (QAction* action : {m_pin, forget}) {
+        action->setShortcutContext(Qt::WidgetShortcut);
+        m_recent->addAction(action);
+    }
+    m_recent->setContextMenuPolicy(Qt::ActionsContextMenu);
+    connect(m_recent, &QListWidget::currentItemChanged, this, [this](const QListWidgetItem* now) {
+        m_pin->setText(now != nullptr && now->data(kPinnedRole).toBool() ? tr("Unpin") : tr("Pin"));
+    });
+    connect(m_pin, &QAction::triggered, this, [this] {
+        if (const QListWidgetItem* item = m_recent->currentItem())
+            m_settings.setPinned(item->data(kPathRole).toString(), item->data(kTagRole).toString(),
+                !item->data(kPinnedRole).toBool());
+    });
+    connect(forget, &QAction::triggered, this, [this] {
+        if (const QListWidgetItem* item = m_recent->currentItem())
+            m_settings.forget(item->data(kPathRole).toString(), item->data(kTagRole).toString());
+    });
+}
+
+void StartPage::showError(const Error& error)
+{
+    m_hint->setText(tr("Drop a run folder, a tag folder or a single .pt file here"));
+    m_messages->showError(error);
+}
+
+void StartPage::showOpening(const QString& path)
+{
+    m_messages->hide();
+    m_hint->setText(tr("Opening %1…").arg(path));
+}
+
+void StartPage::clearMessages()
+{
+    m_messages->hide();
+    m_hint->setText(tr("Drop a run folder, a tag folder or a single .pt file here"));
+}
+
+void StartPage::setDropTarget(bool lit)
+{
+    m_lit = lit;
+    update();
+}
+
+void StartPage::paintEvent(QPaintEvent* /*event*/)
+{
+    QPainter painter(this);
+    painter.setRenderHint(QPainter::Antialiasing);
+    const QRect area(m_dropArea->mapTo(this, QPoint(0, 0)), m_dropArea->size());
+    QPen pen(m_theme.colour(m_lit ? ThemeRole::Accent : ThemeRole::Border), m_lit ? 2 : 1.5, Qt::DashLine);
+    painter.setPen(pen);
+    painter.setBrush(m_theme.colour(m_lit ? ThemeRole::InfoTint : ThemeRole::Surface));
+    painter.drawRoundedRect(QRectF(area).adjusted(1, 1, -1, -1), 10, 10);
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/base/error.h"
+#include "ui/jobs/latest_only.h"
+#include "ui/style/settings.h"
+#include "ui/style/theme.h"
+
+#include <QWidget>
+
+class QAction;
+class QLabel;
+class QListWidget;
+class QListWidgetItem;
+class QPushButton;
+
+namespace shardscope::ui {
+
+class MessageBar;
+
+/// What is shown while nothing is open: where to drop, what was open before, why opening failed.
+class StartPage : public QWidget
+{
+    Q_OBJECT
+public:
+    StartPage(Theme& theme, Settings& settings, QWidget* parent = nullptr);
+
+    void showError(const Error& error);
+    void showOpening(const QString& path);
+    void clearMessages();
+    [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
+    [[nodiscard]] QListWidget* recentList() const { return m_recent; }
+    /// Lights the drop area while something is dragged over the window.
+    void setDropTarget(bool lit);
+
+Q_SIGNALS:
+    void openRequested();
+    void recentRequested(const QString& path, const QString& tag);
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+
+private:
+    void fillRecent();
+    void markMissing(const QList<bool>& exists);
+    void makeRecentActions();
+
+    Theme& m_theme;
+    Settings& m_settings;
+    MessageBar* m_messages;
+    QWidget* m_dropArea;
+    QLabel* m_hint;
+    QPushButton* m_open;
+    QLabel* m_recentTitle;
+    QListWidget* m_recent;
+    QAction* m_pin = nullptr;
+    bool m_lit = false;
+    LatestOnly m_finder;
+};
+
+} // namespace shardscope::ui

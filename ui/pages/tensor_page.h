@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/check_run.h"
+#include "ui/jobs/latest_only.h"
+#include "ui/models/selection.h"
+#include "ui/style/theme.h"
+#include "ui/tensorview/element_cursor.h"
+#include "ui/tensorview/tensor_findings.h"
+#include "ui/tensorview/tensor_pages.h"
+#include "ui/tensorview/tensor_slice.h"
+
+#include <QWidget>
+
+class QLabel;
+class QSplitter;
+class QTabBar;
+class QTabWidget;
+
+namespace shardscope::ui {
+
+class ElidedLabel;
+class HexView;
+class SliceBar;
+class TensorGrid;
+class TensorPictures;
+
+/// The values of the selected parameter: its states as tabs, a grid of the chosen slice, its bytes, a heat
+/// map, a histogram, statistics and what stands out. Reads only what is seen, or samples it.
+class TensorPage : public QWidget
+{
+    Q_OBJECT
+public:
+    TensorPage(io::FileSystem& files, Theme& theme, Selection& selection, QWidget* parent = nullptr);
+
+    /// `place`: where it was opened, for command lines.
+    void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
+    [[nodiscard]] const TensorSourcePtr& source() const { return m_source; }
+    [[nodiscard]] ElementCursor& cursor() { return m_cursor; }
+    [[nodiscard]] TensorGrid* grid() const { return m_grid; }
+    [[nodiscard]] bool isBusy() const;
+
+protected:
+    void showEvent(QShowEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    struct Stage {
+        std::optional<TensorFindings> findings;
+        QString progress;
+    };
+    QWidget* makeHead();
+    QWidget* makeValues();
+    void addActions(QWidget* view);
+    void follow(const SelectedThing& thing);
+    void showParam();
+    void showState(int tab);
+    void showSlice(const TensorSlice& slice);
+    void showFindings();
+    void showCursor();
+    void centreGrid();
+    void findOut(bool exact);
+    void copyValues();
+
+    io::FileSystem& m_files;
+    Theme& m_theme;
+    Selection& m_selection;
+    CheckpointPtr m_checkpoint;
+    CheckPlace m_place;
+    ParamId m_param = kNoParam;
+    std::string m_state; ///< that is wanted; kept from one parameter to the next
+    std::optional<uint64_t> m_element; ///< to go to
+    bool m_stale = false; ///< something else was selected while the page was hidden
+    bool m_filling = false;
+    bool m_copyWaits = false; ///< for values that are still being read
+    TensorSourcePtr m_source;
+    TensorPages m_pages;
+    ElementCursor m_cursor;
+    std::optional<TensorFindings> m_findings;
+    QString m_progress;
+
+    ElidedLabel* m_name = nullptr;
+    QTabBar* m_states = nullptr;
+    QLabel* m_facts = nullptr;
+    QLabel* m_health = nullptr;
+    QLabel* m_empty = nullptr;
+    QSplitter* m_splitter = nullptr;
+    SliceBar* m_bar = nullptr;
+    QTabWidget* m_tabs = nullptr;
+    TensorGrid* m_grid = nullptr;
+    HexView* m_hex = nullptr;
+    TensorPictures* m_pictures = nullptr;
+    ElidedLabel* m_value = nullptr;
+    ElidedLabel* m_where = nullptr;
+    QLabel* m_selected = nullptr;
+    LatestOnly m_statistics;
+};
+
+} // namespace shardscope::ui

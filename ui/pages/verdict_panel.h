@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/jobs/compare_run.h"
+#include "ui/style/theme.h"
+
+#include <QFrame>
+
+class QLabel;
+class QProgressBar;
+class QScrollArea;
+
+namespace shardscope::ui {
+
+/// What a comparison says in words: the verdict, why, and what was compared; how far it is while it runs.
+class VerdictPanel : public QFrame
+{
+    Q_OBJECT
+public:
+    explicit VerdictPanel(Theme& theme, QWidget* parent = nullptr);
+
+    /// Shows what the run says now.
+    void show(const CompareRun& run);
+    [[nodiscard]] QString headline() const;
+
+protected:
+    void paintEvent(QPaintEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
+
+private:
+    void showOutcome(const CompareOutcome& outcome);
+    void applyTheme();
+    void fit();
+
+    Theme& m_theme;
+    Severity m_severity = Severity::Info;
+    bool m_good = false;
+    QLabel* m_icon;
+    QLabel* m_headline;
+    QLabel* m_facts;
+    QProgressBar* m_bar;
+    QScrollArea* m_scroll; ///< many causes scroll: they must not push the table away
+    QLabel* m_causes;
+};
+
+} // namespace shardscope::ui

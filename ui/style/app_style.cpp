@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/style/app_style.h"
+
+#include <QPainter>
+#include <QStyleOption>
+
+#include <algorithm>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+constexpr int kHeaderMargin = 8;
+constexpr int kScrollBarExtent = 13;
+constexpr int kShortestHandle = 28;
+constexpr int kChevronWidth = 16; ///< what a tool button with a menu is wider for
+
+void drawChevron(QPainter* painter, const QPointF& centre, bool up, const QColor& colour)
+{
+    const double dip = up ? -2 : 2;
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(QPen(colour, 1.5, Qt::SolidLine, Qt::RoundCap, Qt::RoundJoin));
+    painter->setBrush(Qt::NoBrush);
+    painter->drawPolyline(
+        QPolygonF({centre + QPointF(-4, -dip), centre + QPointF(0, dip), centre + QPointF(4, -dip)}));
+    painter->restore();
+}
+
+/// A tool button that opens its menu at once; Qt marks it with a speck in the corner.
+bool opensMenu(const QStyleOption* option)
+{
+    const auto* button = qstyleoption_cast<const QStyleOptionToolButton*>(option);
+    return button != nullptr && (button->features & QStyleOptionToolButton::HasMenu) != 0
+        && (button->features & QStyleOptionToolButton::MenuButtonPopup) == 0;
+}
+
+/// Where a scroll bar's parts lie: no arrow buttons, the handle on the whole length.
+QRect scrollBarRect(const QStyleOptionSlider& bar, QStyle::SubControl part)
+{
+    const bool horizontal = bar.orientation == Qt::Horizontal;
+    const int length = horizontal ? bar.rect.width() : bar.rect.height();
+    const int64_t range = int64_t{bar.maximum} - bar.minimum;
+    const int64_t wished
+        = range == 0 ? length : int64_t{bar.pageStep} * length / (range + std::max(1, bar.pageStep));
+    const int handle
+        = static_cast<int>(std::clamp<int64_t>(wished, std::min(kShortestHandle, length), length));
+    const int position = QStyle::sliderPositionFromValue(
+        bar.minimum, bar.maximum, bar.sliderPosition, length - handle, bar.upsideDown);
+    const auto run = [&](int begin, int end) {
+        return horizontal ? QRect(bar.rect.left() + begin, bar.rect.top(), end - begin, bar.rect.height())
+                          : QRect(bar.rect.left(), bar.rect.top() + begin, bar.rect.width(), end - begin);
+    };
+    switch (part) {
+    case QStyle::SC_ScrollBarSlider:
+        return run(position, position + handle);
+    case QStyle::SC_ScrollBarGroove:
+        return bar.rect;
+    case QStyle::SC_ScrollBarSubPage:
+        return run(0, position);
+    case QStyle::SC_ScrollBarAddPage:
+        return run(position + handle, length);
+    default:
+        return {};
+    }
+}
+
+void drawScrollBar(const QStyleOptionSlider& bar, QPainter* painter)
+{
+    painter->save();
+    painter->fillRect(bar.rect, bar.palette.color(QPalette::Window));
+    if (bar.maximum > bar.minimum) {
+        const bool pressed = (bar.activeSubControls & QStyle::SC_ScrollBarSlider) != 0
+            && (bar.state & QStyle::State_Sunken) != 0;
+        const bool hovered = (bar.state & QStyle::State_MouseOver) != 0;
+        QColor colour = bar.palette.color(QPalette::WindowText);
+        colour.setAlpha(pressed ? 150 : hovered ? 115 : 80);
+        const QRectF handle = QRectF(scrollBarRect(bar, QStyle::SC_ScrollBarSlider)).adjusted(3, 3, -3, -3);
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(Qt::NoPen);
+        painter->setBrush(colour);
+        painter->drawRoundedRect(handle, 3, 3);
+    }
+    painter->restore();
+}
+
+} // namespace
+
+AppStyle::AppStyle()
+    : QProxyStyle(u"Fusion"_s)
+{
+}
+
+int AppStyle::pixelMetric(PixelMetric metric, const QStyleOption* option, const QWidget* widget) const
+{
+    if (metric == PM_HeaderMargin)
+        return kHeaderMargin;
+    if (metric == PM_ScrollBarExtent)
+        return kScrollBarExtent;
+    return QProxyStyle::pixelMetric(metric, option, widget);
+}
+
+QSize AppStyle::sizeFromContents(
+    ContentsType type, const QStyleOption* option, const QSize& size, const QWidget* widget) const
+{
+    QSize whole = QProxyStyle::sizeFromContents(type, option, size, widget);
+    if (type == CT_ToolButton && opensMenu(option))
+        whole.rwidth() += kChevronWidth;
+    return whole;
+}
+
+void AppStyle::drawControl(
+    ControlElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const
+{
+    const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
+    if (element != CE_HeaderLabel || header == nullptr || widget == nullptr) {
+        QProxyStyle::drawControl(element, option, painter, widget);
+        return;
+    }
+    // Fusion takes the margin off above and below too and clips the letters' descenders.
+    QStyleOptionHeader whole = *header;
+    if (header->orientation == Qt::Horizontal) {
+        whole.rect.setTop(0);
+        whole.rect.setBottom(widget->height() - 2);
+    }
+    QProxyStyle::drawControl(element, &whole, painter, widget);
+}
+
+void AppStyle::drawPrimitive(
+    PrimitiveElement element, const QStyleOption* option, QPainter* painter, const QWidget* widget) const
+{
+    const auto* header = qstyleoption_cast<const QStyleOptionHeader*>(option);
+    if (element == PE_IndicatorHeaderArrow && header != nullptr && widget != nullptr) {
+        if (header->sortIndicator != QStyleOptionHeader::None)
+            drawChevron(painter, QPointF(header->rect.center().x(), widget->height() / 2.0),
+                header->sortIndicator == QStyleOptionHeader::SortUp,
+                option->palette.color(QPalette::ButtonText));
+        return;
+    }
+    if (element == PE_PanelScrollAreaCorner) {
+        painter->fillRect(option->rect, option->palette.color(QPalette::Window));
+        return;
+    }
+    QProxyStyle::drawPrimitive(element, option, painter, widget);
+    if (element != PE_FrameLineEdit && element != PE_IndicatorCheckBox)
+        return;
+    const bool dark = option->palette.color(QPalette::Window).lightness() < 128;
+    if (!dark || (option->state & State_HasFocus) != 0)
+        return;
+    QColor edge = option->palette.color(QPalette::WindowText);
+    edge.setAlpha(80);
+    painter->save();
+    painter->setRenderHint(QPainter::Antialiasing);
+    painter->setPen(edge);
+    painter->setBrush(Qt::NoBrush);
+    painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), 2, 2);
+    painter->restore();
+}
+
+void AppStyle::drawMenuButton(
+    const QStyleOptionToolButton& button, QPainter* painter, const QWidget* widget) const
+{
+    QStyleOptionToolButton plain = button;
+    plain.features &= ~(QStyleOptionToolButton::HasMenu | QStyleOptionToolButton::PopupDelay);
+    QProxyStyle::drawComplexControl(CC_ToolButton, &plain, painter, widget);
+    const QPointF centre(button.rect.right() - kChevronWidth / 2.0, button.rect.center().y() + 1);
+    const auto group = (button.state & State_Enabled) != 0 ? QPalette::Active : QPalette::Disabled;
+    drawChevron(painter, centre, false, button.palette.color(group, QPalette::ButtonText));
+}
+
+void AppStyle::drawComplexControl(
+    ComplexControl control, const QStyleOptionComplex* option, QPainter* painter, const QWidget* widget) const
+{
+    const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option);
+    if (control == CC_ScrollBar && bar != nullptr)
+        drawScrollBar(*bar, painter);
+    else if (control == CC_ToolButton && opensMenu(option))
+        drawMenuButton(*qstyleoption_cast<const QStyleOptionToolButton*>(option), painter, widget);
+    else
+        QProxyStyle::drawComplexControl(control, option, painter, widget);
+}
+
+QRect AppStyle::subControlRect(
+    ComplexControl control, const QStyleOptionComplex* option, SubControl part, const QWidget* widget) const
+{
+    const auto* bar = qstyleoption_cast<const QStyleOptionSlider*>(option);
+    if (control == CC_ScrollBar && bar != nullptr)
+        return visualRect(bar->direction, bar->rect, scrollBarRect(*bar, part));
+    return QProxyStyle::subControlRect(control, option, part, widget);
+}
+
+} // namespace shardscope::ui

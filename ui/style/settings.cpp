@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/style/settings.h"
+
+#include <QDir>
+#include <QStandardPaths>
+
+#include <algorithm>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+QString storePath(const QString& folder)
+{
+    QString chosen = folder.isEmpty() ? qEnvironmentVariable("SHARDSCOPE_SETTINGS") : folder;
+    if (chosen.isEmpty())
+        chosen = QStandardPaths::writableLocation(QStandardPaths::GenericConfigLocation) % u"/shardscope"_s;
+    return QDir(chosen).filePath(u"window.ini"_s);
+}
+
+bool isSame(const RecentEntry& entry, const QString& path, const QString& tag)
+{
+    return entry.path == path && entry.tag == tag;
+}
+
+} // namespace
+
+Settings::Settings(const QString& folder, QObject* parent)
+    : QObject(parent)
+    , m_store(storePath(folder), QSettings::IniFormat)
+{
+    if (m_store.value(u"format"_s, kFormat).toInt() != kFormat)
+        m_store.clear();
+    m_store.setValue(u"format"_s, kFormat);
+}
+
+ThemeMode Settings::themeMode() const
+{
+    const QString mode = m_store.value(u"theme"_s).toString();
+    return mode == "light"_L1 ? ThemeMode::Light : mode == "dark"_L1 ? ThemeMode::Dark : ThemeMode::System;
+}
+
+void Settings::setThemeMode(ThemeMode mode)
+{
+    m_store.setValue(u"theme"_s,
+        mode == ThemeMode::Light      ? u"light"_s
+            : mode == ThemeMode::Dark ? u"dark"_s
+                                      : u"system"_s);
+}
+
+QByteArray Settings::geometry() const
+{
+    return m_store.value(u"window/geometry"_s).toByteArray();
+}
+
+QByteArray Settings::docks() const
+{
+    return m_store.value(u"window/docks"_s).toByteArray();
+}
+
+void Settings::setWindow(const QByteArray& geometry, const QByteArray& docks)
+{
+    m_store.setValue(u"window/geometry"_s, geometry);
+    m_store.setValue(u"window/docks"_s, docks);
+}
+
+QString Settings::lastTarget() const
+{
+    return m_store.value(u"reshard/target"_s).toString();
+}
+
+void Settings::setLastTarget(const QString& folder)
+{
+    m_store.setValue(u"reshard/target"_s, folder);
+}
+
+QList<RecentEntry> Settings::recent() const
+{
+    // Reading an array moves a cursor inside QSettings; the settings themselves stay as they are.
+    QSettings& store = m_store;
+    QList<RecentEntry> entries;
+    const int count = std::min(store.beginReadArray(u"recent"_s), 2 * kMostRecent);
+    for (int i = 0; i < count; ++i) {
+        store.setArrayIndex(i);
+        RecentEntry entry;
+        entry.path = store.value(u"path"_s).toString();
+        entry.tag = store.value(u"tag"_s).toString();
+        entry.title = store.value(u"title"_s).toString();
+        entry.bytes = store.value(u"bytes"_s).toULongLong();
+        entry.tags = store.value(u"tags"_s).toInt();
+        entry.when = store.value(u"when"_s).toDateTime();
+        entry.pinned = store.value(u"pinned"_s).toBool();
+        if (!entry.path.isEmpty())
+            entries.append(entry);
+    }
+    store.endArray();
+    std::stable_sort(entries.begin(), entries.end(), [](const RecentEntry& a, const RecentEntry& b) {
+        return a.pinned != b.pinned ? a.pinned : a.when > b.when;
+    });
+    return entries;
+}
+
+void Settings::remember(RecentEntry entry)
+{
+    QList<RecentEntry> entries = recent();
+    for (const RecentEntry& known : entries)
+        if (isSame(known, entry.path, entry.tag))
+            entry.pinned = known.pinned;
+    entries.removeIf([&](const RecentEntry& known) { return isSame(known, entry.path, entry.tag); });
+    entries.prepend(entry);
+    while (entries.size() > kMostRecent) {
+        const auto last = std::find_if(
+            entries.rbegin(), entries.rend(), [](const RecentEntry& known) { return !known.pinned; });
+        if (last == entries.rend())
+            break;
+        entries.erase(std::next(last).base());
+    }
+    writeRecent(entries);
+}
+
+void Settings::setPinned(const QString& path, const QString& tag, bool pinned)
+{
+    QList<RecentEntry> entries = recent();
+    for (RecentEntry& entry : entries)
+        if (isSame(entry, path, tag))
+            entry.pinned = pinned;
+    writeRecent(entries);
+}
+
+void Settings::forget(const QString& path, const QString& tag)
+{
+    QList<RecentEntry> entries = recent();
+    entries.removeIf([&](const RecentEntry& entry) { return isSame(entry, path, tag); });
+    writeRecent(entries);
+}
+
+void Settings::writeRecent(const QList<RecentEntry>& entries)
+{
+    m_store.remove(u"recent"_s);
+    m_store.beginWriteArray(u"recent"_s, static_cast<int>(entries.size()));
+    for (int i = 0; i < entries.size(); ++i) {
+        m_store.setArrayIndex(i);
+        const RecentEntry& entry = entries[i];
+        m_store.setValue(u"path"_s, entry.path);
+        m_store.setValue(u"tag"_s, entry.tag);
+        m_store.setValue(u"title"_s, entry.title);
+        m_store.setValue(u"bytes"_s, entry.bytes);
+        m_store.setValue(u"tags"_s, entry.tags);
+        m_store.setValue(u"when"_s, entry.when);
+        m_store.setValue(u"pinned"_s, entry.pinned);
+    }
+    m_store.endArray();
+    Q_EMIT recentChanged();
+}
+
+} // namespace shardscope::ui

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "ui/style/theme.h"
+
+#include <QByteArray>
+#include <QDateTime>
+#include <QObject>
+#include <QSettings>
+
+namespace shardscope::ui {
+
+/// A checkpoint that was open before.
+struct RecentEntry {
+    QString path;
+    QString tag; ///< empty: as the path or `latest` says
+    QString title; ///< "ZeRO-3 · 4 ranks · bf16"
+    qulonglong bytes = 0;
+    int tags = 0;
+    QDateTime when;
+    bool pinned = false;
+};
+
+/// What the window remembers. Typed, in one INI file, with a format number: a file of another format is
+/// ignored, not misread. SHARDSCOPE_SETTINGS names another folder for it.
+class Settings : public QObject
+{
+    Q_OBJECT
+public:
+    static constexpr int kFormat = 1;
+    static constexpr int kMostRecent = 20;
+
+    /// `folder` empty: SHARDSCOPE_SETTINGS, else the user's configuration folder.
+    explicit Settings(const QString& folder = {}, QObject* parent = nullptr);
+
+    [[nodiscard]] ThemeMode themeMode() const;
+    void setThemeMode(ThemeMode mode);
+    [[nodiscard]] QByteArray geometry() const;
+    [[nodiscard]] QByteArray docks() const;
+    void setWindow(const QByteArray& geometry, const QByteArray& docks);
+    [[nodiscard]] QString lastTarget() const;
+    void setLastTarget(const QString& folder);
+
+    /// Pinned ones first, then newest first.
+    [[nodiscard]] QList<RecentEntry> recent() const;
+    /// Adds or moves up; a pin is kept.
+    void remember(RecentEntry entry);
+    void setPinned(const QString& path, const QString& tag, bool pinned);
+    void forget(const QString& path, const QString& tag);
+
+Q_SIGNALS:
+    void recentChanged();
+
+private:
+    void writeRecent(const QList<RecentEntry>& entries);
+
+    mutable QSettings m_store; ///< reading a list moves its cursor
+};
+
+} // namespace shardscope::ui

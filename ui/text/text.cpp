@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ui/text/text.h"
+
+#include "core/base/text.h"
+
+#include <QCoreApplication>
+#include <QLocale>
+
+#include <algorithm>
+
+using namespace Qt::StringLiterals;
+
+namespace shardscope::ui {
+
+namespace {
+
+struct Words {
+    Q_DECLARE_TR_FUNCTIONS(shardscope::ui::Words)
+};
+
+bool isDirectionMark(char16_t unit)
+{
+    return (unit >= 0x202A && unit <= 0x202E) || (unit >= 0x2066 && unit <= 0x2069) || unit == 0x200E
+        || unit == 0x200F || unit == 0x061C;
+}
+
+QString scaled(double value, const QString& unit)
+{
+    return QLocale::c().toString(value, 'f', value < 100 ? 1 : 0) % u' ' % unit;
+}
+
+} // namespace
+
+QString toText(std::string_view bytes)
+{
+    QString text = QString::fromUtf8(bytes.data(), static_cast<qsizetype>(bytes.size()));
+    for (QChar& character : text) {
+        const char16_t unit = character.unicode();
+        if (unit < 0x20)
+            character = QChar(static_cast<char16_t>(0x2400 + unit));
+        else if (unit == 0x7F)
+            character = QChar(u'\u2421');
+        else if ((unit >= 0x80 && unit < 0xA0) || unit == 0x2028 || unit == 0x2029 || isDirectionMark(unit))
+            character = QChar(QChar::ReplacementCharacter);
+    }
+    return text;
+}
+
+QString pathText(const io::Path& path)
+{
+    return toText(path.native());
+}
+
+io::Path toPath(const QString& text)
+{
+    return io::Path(text.toStdString());
+}
+
+QString bytesText(uint64_t bytes)
+{
+    return QString::fromStdString(formatBytes(bytes));
+}
+
+QString exactBytesText(uint64_t bytes)
+{
+    return Words::tr("%1 bytes").arg(countText(bytes));
+}
+
+QString countText(uint64_t count)
+{
+    return QString::fromStdString(formatCount(count));
+}
+
+QString shortCountText(uint64_t count)
+{
+    const auto value = static_cast<double>(count);
+    if (count < 10'000)
+        return countText(count);
+    if (value < 1e6)
+        return scaled(value / 1e3, u"k"_s);
+    if (value < 1e9)
+        return scaled(value / 1e6, u"M"_s);
+    if (value < 1e12)
+        return scaled(value / 1e9, u"B"_s);
+    return scaled(value / 1e12, u"T"_s);
+}
+
+QString percentText(double share)
+{
+    if (share > 0 && share < 0.001)
+        return u"< 0.1 %"_s;
+    return QLocale::c().toString(share * 100, 'f', 1) % u" %"_s;
+}
+
+QString kindText(CheckpointKind kind)
+{
+    switch (kind) {
+    case CheckpointKind::Zero1:
+        return u"ZeRO-1"_s;
+    case CheckpointKind::Zero2:
+        return u"ZeRO-2"_s;
+    case CheckpointKind::Bf16:
+        return u"BF16_Optimizer"_s;
+    case CheckpointKind::Zero3:
+        return u"ZeRO-3"_s;
+    case CheckpointKind::Fp16:
+        return Words::tr("FP16_Optimizer, no ZeRO");
+    case CheckpointKind::Fp16Unfused:
+        return Words::tr("FP16_UnfusedOptimizer, no ZeRO");
+    case CheckpointKind::Torch:
+        return Words::tr("plain torch optimizer");
+    case CheckpointKind::Universal:
+        return Words::tr("universal checkpoint");
+    case CheckpointKind::Swap:
+        return Words::tr("NVMe swap folder");
+    case CheckpointKind::Weights:
+        return Words::tr("weights only");
+    case CheckpointKind::Dcp:
+        return Words::tr("PyTorch distributed checkpoint");
+    case CheckpointKind::Unknown:
+        break;
+    }
+    return Words::tr("unknown kind");
+}
+
+QString roleText(FileRole role)
+{
+    switch (role) {
+    case FileRole::ModelStates:
+        return Words::tr("Model states");
+    case FileRole::OptimStates:
+        return Words::tr("Optimizer states");
+    case FileRole::LayerStates:
+        return Words::tr("Layer states");
+    case FileRole::ExpertStates:
+        return Words::tr("Expert states");
+    case FileRole::Pointer:
+        return Words::tr("Pointer");
+    case FileRole::Script:
+        return Words::tr("Script");
+    case FileRole::Manifest:
+        return Words::tr("Manifest");
+    case FileRole::Swap:
+        return Words::tr("Swap");
+    case FileRole::Other:
+        break;
+    }
+    return Words::tr("Other");
+}
+
+QString statusText(FileStatus status)
+{
+    switch (status) {
+    case FileStatus::Ok:
+        return Words::tr("ok");
+    case FileStatus::Missing:
+        return Words::tr("missing");
+    case FileStatus::Damaged:
+        return Words::tr("damaged");
+    case FileStatus::Stale:
+        return Words::tr("stale");
+    case FileStatus::Foreign:
+        return Words::tr("foreign");
+    case FileStatus::NotYetRead:
+        break;
+    }
+    return Words::tr("not yet read");
+}
+
+QString roleText(ParamRole role)
+{
+    switch (role) {
+    case ParamRole::Frozen:
+        return Words::tr("frozen");
+    case ParamRole::Buffer:
+        return Words::tr("buffer");
+    case ParamRole::Trainable:
+        break;
+    }
+    return Words::tr("trainable");
+}
+
+QString titleText(const Checkpoint& checkpoint)
+{
+    QString title = kindText(checkpoint.kind);
+    if (checkpoint.kind == CheckpointKind::Unknown)
+        return title;
+    const uint32_t ranks = checkpoint.parallel.ranks();
+    title += u" · "_s % (ranks == 1 ? Words::tr("1 rank") : Words::tr("%1 ranks").arg(countText(ranks)));
+    if (!checkpoint.precision.empty())
+        title += u" · "_s % toText(checkpoint.precision);
+    return title;
+}
+
+QString unitText(const FlatUnit& unit)
+{
+    if (unit.kind == UnitKind::Frozen)
+        return Words::tr("frozen, partitioned");
+    QString text = Words::tr("group %1").arg(unit.group);
+    if (unit.kind == UnitKind::Whole)
+        text += u" · "_s % Words::tr("whole tensors");
+    if (unit.subgroup)
+        text += u" · "_s % Words::tr("sub-group %1").arg(*unit.subgroup);
+    return text;
+}
+
+QString holderText(const Checkpoint& checkpoint, const FlatUnit& unit)
+{
+    QStringList parts;
+    const RankCoordinate& place = checkpoint.partOf(unit).place;
+    if (checkpoint.parallel.pp > 1)
+        parts << u"pp %1"_s.arg(place.pp);
+    if (checkpoint.parallel.tp > 1)
+        parts << u"tp %1"_s.arg(place.tp);
+    if (unit.rankStride > 1)
+        parts << u"ep %1"_s.arg(unit.firstRank);
+    else if (unit.isFlat() && unit.partition.ranks() > 0 && unit.partition.ranks() < checkpoint.parallel.dp
+        && checkpoint.parallel.ep > 1)
+        parts << u"ep %1"_s.arg(unit.firstRank / unit.partition.ranks());
+    return parts.join(u" · "_s);
+}
+
+QString heldUnitText(const Checkpoint& checkpoint, const FlatUnit& unit)
+{
+    const QString holder = holderText(checkpoint, unit);
+    return holder.isEmpty() ? unitText(unit) : unitText(unit) % u" · "_s % holder;
+}
+
+QString severityText(Severity severity)
+{
+    switch (severity) {
+    case Severity::Error:
+        return Words::tr("Error");
+    case Severity::Warning:
+        return Words::tr("Warning");
+    case Severity::Info:
+        break;
+    }
+    return Words::tr("Note");
+}
+
+QString errorText(const Error& error)
+{
+    QString text = sentenceText(error.message);
+    if (!error.path.empty())
+        text += u'\n' % toText(error.path);
+    if (!error.hint.empty())
+        text += u'\n' % sentenceText(error.hint);
+    return text;
+}
+
+QString sentenceText(std::string_view sentence)
+{
+    QString text = toText(sentence);
+    for (qsizetype open = text.indexOf(u'`'); open >= 0; open = text.indexOf(u'`', open + 1)) {
+        const qsizetype close = text.indexOf(u'`', open + 1);
+        if (close < 0)
+            break;
+        text[open] = u'\u201C';
+        text[close] = u'\u201D';
+    }
+    // Only plain words: "the file…" becomes "The file…", "argparse.Namespace…" stays what it is.
+    const QString word = text.section(u' ', 0, 0);
+    if (!word.isEmpty()
+        && std::all_of(word.begin(), word.end(), [](QChar letter) { return letter.isLower(); }))
+        text[0] = text[0].toUpper();
+    return text;
+}
+
+QString durationText(double seconds)
+{
+    const auto whole = static_cast<int64_t>(seconds + 0.5);
+    if (whole < 60)
+        return Words::tr("%1 s").arg(whole);
+    if (whole < 3600)
+        return Words::tr("%1 min %2 s").arg(whole / 60).arg(whole % 60);
+    return Words::tr("%1 h %2 min").arg(whole / 3600).arg(whole % 3600 / 60);
+}
+
+} // namespace shardscope::ui
