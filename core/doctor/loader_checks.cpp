@@ -63,8 +63,8 @@ constexpr std::array kChecks{
         "RuntimeError: The ZeRO checkpoint parameter-alignment layout does not match the current "
         "zero_optimization.parameter_alignment setting",
         kLoaderRefuses},
-    LoaderCheck{Id::ElasticStep, "elastic-step", kZero12, "AssertionError or KeyError: 'base_optimizer_state_step'",
-        "cannot-load-own-save"},
+    LoaderCheck{Id::ElasticStep, "elastic-step", kZero12,
+        "AssertionError or KeyError: 'base_optimizer_state_step'", "cannot-load-own-save"},
     LoaderCheck{Id::Scaler, "scaler", kZero3, "KeyError: 'loss_scaler', 'dynamic_loss_scale' or 'overflow'",
         kLoaderRefuses},
     LoaderCheck{
@@ -108,7 +108,7 @@ const LoaderCheck& loaderCheck(LoaderCheckId id)
 std::vector<LoaderViolation> loaderViolations(const Checkpoint& checkpoint)
 {
     std::vector<LoaderViolation> out;
-    if (checkpoint.kind == CheckpointKind::Universal) {
+    if (isUniversal(checkpoint.kind)) {
         checkUniversalOptimizer(checkpoint, out);
         return out;
     }

@@ -18,12 +18,6 @@ namespace {
 
 using Id = LoaderCheckId;
 
-bool isStage0Kind(CheckpointKind kind)
-{
-    return kind == CheckpointKind::Fp16 || kind == CheckpointKind::Fp16Unfused
-        || kind == CheckpointKind::Torch;
-}
-
 /// DeepSpeed's MoE layer keeps its experts under this name (moe/layer.py, moe/experts.py).
 bool hasExperts(const Checkpoint& part)
 {
@@ -48,7 +42,7 @@ public:
         checkKeys();
         checkScheduler();
         checkFrozenFragments();
-        if (m_part.kind == CheckpointKind::Zero3)
+        if (partitionsParameters(m_part.kind))
             checkPlaceholders();
     }
 
@@ -75,7 +69,7 @@ private:
         }
         if (hasExperts(m_part) && !has("num_experts"))
             add(Id::NumExperts, "the model has experts, and its file does not have the key `num_experts`");
-        if (isStage0Kind(m_part.kind) && !has("optimizer"))
+        if (isStage0(m_part.kind) && !has("optimizer"))
             add(Id::Stage0Optimizer, "the model file does not have the key `optimizer`");
     }
 
@@ -145,7 +139,7 @@ private:
         if (!recorded)
             return;
         const std::string_view prefix
-            = m_part.kind == CheckpointKind::Zero3 ? "zero_pp_rank_0_mp_rank_" : "mp_rank_";
+            = partitionsParameters(m_part.kind) ? "zero_pp_rank_0_mp_rank_" : "mp_rank_";
         int64_t count = 0;
         for (const CheckpointFile& file : m_part.files) {
             const bool matches = file.name.starts_with(prefix) && file.name.ends_with("_model_states.pt");
@@ -217,7 +211,7 @@ private:
 
 void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
 {
-    if (!hasZeroShards(part) && !isStage0Kind(part.kind))
+    if (!hasZeroShards(part) && !isStage0(part.kind))
         return;
     const auto isUsable
         = [](const SavedFile& file) { return file && isMapping(*file.graph, file.graph->root()); };
@@ -226,7 +220,7 @@ void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
         checks.runForEachFile();
         checks.runForAllFiles();
     }
-    if (part.kind != CheckpointKind::Zero3)
+    if (!partitionsParameters(part.kind))
         return;
     for (const FileId id : part.modelFiles) {
         const SavedFile model = savedFile(part, id);

@@ -45,11 +45,11 @@ public:
     void run()
     {
         const NodeId wrapper = m_file.at({"optimizer_state_dict"});
-        if (m_part.kind == CheckpointKind::Unknown)
+        if (isUnknown(m_part.kind))
             return checkUnknown(wrapper);
         if (wrapper == kNoNode || !isMapping(m_graph, wrapper))
             return; // rank-foreign
-        if (m_part.kind == CheckpointKind::Zero3)
+        if (partitionsParameters(m_part.kind))
             checkZero3(wrapper);
         else
             checkZero12(wrapper);
@@ -81,7 +81,7 @@ private:
             checkGroups(base, masters.size());
             checkMoments(wrapper, base, masters);
         }
-        if (m_part.kind != CheckpointKind::Bf16 && hasLayout()
+        if (!hasBf16Optimizer(m_part.kind) && hasLayout()
             && !recordsPaddingsOf(
                 m_graph, m_part, m_part.unitsOn({m_rank, m_part.place.tp, m_part.place.pp})))
             add(Id::AlignmentPaddings,
@@ -224,7 +224,7 @@ private:
 
 void checkOptimizerFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
 {
-    if (!hasZeroShards(part) && part.kind != CheckpointKind::Unknown)
+    if (!hasZeroShards(part) && !isUnknown(part.kind))
         return;
     for (uint32_t rank = 0; rank < part.optimFiles.size(); ++rank) {
         const SavedFile file = savedFile(part, part.optimFiles[rank]);

@@ -43,15 +43,7 @@ SavedFile savedOptimizer(const Checkpoint& checkpoint)
 
 bool hasZeroShards(const Checkpoint& checkpoint)
 {
-    switch (checkpoint.kind) {
-    case CheckpointKind::Zero1:
-    case CheckpointKind::Zero2:
-    case CheckpointKind::Bf16:
-    case CheckpointKind::Zero3:
-        return true;
-    default:
-        return false;
-    }
+    return hasRankFiles(checkpoint.kind);
 }
 
 bool isOfZenflow(const Checkpoint& checkpoint)

@@ -218,10 +218,9 @@ void ReshardDialog::showUnits()
     m_beforeTitle->setText(titleOf(tr("Now: %1"), m_source->parallel.ranks(),
         at < m_source->groups.size() ? subGroupsOf(*m_source, m_source->groups[at]) : 0));
     if (isConverted(m_source->kind))
-        m_beforeTitle->setText(m_source->kind == CheckpointKind::Universal
-                ? tr("Now: universal folder")
-                : tr("Now: distributed checkpoint"));
-    if (m_preview.plan && m_preview.plan->targetKind() == CheckpointKind::Universal)
+        m_beforeTitle->setText(
+            isUniversal(m_source->kind) ? tr("Now: universal folder") : tr("Now: distributed checkpoint"));
+    if (m_preview.plan && isUniversal(m_preview.plan->targetKind()))
         return m_afterTitle->setText(tr("Then: universal folder"));
     m_afterTitle->setText(m_preview.plan ? titleOf(tr("Then: %1"), m_preview.plan->worldSize(),
                               at < m_preview.subGroups.size() ? m_preview.subGroups[at] : 0)
@@ -245,7 +244,7 @@ void ReshardDialog::showFacts()
     QStringList batch;
     for (const BatchPair& pair : plan.batch())
         batch.append(tr("micro-batch %1 × accumulation %2").arg(pair.microBatch).arg(pair.accumulation));
-    if (plan.targetKind() == CheckpointKind::Universal)
+    if (isUniversal(plan.targetKind()))
         m_batch->setPlainText(tr("Any run loads it, with whatever batch."));
     else
         m_batch->setPlainText(batch.isEmpty()

@@ -124,7 +124,7 @@ void ReshardForm::fillForms()
     const bool hasStage = !isConverted(m_source->kind) || m_source->zeroStage > 0;
     for (const int stage : {0, 1, 2, 3}) {
         QString text = stage == 0 ? tr("Without ZeRO (stage 0)") : tr("ZeRO-%1").arg(stage);
-        if (stage == m_source->zeroStage && m_source->kind == CheckpointKind::Bf16)
+        if (stage == m_source->zeroStage && hasBf16Optimizer(m_source->kind))
             text = tr("BF16_Optimizer");
         if (stage == m_source->zeroStage && hasStage)
             text += isConverted(m_source->kind) ? tr(" (it was made from this)") : tr(" (as now)");

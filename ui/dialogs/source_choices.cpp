@@ -159,7 +159,7 @@ void SourceChoices::apply(std::optional<int> stage, ReshardWish& wish) const
     if (!stage)
         return;
     const auto form = static_cast<CheckpointKind>(m_stage0Form->currentData().toInt());
-    if (stage == 0 && form != CheckpointKind::Unknown)
+    if (stage == 0 && !isUnknown(form))
         options.stage0Form = form;
     if (joins() && m_source->parallel.tp > 1)
         options.tp = 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/session.h"
 
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "ui/jobs/free_later.h"
 #include "ui/text/rank_list.h"
 #include "ui/text/text.h"
@@ -72,7 +72,7 @@ void Session::addFolder(const io::Path& folder)
 {
     if (!m_checkpoint)
         return open(folder);
-    const bool isDonor = m_checkpoint->kind == CheckpointKind::Swap;
+    const bool isDonor = isSwapKind(m_checkpoint->kind);
     m_place.salvage = m_place.salvage || isDonor;
     m_place.roots.push_back(isDonor ? std::exchange(m_place.path, folder) : folder);
     read(false);

@@ -105,7 +105,7 @@ void fillIdentity(Card& card, const Checkpoint& checkpoint)
         card.addFact(Words::tr("Wrapped by"), toText(checkpoint.wrapper));
     card.addFact(Words::tr("Folder"), pathText(checkpoint.tagFolder));
     if (!checkpoint.supported)
-        card.addText(checkpoint.kind == CheckpointKind::Swap
+        card.addText(isSwapKind(checkpoint.kind)
                 ? Words::tr("Only a checkpoint of the run tells what these files are. Open that and add this "
                             "folder to it; where the run went on after its last save, choose that checkpoint "
                             "here: File, Open with a Checkpoint of Its Run.")

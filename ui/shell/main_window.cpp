@@ -139,7 +139,7 @@ void MainWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
     m_breadcrumb->setCheckpoint(checkpoint);
     const bool known = checkpoint && !checkpoint->modelError;
     m_actions.setOpen(checkpoint != nullptr, known && !checkpoint->units.empty(),
-        known && !checkpoint->params.empty(), checkpoint && checkpoint->kind == CheckpointKind::Swap);
+        known && !checkpoint->params.empty(), checkpoint && isSwapKind(checkpoint->kind));
     m_stack->setCurrentIndex(checkpoint ? 1 : 0);
     showDocks(checkpoint != nullptr);
     m_filter->setEnabled(checkpoint != nullptr);

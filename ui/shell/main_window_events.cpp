@@ -232,7 +232,7 @@ void MainWindow::askForFolder()
 
 void MainWindow::askForFurtherFolder()
 {
-    const bool isSwap = m_session.checkpoint()->kind == CheckpointKind::Swap;
+    const bool isSwap = isSwapKind(m_session.checkpoint()->kind);
     auto* dialog = new QFileDialog(
         this, isSwap ? tr("Choose an Earlier Checkpoint of the Run") : tr("Add a Folder to the Checkpoint"));
     dialog->setObjectName(u"addFolderDialog"_s);

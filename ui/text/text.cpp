@@ -183,7 +183,7 @@ QString roleText(ParamRole role)
 QString titleText(const Checkpoint& checkpoint)
 {
     QString title = kindText(checkpoint.kind);
-    if (checkpoint.kind == CheckpointKind::Unknown)
+    if (isUnknown(checkpoint.kind))
         return title;
     const uint32_t ranks = checkpoint.parallel.ranks();
     title += u" · "_s % (ranks == 1 ? Words::tr("1 rank") : Words::tr("%1 ranks").arg(countText(ranks)));

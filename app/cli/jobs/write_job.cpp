@@ -8,7 +8,7 @@
 #include "core/base/parallel.h"
 #include "core/base/text.h"
 #include "core/base/text_cursor.h"
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/slices/slice_rules.h"
 #include "core/engine/write/clean.h"
 #include "core/engine/write/execute.h"

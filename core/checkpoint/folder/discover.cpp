@@ -281,7 +281,7 @@ Result<void> chooseTag(io::FileSystem& files, const std::string& wanted, Discove
         return {};
     }
     const CheckpointKind foreign = foreignKindOf(files, *folder);
-    if (!folder->isTagFolder() && foreign == CheckpointKind::Unknown) {
+    if (!folder->isTagFolder() && isUnknown(foreign)) {
         dangling("that folder holds no state files of DeepSpeed");
         return {};
     }
@@ -439,11 +439,11 @@ Result<Discovery> discover(
         return fail(ErrorCode::NotACheckpoint, "the folder is empty", path.string(),
             "give a run folder (the one with `latest`), a tag folder, or a file of a checkpoint");
     const CheckpointKind foreign = foreignKindOf(files, folder);
-    if (folder.isTagFolder() || foreign == CheckpointKind::Universal)
+    if (folder.isTagFolder() || isUniversal(foreign))
         return discoverTag(files, folder);
     if (folder.has("latest") || folder.has(kUniversalPointer) || !tagsIn(files, folder).empty())
         return discoverRun(files, folder, tag);
-    if (foreign != CheckpointKind::Unknown) {
+    if (!isUnknown(foreign)) {
         Discovery out;
         out.runFolder = path.parent_path();
         out.tagFolder = path;

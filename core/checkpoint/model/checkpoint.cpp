@@ -8,37 +8,6 @@
 
 namespace shardscope {
 
-std::string_view kindName(CheckpointKind kind)
-{
-    switch (kind) {
-    case CheckpointKind::Unknown:
-        return "unknown";
-    case CheckpointKind::Zero1:
-        return "zero1";
-    case CheckpointKind::Zero2:
-        return "zero2";
-    case CheckpointKind::Bf16:
-        return "bf16";
-    case CheckpointKind::Zero3:
-        return "zero3";
-    case CheckpointKind::Fp16:
-        return "fp16";
-    case CheckpointKind::Fp16Unfused:
-        return "fp16-unfused";
-    case CheckpointKind::Torch:
-        return "torch";
-    case CheckpointKind::Universal:
-        return "universal";
-    case CheckpointKind::Swap:
-        return "swap";
-    case CheckpointKind::Weights:
-        return "weights";
-    case CheckpointKind::Dcp:
-        return "dcp";
-    }
-    return "unknown";
-}
-
 std::string rankText(const RankCoordinate& rank)
 {
     return fmt::format("dp{}.tp{}.pp{}", rank.dp, rank.tp, rank.pp);

@@ -4,6 +4,7 @@
 #include "core/base/finding.h"
 #include "core/base/ids.h"
 #include "core/base/string_hash.h"
+#include "core/checkpoint/model/checkpoint_kind.h"
 #include "core/io/file_system.h"
 #include "core/partition/flat_partition.h"
 #include "core/tensor/boxes.h"
@@ -19,35 +20,6 @@
 #include <vector>
 
 namespace shardscope {
-
-enum class CheckpointKind {
-    Unknown,
-    Zero1,
-    Zero2,
-    Bf16,
-    Zero3,
-    Fp16,
-    Fp16Unfused,
-    Torch,
-    Universal,
-    Swap,
-    Weights,
-    Dcp
-};
-/// "zero1", "zero2", "bf16", "zero3", "fp16", "fp16-unfused", "torch", "universal", "swap", "weights", "dcp",
-/// "unknown".
-std::string_view kindName(CheckpointKind kind);
-/// Files of other tools, which lie in no run folder: weights, and PyTorch's distributed checkpoints.
-[[nodiscard]] constexpr bool liesInNoRun(CheckpointKind kind)
-{
-    return kind == CheckpointKind::Weights || kind == CheckpointKind::Dcp;
-}
-/// Forms that checkpoints are converted into: every tensor in one piece for any number of ranks, and of no
-/// stage.
-[[nodiscard]] constexpr bool isConverted(CheckpointKind kind)
-{
-    return kind == CheckpointKind::Universal || kind == CheckpointKind::Dcp;
-}
 
 struct ParallelDegrees {
     uint32_t dp = 1; ///< ZeRO partition count (data × sequence ranks)

@@ -123,12 +123,11 @@ Status FusedExperts::readFolding(const PickleGraph& graph, NodeId folding)
 
 FusedExperts FusedExperts::of(const Checkpoint& checkpoint)
 {
-    const bool mayHave = checkpoint.kind == CheckpointKind::Zero1 || checkpoint.kind == CheckpointKind::Zero2
-        || checkpoint.kind == CheckpointKind::Bf16 || checkpoint.kind == CheckpointKind::Zero3;
+    const bool mayHave = hasRankFiles(checkpoint.kind);
     if (!mayHave || checkpoint.rank0Model == kNoFile || !checkpoint.file(checkpoint.rank0Model).content)
         return {};
     const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
-    return read(graph, graph.root(), checkpoint.kind == CheckpointKind::Zero3).value_or(FusedExperts());
+    return read(graph, graph.root(), partitionsParameters(checkpoint.kind)).value_or(FusedExperts());
 }
 
 std::string FusedExperts::foldText() const

@@ -44,7 +44,7 @@ struct GroupLists {
 /// By rank. Empty where the files differ in number of groups.
 std::vector<GroupLists> listsOf(const Reading& reading, const std::vector<FileId>& files)
 {
-    const bool sliced = reading.out.kind == CheckpointKind::Zero3;
+    const bool sliced = partitionsParameters(reading.out.kind);
     const std::string_view key = sliced ? "fp32_flat_groups" : "single_partition_of_fp32_groups";
     std::vector<GroupLists> out(files.size());
     std::optional<size_t> count;
@@ -123,7 +123,7 @@ uint64_t NamelessGroup::exactElements() const
 
 std::vector<NamelessGroup> readNamelessGroups(const Reading& reading)
 {
-    const bool sliced = reading.out.kind == CheckpointKind::Zero3;
+    const bool sliced = partitionsParameters(reading.out.kind);
     const std::vector<FileId> files = usableFiles(reading);
     const std::vector<GroupLists> lists = listsOf(reading, files);
     const auto first = std::find_if(
@@ -161,7 +161,7 @@ std::vector<NamelessGroup> readNamelessGroups(const Reading& reading)
         const auto cutOff = ranks > 0 && padded ? lists[0].number(lists[0].paddings, g) : std::nullopt;
         if (!cutOff || !group.perRank[0].isPresent())
             continue;
-        const bool lean = reading.out.kind != CheckpointKind::Bf16;
+        const bool lean = !hasBf16Optimizer(reading.out.kind);
         const uint64_t part = group.perRank[0].elements + (lean ? static_cast<uint64_t>(*cutOff) : 0);
         if (part * ranks >= static_cast<uint64_t>(padding))
             group.recorded = part * ranks - static_cast<uint64_t>(padding);

@@ -46,17 +46,17 @@ public:
         }
         m_ranks = m_reading.worldSize;
         const bool mapped = takeMapping();
-        if (!mapped && m_out.kind == CheckpointKind::Zero3) {
+        if (!mapped && partitionsParameters(m_out.kind)) {
             m_reading.refuse("no file lists the shapes of its parameters, as ZeRO-3 before 0.3.14 does not");
             return std::nullopt;
         }
-        if (m_out.kind != CheckpointKind::Zero3)
+        if (!partitionsParameters(m_out.kind))
             takeCopies(mapped);
         if (mapped && splitInOrder())
             return listed("`param_shapes` of the optimizer files is one mapping; lengths tell its groups");
         if (m_out.modelError || !splitBySearch())
             return std::nullopt;
-        return listed(m_out.kind == CheckpointKind::Zero3
+        return listed(partitionsParameters(m_out.kind)
                 ? "`param_shapes` of the optimizer files is one mapping; lengths alone tell its groups"
                 : "no file lists the param groups: they follow from the masters, which are the weights "
                   "before "
@@ -132,8 +132,8 @@ private:
 
     [[nodiscard]] uint64_t weightOf(const Candidate& candidate) const
     {
-        return m_out.kind == CheckpointKind::Zero3 ? (candidate.elements + m_ranks - 1) / m_ranks
-                                                   : candidate.elements;
+        return partitionsParameters(m_out.kind) ? (candidate.elements + m_ranks - 1) / m_ranks
+                                                : candidate.elements;
     }
 
     /// All candidates, one group after another (0.4.4 and later). True when lengths leave one way.

@@ -19,13 +19,13 @@ Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& j
     out.kind = found.foreignKind;
     out.fullyRead = true;
     std::string hint;
-    if (out.kind == CheckpointKind::Unknown && isWeightsIndex(file.name))
+    if (isUnknown(out.kind) && isWeightsIndex(file.name))
         return readWeightsIndex(files, file.path, job, out);
-    if (out.kind == CheckpointKind::Unknown && file.name == kDcpMetadataName)
+    if (isUnknown(out.kind) && file.name == kDcpMetadataName)
         return readDistributed(files, found.tagFolder, job, out);
-    if (out.kind == CheckpointKind::Unknown && file.name == kNpyIndexName)
+    if (isUnknown(out.kind) && file.name == kNpyIndexName)
         return readNpyWeights(files, found.tagFolder, job, out);
-    if (out.kind == CheckpointKind::Unknown) {
+    if (isUnknown(out.kind)) {
         SHARDSCOPE_TRY(const bool weights, isSafetensorsFile(files, file.path));
         if (weights)
             return readWeightsFile(files, file.path, job, out);

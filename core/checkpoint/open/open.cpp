@@ -11,7 +11,7 @@
 #include "core/checkpoint/folder/work_folders.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/folder/zero_stage.h"
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/open/lone_file.h"
 #include "core/checkpoint/slices/parts.h"
 #include "core/checkpoint/stage0/stage0_reader.h"
@@ -63,14 +63,14 @@ public:
                 "a donor tells the shapes of a swap folder's files, and of nothing else");
         SHARDSCOPE_CHECK(buildFileTable(m_reading));
         m_out.kind = foreignKind;
-        if (foreignKind == CheckpointKind::Swap) {
+        if (isSwapKind(foreignKind)) {
             m_reading.refuse(
                 "it is an NVMe swap folder, and only a checkpoint of the run tells names and shapes; "
                 "open that, and name this folder with --root; where the run went on after its last save, "
                 "open this folder and name that checkpoint with --donor");
             return {};
         }
-        if (foreignKind == CheckpointKind::Universal)
+        if (isUniversal(foreignKind))
             return readConverted();
         const size_t findings = m_out.findings.size();
         SHARDSCOPE_TRY(const bool zero3, meet());
@@ -84,7 +84,7 @@ public:
 
     void finish()
     {
-        if (m_options.salvage && !m_out.modelError && m_out.kind != CheckpointKind::Zero3)
+        if (m_options.salvage && !m_out.modelError && !partitionsParameters(m_out.kind))
             m_reading.refuse(
                 "only a ZeRO-3 checkpoint of the run's number of ranks can be the donor of a swap "
                 "folder, and this is none; `reshard DONOR DST --stage 3 --world-size N` makes one");
@@ -93,7 +93,7 @@ public:
             readMarks(m_reading);
         }
         m_out.fullyRead = m_options.depth == OpenDepth::Full;
-        m_out.supported = m_out.kind != CheckpointKind::Unknown
+        m_out.supported = !isUnknown(m_out.kind)
             && !(m_out.modelError && m_out.modelError->code == ErrorCode::Unsupported);
         const bool wrong = std::any_of(m_out.findings.begin(), m_out.findings.end(),
             [](const Finding& finding) { return finding.severity == Severity::Error; });
@@ -116,7 +116,7 @@ private:
 
     Status readModelRank(bool zero3)
     {
-        if (m_out.kind == CheckpointKind::Torch)
+        if (hasTorchOptimizer(m_out.kind))
             return readWhole();
         SHARDSCOPE_CHECK(readRanks(zero3));
         describeEvidence(zero3);
@@ -173,9 +173,9 @@ private:
         }
         const auto zero3 = meet();
         if (zero3) {
-            if (m_out.kind == CheckpointKind::Torch && refuseWithoutShards(m_reading))
+            if (hasTorchOptimizer(m_out.kind) && refuseWithoutShards(m_reading))
                 return {};
-            if (m_out.kind == CheckpointKind::Bf16 && isStage0OfStages(m_reading))
+            if (hasBf16Optimizer(m_out.kind) && isStage0OfStages(m_reading))
                 refuseStage0OfStages(m_reading);
             return readModelRank(*zero3);
         }
@@ -263,8 +263,7 @@ private:
                   const auto parsed = parseCheckpointFileName(file.name);
                   return parsed && parsed->zero3Model;
               });
-        const bool zero3
-            = m_out.kind == CheckpointKind::Zero3 || (m_out.kind == CheckpointKind::Unknown && anyZero3);
+        const bool zero3 = partitionsParameters(m_out.kind) || (isUnknown(m_out.kind) && anyZero3);
         m_out.rank0Model = firstReadable([&](const CheckpointFileName& name) {
             return name.role == FileRole::ModelStates && name.zero3Model == zero3;
         });
@@ -274,9 +273,9 @@ private:
             m_reading.modelRoot = m_reading.content(m_out.rank0Model)->pickle().root();
         if (m_optimCount == 0 && !zero3)
             m_out.kind = CheckpointKind::Torch;
-        if (m_out.kind == CheckpointKind::Unknown && zero3)
+        if (isUnknown(m_out.kind) && zero3)
             m_out.kind = CheckpointKind::Zero3;
-        m_out.zeroStage = m_out.kind == CheckpointKind::Zero3 ? 3 : m_out.zeroStage;
+        m_out.zeroStage = partitionsParameters(m_out.kind) ? 3 : m_out.zeroStage;
         heedConfiguredStage(m_reading, optim);
         m_guideOptim = optim;
         return zero3;
@@ -317,7 +316,7 @@ private:
             return;
         }
         if (m_out.zeroStage == 1 || m_out.zeroStage == 2)
-            m_out.kind = m_out.zeroStage == 1 ? CheckpointKind::Zero1 : CheckpointKind::Zero2;
+            m_out.kind = kindOfStage(m_out.zeroStage);
     }
 
     /// The model file holds all that there is, whatever the number of ranks.
@@ -374,7 +373,7 @@ private:
         chooseOptim();
         markUnread();
         takeVersionOf(m_reading, m_out.rank0Optim);
-        if (m_out.kind == CheckpointKind::Unknown) {
+        if (isUnknown(m_out.kind)) {
             m_reading.noModel({ErrorCode::Damaged, "no optimizer file tells what kind of checkpoint this is",
                 m_out.tagFolder.string(), {}});
             return {};
@@ -458,7 +457,7 @@ private:
             + (m_reading.bf16Prefix ? " with the bf16_ prefix" : ""));
         if (zero3)
             m_out.evidence.push_back("one model file per rank, as ZeRO-3 writes them");
-        else if (m_out.kind == CheckpointKind::Bf16)
+        else if (hasBf16Optimizer(m_out.kind))
             m_out.evidence.push_back("the optimizer files have no `zero_stage`: BF16_Optimizer");
         else
             m_out.evidence.push_back("`zero_stage` is " + std::to_string(m_out.zeroStage));

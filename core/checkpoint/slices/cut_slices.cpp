@@ -306,8 +306,7 @@ private:
 
 bool isSharded(CheckpointKind kind)
 {
-    return kind == CheckpointKind::Zero1 || kind == CheckpointKind::Zero2 || kind == CheckpointKind::Bf16
-        || kind == CheckpointKind::Zero3;
+    return hasRankFiles(kind);
 }
 
 Result<std::optional<SliceRules>> recordedRules(const Checkpoint& checkpoint)

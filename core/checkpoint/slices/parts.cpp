@@ -101,7 +101,7 @@ private:
     [[nodiscard]] const Checkpoint& reference() const
     {
         const auto found = std::find_if(m_out.parts.begin(), m_out.parts.end(),
-            [](const auto& part) { return hasModelFile(*part) && part->kind != CheckpointKind::Unknown; });
+            [](const auto& part) { return hasModelFile(*part) && !isUnknown(part->kind); });
         return found == m_out.parts.end() ? *m_out.parts.front() : **found;
     }
 
@@ -128,7 +128,7 @@ private:
         const auto text = [](const std::optional<int64_t>& number) {
             return number ? std::to_string(*number) : std::string("none");
         };
-        if (part.kind == CheckpointKind::Unknown || first.kind == CheckpointKind::Unknown)
+        if (isUnknown(part.kind) || isUnknown(first.kind))
             return;
         differs(code::kRankForeign, "the kind", std::string(kindName(part.kind)),
             std::string(kindName(first.kind)));

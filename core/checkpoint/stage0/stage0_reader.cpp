@@ -3,8 +3,8 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/fused_adam.h"
-#include "core/checkpoint/model/stage0.h"
 #include "core/checkpoint/naming/group_search.h"
 #include "core/checkpoint/naming/stage0_evidence.h"
 #include "core/checkpoint/stage0/stage0_states.h"
@@ -64,7 +64,7 @@ public:
         if (m_out.modelError)
             return;
         readModule(m_reading, true);
-        if (m_out.kind == CheckpointKind::Torch) // their copies are the masters themselves
+        if (hasTorchOptimizer(m_out.kind)) // their copies are the masters themselves
             std::erase_if(m_out.whole, [&](const WholeTensor& whole) {
                 return m_out.params[index(whole.param)].role == ParamRole::Trainable;
             });
@@ -75,7 +75,7 @@ public:
 private:
     static constexpr uint64_t kMostTries = 50'000'000;
 
-    [[nodiscard]] bool isFlat() const { return m_out.kind == CheckpointKind::Fp16; }
+    [[nodiscard]] bool isFlat() const { return hasFlatMasters(m_out.kind); }
 
     void damaged(std::string what) const
     {
@@ -108,7 +108,7 @@ private:
 
     void readGroups()
     {
-        const NodeId torchState = m_out.kind == CheckpointKind::Torch
+        const NodeId torchState = hasTorchOptimizer(m_out.kind)
             ? m_optimizer
             : lookup(m_graph, m_optimizer, "optimizer_state_dict");
         m_state = lookup(m_graph, torchState, "state");
@@ -122,14 +122,14 @@ private:
             m_graph, lookup(m_graph, m_optimizer, isFlat() ? "fp32_groups_flat" : "fp32_groups"));
         if (entries.empty())
             return damaged("the optimizer's state tells no param groups");
-        if (m_out.kind != CheckpointKind::Torch && masters.size() != entries.size())
+        if (!hasTorchOptimizer(m_out.kind) && masters.size() != entries.size())
             return damaged("masters and options of the optimizer disagree about the number of param groups");
         for (size_t g = 0; g < entries.size() && !m_out.modelError; ++g) {
             m_groups.emplace_back().entry = entries[g];
             if (isFlat())
                 readFlatGroup(masters[g]);
             else
-                readListedGroup(m_out.kind == CheckpointKind::Torch ? kNoNode : masters[g]);
+                readListedGroup(hasTorchOptimizer(m_out.kind) ? kNoNode : masters[g]);
         }
     }
 
@@ -256,7 +256,7 @@ private:
             return fits(candidates[candidate], m_groups[group], position, values);
         };
         GroupSplit split = splitIntoGroups(search);
-        if (split.outcome == GroupSplit::Outcome::None && m_out.kind != CheckpointKind::Torch) {
+        if (split.outcome == GroupSplit::Outcome::None && !hasTorchOptimizer(m_out.kind)) {
             if (splitByValues(candidates))
                 return;
             values = false;
@@ -278,14 +278,13 @@ private:
             return m_reading.refuse("nothing in it tells which of its parameters belong to which param "
                                     "group: the file records no names "
                                     "of the optimizer's parameters, and by shapes"
-                + std::string(m_out.kind == CheckpointKind::Torch ? "" : " and values")
-                + " several choices fit");
+                + std::string(hasTorchOptimizer(m_out.kind) ? "" : " and values") + " several choices fit");
         m_members.resize(m_groups.size());
         for (uint32_t i = 0; i < candidates.size(); ++i) {
             if (split.groupOf[i] >= 0)
                 m_members[static_cast<size_t>(split.groupOf[i])].push_back(candidates[i]);
         }
-        m_out.evidence.emplace_back(m_out.kind == CheckpointKind::Torch
+        m_out.evidence.emplace_back(hasTorchOptimizer(m_out.kind)
                 ? "names of the optimizer's parameters follow from the shapes of its states"
                 : "names of the optimizer's parameters follow from its masters, which are the weights before "
                   "rounding");
@@ -371,7 +370,7 @@ private:
                 param.indexInUnit = static_cast<uint32_t>(unit.params.size());
                 unit.params.push_back(id);
                 elements.push_back(param.elements);
-                if (m_out.kind == CheckpointKind::Torch && !tensor.contiguous)
+                if (hasTorchOptimizer(m_out.kind) && !tensor.contiguous)
                     return m_reading.refuse(
                         "parameter `" + toValidUtf8(tensor.name) + "` is not stored in row-major order");
             }
@@ -408,7 +407,7 @@ private:
         for (size_t i = 0; i < unit.params.size(); ++i) {
             const ModuleTensor& tensor = m_tensors[m_members[g][i]];
             StoredRun run = tensor.run;
-            if (m_out.kind == CheckpointKind::Torch) {
+            if (hasTorchOptimizer(m_out.kind)) {
                 if (i == 0)
                     sources.masterType = tensor.dtype;
                 if (tensor.dtype != sources.masterType)

@@ -3,8 +3,8 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/muon.h"
-#include "core/checkpoint/model/stage0.h"
 
 #include <algorithm>
 #include <array>

@@ -7,7 +7,7 @@ namespace shardscope {
 
 void heedConfiguredStage(const Reading& reading, FileId optimFile)
 {
-    if (reading.content(optimFile) == nullptr || reading.out.kind != CheckpointKind::Zero2)
+    if (reading.content(optimFile) == nullptr || traitsOf(reading.out.kind).stage != 2)
         return;
     const PickleGraph& graph = reading.content(optimFile)->pickle();
     const NodeId wrapper = wrapperOf(graph);

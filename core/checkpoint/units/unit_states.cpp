@@ -208,8 +208,7 @@ bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector
     std::string_view name)
 {
     const TorchFile* rank0 = reading.content(reading.out.rank0Optim);
-    const bool zero12
-        = reading.out.kind == CheckpointKind::Zero1 || reading.out.kind == CheckpointKind::Zero2;
+    const bool zero12 = isZero12(reading.out.kind);
     if (name != kMuonMomentum || !zero12 || rank0 == nullptr || unit.group < 0
         || !isMuonGroup(rank0->pickle(), reading.out.groups[static_cast<size_t>(unit.group)].options))
         return false;

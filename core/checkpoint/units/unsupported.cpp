@@ -28,14 +28,14 @@ bool isSet(const Reading& reading, std::initializer_list<std::string_view> path)
 /// The converter joins what parallel ranks hold, so only the partition of its source is left.
 bool isUniversal(const Reading& reading)
 {
-    return reading.out.kind == CheckpointKind::Universal;
+    return isUniversal(reading.out.kind);
 }
 
 void refuseByFiles(const Reading& reading)
 {
     for (const CheckpointFile& file : reading.out.files) {
         const auto parsed = parseCheckpointFileName(file.name);
-        if (file.role == FileRole::Swap && reading.out.kind != CheckpointKind::Zero3)
+        if (file.role == FileRole::Swap && !partitionsParameters(reading.out.kind))
             return reading.refuse("part of its optimizer state is offloaded to NVMe (`" + file.name + "`)");
         if (!parsed)
             continue;
@@ -62,16 +62,14 @@ void refuseByFusedExperts(const Reading& reading)
     const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
     const std::string why = "AutoEP keeps the experts of a layer in one tensor (`ds_autoep_layers`), ";
     const CheckpointKind kind = reading.out.kind;
-    const bool zero3 = kind == CheckpointKind::Zero3;
-    if (!zero3 && kind != CheckpointKind::Zero1 && kind != CheckpointKind::Zero2
-        && kind != CheckpointKind::Bf16)
+    const bool zero3 = partitionsParameters(kind);
+    if (!zero3 && !partitionsGroups(kind))
         return reading.refuse(why + "which this build reads for ZeRO-1, 2 and 3 only");
     const bool swapped = std::any_of(reading.out.files.begin(), reading.out.files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
     if (swapped)
         return reading.refuse(why + "and which of its swap files are theirs is not known to this build");
-    if (kind != CheckpointKind::Bf16 && !zero3
-        && isSet(reading, {"zero_optimization", "round_robin_gradients"}))
+    if (!hasBf16Optimizer(kind) && !zero3 && isSet(reading, {"zero_optimization", "round_robin_gradients"}))
         return reading.refuse(why + "and round_robin_gradients deals them as one");
     if (isSet(reading, {"zero_optimization", "zenflow"}))
         return reading.refuse(why + "and which of them ZenFlow transposes is not known to this build");
@@ -99,8 +97,7 @@ void refuseByModelFile(const Reading& reading)
     if (reading.modelRoot == kNoNode)
         return;
     const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
-    const bool orderShows = reading.out.kind == CheckpointKind::Zero1
-        || reading.out.kind == CheckpointKind::Zero2; // decideZenFlow() looks
+    const bool orderShows = isZero12(reading.out.kind); // decideZenFlow() looks
     if (!orderShows && isSet(reading, {"zero_optimization", "zenflow"}))
         return reading.refuse(isUniversal(reading)
                 ? "it was made from a ZenFlow checkpoint by a converter that leaves matrices in the order "

@@ -41,7 +41,7 @@ bool isParameterAligned(const Reading& reading, FileId optimFile)
 {
     const PickleGraph& graph = reading.content(optimFile)->pickle();
     const auto recorded = RecordedPaddings::of(graph);
-    if (reading.out.kind == CheckpointKind::Bf16 || !recorded || recorded->isEmpty())
+    if (hasBf16Optimizer(reading.out.kind) || !recorded || recorded->isEmpty())
         return false; // before 0.19.8 there was no such layout, and the key that comes with it says so
     if (!recorded->isAllZero())
         return true;

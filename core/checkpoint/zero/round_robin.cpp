@@ -65,7 +65,7 @@ Standing standingOf(const Reading& reading)
 void decideRoundRobin(Reading& reading, bool mappingsShowIt)
 {
     Checkpoint& out = reading.out;
-    if (out.kind == CheckpointKind::Bf16) // engine.py passes the option to stages 1 and 2 only
+    if (hasBf16Optimizer(out.kind)) // engine.py passes the option to stages 1 and 2 only
         return;
     const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
     const NodeId option = configValue(reading, {"zero_optimization", "round_robin_gradients"});

@@ -33,7 +33,7 @@ public:
     {
         std::vector<FileId> misfits = misfitsOf(m_expected);
         bool overlooked = false;
-        if (!misfits.empty() && m_out.kind != CheckpointKind::Bf16) {
+        if (!misfits.empty() && !hasBf16Optimizer(m_out.kind)) {
             auto stock = stockMappingOrder(m_out);
             overlooked = stock && explains(*stock);
             if (overlooked) {

@@ -76,7 +76,7 @@ void checkWeightsAgree(const Reading& reading)
     }
     // A wrong order shows as foreign ranks, and under round robin may show behind a rank's first elements
     // only.
-    const bool mayBeReordered = out.kind != CheckpointKind::Bf16 && (out.roundRobin || !bad.empty());
+    const bool mayBeReordered = !hasBf16Optimizer(out.kind) && (out.roundRobin || !bad.empty());
     if (mayBeReordered && checkOrderAgrees(reading, samples))
         return;
     if (bad.empty())

@@ -203,7 +203,7 @@ void decideZenFlow(Reading& reading)
     const bool columnViews = hasColumnViews(out);
     if (!configured && !columnViews)
         return;
-    if (out.kind != CheckpointKind::Zero1 && out.kind != CheckpointKind::Zero2) {
+    if (!isZero12(out.kind)) {
         if (configured)
             reading.refuse("ZenFlow is set, and its optimizer files are not ZeRO-1's or -2's");
         return;

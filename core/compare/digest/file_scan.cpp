@@ -293,7 +293,7 @@ FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const Ten
     const CheckpointFile& entry = checkpoint.file(id);
     std::shared_ptr<const TorchFile> content = entry.content;
     std::vector<ZipRecord> parts;
-    if (checkpoint.kind == CheckpointKind::Dcp) {
+    if (isDistributed(checkpoint.kind)) {
         content = nullptr; // that of `.metadata` is made, and has no bytes
         auto found = recordsOfArchives(files, checkpoint, id, job);
         if (!found) {

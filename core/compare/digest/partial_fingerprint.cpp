@@ -121,7 +121,7 @@ Result<PartialFingerprint> digestFiles(
 {
     if (isConverted(checkpoint->kind))
         return fail(ErrorCode::Unsupported,
-            checkpoint->kind == CheckpointKind::Dcp
+            isDistributed(checkpoint->kind)
                 ? "a distributed checkpoint lies in one folder, whose metadata all of its files need"
                 : "a universal folder has no ranks whose files could lie elsewhere",
             checkpoint->tagFolder.string(), "digest it whole, without --partial");

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/digest/scaler_texts.h"
 
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/scalar_text.h"
-#include "core/checkpoint/model/stage0.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ ScalerTexts fromKeys(const PickleGraph& graph, NodeId wrapper)
 
 bool keepsScalerKeys(const Checkpoint& checkpoint)
 {
-    if (checkpoint.kind != CheckpointKind::Dcp || !checkpoint.isReadable(checkpoint.rank0Optim))
+    if (!isDistributed(checkpoint.kind) || !checkpoint.isReadable(checkpoint.rank0Optim))
         return isStage0(checkpoint.kind);
     const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
     return lookup(graph, checkpoint.optimWrapper, "loss_scaler") == kNoNode;

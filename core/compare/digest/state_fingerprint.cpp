@@ -3,8 +3,8 @@
 
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/require.h"
-#include "core/checkpoint/model/stage0.h"
 #include "core/compare/digest/slice_replicas.h"
 
 #include <algorithm>
@@ -61,7 +61,7 @@ Status requireAllOfState(const Checkpoint& checkpoint)
             return undigested(
                 checkpoint, "`" + percentEncode(param.name) + "` is not stored row by row, but with strides");
     }
-    if (!isStage0(checkpoint.kind) && checkpoint.kind != CheckpointKind::Dcp)
+    if (!isStage0(checkpoint.kind) && !isDistributed(checkpoint.kind))
         return {};
     const auto aside = std::ranges::find_if(checkpoint.findings, [](const Finding& finding) {
         return finding.code == code::kNotSupported && finding.severity == Severity::Info;
@@ -92,7 +92,7 @@ Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& che
 {
     const bool trains
         = std::ranges::any_of(checkpoint->units, [](const FlatUnit& unit) { return unit.group >= 0; });
-    if (checkpoint->kind == CheckpointKind::Weights || (checkpoint->kind == CheckpointKind::Dcp && !trains))
+    if (isWeights(checkpoint->kind) || (isDistributed(checkpoint->kind) && !trains))
         return fail(ErrorCode::Unsupported, "weights alone hold no training state to digest",
             checkpoint->tagFolder.string());
     SHARDSCOPE_CHECK(requireComplete(*checkpoint, allow));

@@ -319,13 +319,11 @@ Status checkSkeletonRequest(
     };
     if (holdsNoValues(files, checkpoint.tagFolder))
         return notSupported("it is a skeleton already");
-    if (liesInNoRun(checkpoint.kind) || checkpoint.kind == CheckpointKind::Swap
-        || checkpoint.runFolder.empty())
+    if (liesInNoRun(checkpoint.kind) || isSwapKind(checkpoint.kind) || checkpoint.runFolder.empty())
         return notSupported("a skeleton is made of checkpoints of DeepSpeed, and this is "
-            + (checkpoint.kind == CheckpointKind::Swap ? std::string("a swap folder")
-                    : checkpoint.kind == CheckpointKind::Dcp
-                    ? std::string("a distributed checkpoint of PyTorch")
-                    : std::string("a file by itself")));
+            + (isSwapKind(checkpoint.kind)           ? std::string("a swap folder")
+                    : isDistributed(checkpoint.kind) ? std::string("a distributed checkpoint of PyTorch")
+                                                     : std::string("a file by itself")));
     SHARDSCOPE_CHECK(checkTarget(files, checkpoint, request));
     return checkKeys(checkpoint, request.keep);
 }

@@ -4,9 +4,9 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/wrapper_files.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/require.h"
-#include "core/checkpoint/model/stage0.h"
 #include "core/checkpoint/slices/joined_slices.h"
 #include "core/compare/diff/same_degrees.h"
 #include "core/compare/digest/scan_findings.h"
@@ -93,7 +93,7 @@ Status compareDistributedManifest(io::FileSystem& files, const Checkpoint& check
 /// Whether there is a training state, which weights in files of other tools have not.
 bool holdsState(const Checkpoint& checkpoint)
 {
-    return checkpoint.kind != CheckpointKind::Dcp
+    return !isDistributed(checkpoint.kind)
         || std::any_of(checkpoint.units.begin(), checkpoint.units.end(),
             [](const FlatUnit& unit) { return unit.group >= 0; });
 }
@@ -211,7 +211,7 @@ Result<VerifyReport> verifyWeights(
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const CheckpointPtr& against, const Workers& workers, JobContext& job, const SliceRules* rules)
 {
-    if (checkpoint->kind == CheckpointKind::Weights || (against && against->kind == CheckpointKind::Weights))
+    if (isWeights(checkpoint->kind) || (against && isWeights(against->kind)))
         return verifyWeights(files, *checkpoint, against != nullptr, job);
     std::pair<CheckpointPtr, CheckpointPtr> compared;
     if (against) {

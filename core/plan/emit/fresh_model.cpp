@@ -121,7 +121,7 @@ void setDegrees(ModelFile& file, const ReshardContext& context)
 bool tellsFrozen(ModelFile& file, const ReshardContext& context)
 {
     const PickleGraph& graph = file.composer().graph();
-    return context.source->kind != CheckpointKind::Zero3
+    return !partitionsParameters(context.source->kind)
         || (context.refills && context.refills->has("weight")) // grafted
         || isMapping(graph, lookup(graph, graph.root(), "frozen_param_fragments"));
 }
@@ -133,7 +133,7 @@ bool lacksTies(ModelFile& file, const Checkpoint& source)
     const NodeId shared = lookup(graph, graph.root(), "shared_params");
     const auto ties = std::count_if(source.params.begin(), source.params.end(),
         [](const Parameter& param) { return param.sharedWith != kNoParam; });
-    return source.kind == CheckpointKind::Zero3 && shared != kNoNode
+    return partitionsParameters(source.kind) && shared != kNoNode
         && mappingItems(graph, shared).size() / 2 < static_cast<size_t>(ties);
 }
 
@@ -157,7 +157,7 @@ Result<OutputFile> composeStage0Model(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name)
 {
     ModelFile file(context);
-    const bool masters = context->target.kind == CheckpointKind::Torch;
+    const bool masters = hasTorchOptimizer(context->target.kind);
     SHARDSCOPE_TRY(
         const NodeId module, file.parts().module({.trainable = true, .frozen = true, .masters = masters}));
     file.set("module", module);

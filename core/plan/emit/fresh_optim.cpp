@@ -32,7 +32,7 @@ public:
         , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
         , m_graph(m_composer.graph())
         , m_builder(m_composer.builder())
-        , m_zero3(m_context->target.kind == CheckpointKind::Zero3)
+        , m_zero3(partitionsParameters(m_context->target.kind))
     {
     }
 
@@ -69,7 +69,7 @@ private:
         const NodeId wrapper = m_builder.dict();
         if (m_zero3)
             set(wrapper, "zero_stage", zeroStage());
-        if (m_context->target.kind != CheckpointKind::Bf16)
+        if (!hasBf16Optimizer(m_context->target.kind))
             addScaler(wrapper);
         if (m_zero3)
             set(wrapper, "partition_count", m_builder.integer(m_context->target.ranks));
@@ -187,7 +187,7 @@ private:
             paddings.push_back(m_builder.integer(groupPadding(*m_context, i, m_rank)));
             counts.push_back(m_builder.integer(m_context->target.ranks));
         }
-        if (m_context->target.kind != CheckpointKind::Bf16)
+        if (!hasBf16Optimizer(m_context->target.kind))
             set(wrapper, "zero_stage", zeroStage());
         set(wrapper, "group_paddings", m_builder.list(paddings));
         set(wrapper, "partition_count", m_builder.list(counts));

@@ -77,7 +77,7 @@ Result<NodeId> ModelParts::wholeWeight(ParamId param, NodeId inModule, DType dty
     NodeId node = kNoNode;
     if (m_source.params[index(owner)].elements == 0) {
         node = m_composer.smallTensor(dtype, m_source.params[index(owner)].shape, {});
-    } else if (!fromMaster && m_source.kind != CheckpointKind::Dcp
+    } else if (!fromMaster && !isDistributed(m_source.kind)
         && (m_source.wholeOf(owner) != nullptr || m_source.wholeOf(param) != nullptr)) {
         node = m_composer.import(inModule);
     } else {
@@ -104,7 +104,7 @@ bool ModelParts::leavesOut(const Parameter& param) const
 /// A placeholder of a name that no shard holds; before 0.6.0 it has an element.
 bool ModelParts::isUnrecorded(const TensorView& tensor) const
 {
-    return tensor.elements() == 0 || m_source.kind == CheckpointKind::Zero3;
+    return tensor.elements() == 0 || partitionsParameters(m_source.kind);
 }
 
 /// What a repair has grafted and the source's module does not list, at its end.
@@ -146,7 +146,7 @@ Result<NodeId> ModelParts::module(ModuleContent content)
             : std::nullopt;
         const ParamRole role = param ? m_source.params[index(*param)].role : ParamRole::Buffer;
         NodeId value = kNoNode;
-        const bool held = !param || m_source.kind != CheckpointKind::Dcp; // which has its tensors elsewhere
+        const bool held = !param || !isDistributed(m_source.kind); // which has its tensors elsewhere
         if (!tensor || !*tensor || (param && role == ParamRole::Buffer && held)) {
             value = m_composer.import(items[i + 1]);
         } else if (role == ParamRole::Trainable ? !content.trainable
@@ -240,7 +240,7 @@ NodeId ModelParts::frozenFragments(uint32_t rank)
 {
     const NodeId fragments = m_composer.orderedDict();
     const auto& units = m_context->target.units;
-    const bool partitioned = m_context->target.kind == CheckpointKind::Zero3;
+    const bool partitioned = partitionsParameters(m_context->target.kind);
     for (const ParamId param : frozen()) {
         const auto unit = std::find_if(units.begin(), units.end(), [&](const auto& candidate) {
             return candidate->kind == UnitKind::Frozen && candidate->params.front() == param;

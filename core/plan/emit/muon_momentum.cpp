@@ -51,10 +51,10 @@ FlatTarget borderOf(const ReshardContext& context, const FlatUnit& unit, uint32_
 MuonForm muonFormOf(const Checkpoint& source, CheckpointKind target, const ParamGroup& group)
 {
     const UnitState* momentum = momentumOf(source, group);
-    if (momentum == nullptr || (target != CheckpointKind::Zero1 && target != CheckpointKind::Zero2))
+    if (momentum == nullptr || (!isZero12(target)))
         return MuonForm::None;
     const bool same = !source.joined // whose units are those of no file
-        && (source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2);
+        && (isZero12(source.kind));
     const bool whole = same ? momentum->lean : !offloads(source);
     return whole ? MuonForm::HeldWhole : MuonForm::Partitioned;
 }

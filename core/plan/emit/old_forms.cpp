@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/emit/old_forms.h"
 
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/compare/digest/scaler_texts.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -12,11 +12,6 @@ namespace shardscope {
 namespace {
 
 constexpr const char* kOldestTaken = "0.3.17";
-
-bool isRanksOf(const Checkpoint& source, CheckpointKind kind)
-{
-    return source.kind == kind && source.isReadable(source.rank0Model);
-}
 
 bool lacksShapes(const PickleGraph& model)
 {
@@ -43,13 +38,13 @@ bool hasFilledPlaceholders(const Checkpoint& source, const PickleGraph& model)
 
 bool hasOldForm(const Checkpoint& source)
 {
-    if (isRanksOf(source, CheckpointKind::Zero3)) {
+    if (!source.isReadable(source.rank0Model))
+        return false;
+    if (partitionsParameters(source.kind)) {
         const PickleGraph& model = source.file(source.rank0Model).content->pickle();
         return lacksShapes(model) || hasFilledPlaceholders(source, model);
     }
-    const bool sharded = isRanksOf(source, CheckpointKind::Zero1) || isRanksOf(source, CheckpointKind::Zero2)
-        || isRanksOf(source, CheckpointKind::Bf16);
-    if (!sharded || !source.isReadable(source.rank0Optim))
+    if (!partitionsGroups(source.kind) || !source.isReadable(source.rank0Optim))
         return false;
     const PickleGraph& optim = source.file(source.rank0Optim).content->pickle();
     return lacksShapes(source.file(source.rank0Model).content->pickle())

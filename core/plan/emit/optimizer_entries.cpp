@@ -179,7 +179,7 @@ int64_t groupPadding(const ReshardContext& context, uint32_t unit, uint32_t dpRa
 {
     const FlatPartition& partition = context.target.units[unit]->partition;
     const uint32_t rank = context.target.units[unit]->partitionRankOf(dpRank).value_or(0);
-    if (context.target.kind != CheckpointKind::Bf16)
+    if (!hasBf16Optimizer(context.target.kind))
         return static_cast<int64_t>(partition.partitionElements() - partition.leanElementsOn(rank));
     if (rank + 1 != partition.ranks())
         return 0;

@@ -96,8 +96,7 @@ Status addDonors(io::FileSystem& files, Refills& refills, ReshardContext& out, J
 /// Whether the model's weights lie beside the masters.
 bool keepsCopies(CheckpointKind target)
 {
-    return target != CheckpointKind::Zero3 && target != CheckpointKind::Universal
-        && target != CheckpointKind::Torch;
+    return !partitionsParameters(target) && !isUniversal(target) && !hasTorchOptimizer(target);
 }
 
 /// Whether the target has a tensor of the source: all but 16-bit copies beside masters where it keeps none,
@@ -196,7 +195,7 @@ Status addCopied(io::FileSystem& files, ReshardContext& out)
 
 Status addCarriedFiles(io::FileSystem& files, const Checkpoint& whole, ReshardContext& out)
 {
-    const bool universal = out.target.kind == CheckpointKind::Universal;
+    const bool universal = isUniversal(out.target.kind);
     const uint32_t ranks = out.target.ranks * out.source->parallel.tp * out.source->parallel.pp;
     out.carried = carriedFiles(whole, universal ? std::nullopt : std::optional(ranks));
     for (CarriedFile& carried : out.carried) {

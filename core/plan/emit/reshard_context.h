@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/compare/digest/tensor_table.h"
 #include "core/plan/compose/archive_composer.h"
 #include "core/plan/compose/refills.h"
@@ -50,13 +50,7 @@ struct ReshardContext {
     [[nodiscard]] const TorchFile& optimTemplate() const { return *source->file(source->rank0Optim).content; }
     [[nodiscard]] const TorchFile& modelTemplate() const { return *source->file(source->rank0Model).content; }
     [[nodiscard]] uint32_t sourceIndex(FileId file) const { return (*sourceOfFile)[index(file)]; }
-    [[nodiscard]] int stage() const
-    {
-        return target.kind == CheckpointKind::Zero3 ? 3
-            : target.kind == CheckpointKind::Zero2  ? 2
-            : isStage0(target.kind)                 ? 0
-                                                    : 1;
-    }
+    [[nodiscard]] int stage() const { return traitsOf(target.kind).stage.value_or(1); }
     /// Index into tensors of a state that lies in a unit of the source.
     [[nodiscard]] uint32_t tensorOf(ParamId param, uint32_t state) const
     {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/emit/stage0_optimizer.h"
 
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/compare/digest/file_scan.h"
 #include "core/plan/emit/optimizer_entries.h"
 #include "core/plan/target/reshard_options.h"
@@ -101,17 +101,17 @@ public:
 
     NodeId make()
     {
-        if (m_kind == CheckpointKind::Torch)
+        if (hasTorchOptimizer(m_kind))
             return torchState();
         const NodeId out = m_builder.dict();
         // FP16_Optimizer keeps them for fp16 alone, FP16_UnfusedOptimizer always.
-        if (m_kind == CheckpointKind::Fp16Unfused || m_source.precision == "fp16") {
+        if (hasUnfusedOptimizer(m_kind) || m_source.precision == "fp16") {
             const auto import = [this](NodeId node) { return m_parts.import(node); };
             for (const auto& [key, value] : scalerKeys(m_builder, m_source, import))
                 set(out, key, value);
         }
         set(out, "optimizer_state_dict", torchState());
-        if (m_kind == CheckpointKind::Fp16) {
+        if (hasFlatMasters(m_kind)) {
             set(out, "fp32_groups_flat", flatMasters());
             set(out, "clip_grad", clipping());
         } else {
@@ -136,7 +136,7 @@ private:
         int64_t number = 0;
         for (uint32_t u = 0; u < unitCount(); ++u) {
             std::vector<NodeId> numbers;
-            const size_t count = m_kind == CheckpointKind::Fp16 ? 1 : unit(u).params.size();
+            const size_t count = hasFlatMasters(m_kind) ? 1 : unit(u).params.size();
             for (uint32_t at = 0; at < count; ++at, ++number) {
                 numbers.push_back(m_builder.integer(number));
                 if (const NodeId entry = stateEntry(u, at); entry != kNoNode)
@@ -195,7 +195,7 @@ private:
 
     NodeId tensor(uint32_t u, uint32_t at, uint32_t state, bool requiresGrad)
     {
-        if (m_kind == CheckpointKind::Fp16)
+        if (hasFlatMasters(m_kind))
             return flatTensor(m_composer, m_context, u, state, 0, requiresGrad);
         const ParamId param = unit(u).params[at];
         const UnitState& of = unit(u).states[state];

@@ -43,7 +43,7 @@ void addCarried(const ReshardContext& context, std::vector<TargetFile>& out)
 std::vector<TargetFile> targetFiles(const ReshardContext& context)
 {
     std::vector<TargetFile> out;
-    if (context.target.kind == CheckpointKind::Universal) {
+    if (isUniversal(context.target.kind)) {
         out = {{Kind::Model}, {Kind::SlimModel}, {Kind::Optim}};
         addParameterFolders(context, out);
         addCopied(context, out);
@@ -55,7 +55,7 @@ std::vector<TargetFile> targetFiles(const ReshardContext& context)
         addCarried(context, out);
         return out;
     }
-    const uint32_t models = context.target.kind == CheckpointKind::Zero3 ? context.target.ranks : 1;
+    const uint32_t models = partitionsParameters(context.target.kind) ? context.target.ranks : 1;
     for (uint32_t rank = 0; rank < models; ++rank)
         out.push_back({Kind::Model, rank});
     for (uint32_t rank = 0; rank < context.target.ranks; ++rank)
@@ -68,11 +68,11 @@ std::vector<TargetFile> targetFiles(const ReshardContext& context)
 std::string nameOf(const ReshardContext& context, const TargetFile& file)
 {
     const Checkpoint& source = *context.source;
-    const bool universal = context.target.kind == CheckpointKind::Universal;
+    const bool universal = isUniversal(context.target.kind);
     switch (file.kind) {
     case Kind::Model:
-        return context.target.kind == CheckpointKind::Zero3 ? zero3ModelFileName(file.rank, source.modelRank)
-                                                            : modelFileName(source.modelRank);
+        return partitionsParameters(context.target.kind) ? zero3ModelFileName(file.rank, source.modelRank)
+                                                         : modelFileName(source.modelRank);
     case Kind::SlimModel:
         return zero3ModelFileName(0, 0);
     case Kind::Optim:
@@ -95,8 +95,8 @@ std::string nameOf(const ReshardContext& context, const TargetFile& file)
 Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context, const TargetFile& file)
 {
     const std::string name = nameOf(*context, file);
-    const bool zero3 = context->target.kind == CheckpointKind::Zero3;
-    const bool universal = context->target.kind == CheckpointKind::Universal;
+    const bool zero3 = partitionsParameters(context->target.kind);
+    const bool universal = isUniversal(context->target.kind);
     switch (file.kind) {
     case Kind::Model:
         if (universal)
@@ -129,7 +129,7 @@ Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context,
 
 bool areAlike(const ReshardContext& context, TargetFile::Kind kind)
 {
-    return context.target.kind == CheckpointKind::Zero3 && (kind == Kind::Model || kind == Kind::Optim)
+    return partitionsParameters(context.target.kind) && (kind == Kind::Model || kind == Kind::Optim)
         && FusedExperts::of(*context.source).isEmpty(); // whose files say which rank has which
 }
 

@@ -2,7 +2,7 @@
 #include "core/plan/emit/zenflow_form.h"
 
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/zero/zenflow.h"
 #include "core/plan/target/reshard_options.h"
 #include "core/torchfile/pickle/pickle_values.h"
@@ -15,7 +15,7 @@ namespace {
 
 bool mayHaveZenFlow(CheckpointKind kind)
 {
-    return kind == CheckpointKind::Zero1 || kind == CheckpointKind::Zero2;
+    return isZero12(kind);
 }
 
 } // namespace

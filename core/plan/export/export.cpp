@@ -258,7 +258,7 @@ void addExportWarnings(
     const Checkpoint& source, const std::vector<ExportTensor>& tensors, std::vector<Finding>& out)
 {
     const bool fused = !FusedExperts::of(source).isEmpty();
-    if (fused && source.kind == CheckpointKind::Zero3)
+    if (fused && partitionsParameters(source.kind))
         out.push_back({code::kStockLoaderTrap, Severity::Warning,
             "AutoEP replaced the experts of the model: those of every expert-parallel rank are written as "
             "the one "

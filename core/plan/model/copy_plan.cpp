@@ -123,7 +123,7 @@ private:
 Result<std::shared_ptr<const WritePlan>> planCopy(
     io::FileSystem& files, const Checkpoint& source, bool writePointer, JobContext& job)
 {
-    const bool universal = source.kind == CheckpointKind::Universal;
+    const bool universal = isUniversal(source.kind);
     auto plan = std::make_shared<CopyPlan>(source.tag,
         !writePointer   ? ""
             : universal ? "latest_universal"

@@ -328,7 +328,7 @@ private:
     [[nodiscard]] ReshardOptions reshardOptions(const Checkpoint& source) const
     {
         ReshardOptions out;
-        if (source.kind == CheckpointKind::Universal)
+        if (isUniversal(source.kind))
             out.form = TargetForm::Universal;
         else
             out.worldSize = source.parallel.ranks();

@@ -23,8 +23,7 @@ std::optional<std::string> nameIn(const Amended& amended, const Finding& finding
 Status requireZero(const Amended& amended, const Finding& finding)
 {
     const Checkpoint& source = *amended.source;
-    const bool inRanks = source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2
-        || source.kind == CheckpointKind::Bf16 || source.kind == CheckpointKind::Zero3;
+    const bool inRanks = hasRankFiles(source.kind);
     if (!inRanks || amended.isCut() || hasExperts(source))
         return cannotMend(amended, finding,
             "what is not trained is changed in ZeRO checkpoints without tensor slices, pipeline stages and "

@@ -174,8 +174,7 @@ bool hasMaster(const Checkpoint& checkpoint, ParamId param)
 Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param)
 {
     const Checkpoint& source = *amended.source;
-    const bool beside = source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2
-        || source.kind == CheckpointKind::Bf16;
+    const bool beside = partitionsGroups(source.kind);
     if (!beside || amended.isCut() || isOfZenflow(source))
         return cannotMend(amended, finding, "only what is trained is made anew, from masters beside it");
     if (!hasMaster(source, param))

@@ -2,7 +2,7 @@
 #include "core/plan/repair/amended.h"
 
 #include "core/base/text.h"
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/doctor/saved_facts.h"
 #include "core/layout/address.h"
 #include "core/plan/target/named_option.h"

@@ -60,14 +60,14 @@ public:
                 m_specs.push_back({part, spec});
         }
         SHARDSCOPE_CHECK(measureFiles(job));
-        if (!isUniversal() && !isStage0(targetKind())) // they merge shards
+        if (!isConversion() && !isStage0(targetKind())) // they merge shards
             SHARDSCOPE_CHECK(readScripts(files));
         for (const PlanTensor& tensor : tensors())
             m_readsBytes += tensor.elements * itemSize(tensor.dtype);
         for (const CarriedFile& carried : m_parts.contexts().front()->carried)
             m_readsBytes += carried.bytes;
         m_id = makeId();
-        if (!isUniversal())
+        if (!isConversion())
             m_batch = batchPairs(*m_source, m_parts.contexts().front()->target.ranks);
         m_mustStayEqual = shardscope::mustStayEqual(*m_source, targetKind(), m_subGroupSize, expertRanks());
         const bool columns = keepsColumns(*m_source, targetKind(), m_options);
@@ -78,19 +78,19 @@ public:
         std::move(advice.begin(), advice.end(), std::back_inserter(m_warnings));
         addZenFlowWarnings(*m_source, targetKind(), columns, m_warnings);
         auto more = wrapperWarnings(
-            files, *m_source, isUniversal() ? std::nullopt : std::optional(m_options.worldSize));
+            files, *m_source, isConversion() ? std::nullopt : std::optional(m_options.worldSize));
         std::move(more.begin(), more.end(), std::back_inserter(m_warnings));
         return {};
     }
 
-    [[nodiscard]] std::string verb() const override { return isUniversal() ? "convert" : "reshard"; }
+    [[nodiscard]] std::string verb() const override { return isConversion() ? "convert" : "reshard"; }
     [[nodiscard]] std::string id() const override { return m_id; }
     [[nodiscard]] std::string targetName() const override { return targetTag(*m_source, m_options); }
     [[nodiscard]] std::string pointerName() const override
     {
         if (!m_options.writePointer)
             return {};
-        return isUniversal() ? "latest_universal" : "latest";
+        return isConversion() ? "latest_universal" : "latest";
     }
     [[nodiscard]] const std::vector<PlanSource>& sources() const override { return m_parts.sources(); }
     [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_parts.tensors(); }
@@ -107,7 +107,7 @@ public:
     [[nodiscard]] const std::vector<Finding>& marks() const override { return m_marks; }
     [[nodiscard]] uint32_t worldSize() const override
     {
-        return isUniversal() ? m_parts.contexts().front()->target.ranks : m_options.worldSize;
+        return isConversion() ? m_parts.contexts().front()->target.ranks : m_options.worldSize;
     }
     [[nodiscard]] CheckpointKind targetKind() const override { return m_kind; }
     [[nodiscard]] std::optional<uint64_t> subGroupSize() const override
@@ -136,7 +136,7 @@ public:
         nlohmann::json out;
         out["verb"] = verb();
         out["id"] = m_id;
-        if (!isUniversal())
+        if (!isConversion())
             out["world_size"] = m_options.worldSize;
         putText(out, "tag", targetName());
         out["kind"] = kindName(targetKind());
@@ -162,7 +162,7 @@ private:
     /// 0 where they are the source's.
     [[nodiscard]] uint32_t expertRanks() const { return m_parts.contexts().front()->target.expertRanks; }
 
-    [[nodiscard]] bool isUniversal() const { return targetKind() == CheckpointKind::Universal; }
+    [[nodiscard]] bool isConversion() const { return isUniversal(targetKind()); }
 
     /// Names of one length lead to archives of one size when their pickles are the same: ZeRO-3 ranks from 1
     /// on, and all optimizer files. Measuring one of them stands for all.
@@ -284,7 +284,7 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     if (source->modelError) // names the findings behind it
         SHARDSCOPE_CHECK(requireComplete(*source, options.allow));
     SHARDSCOPE_CHECK(requireNativeFacts(*source));
-    if (source->kind == CheckpointKind::Weights)
+    if (isWeights(source->kind))
         return fail(ErrorCode::Unsupported,
             "weights alone hold no masters and no optimizer state, which a run goes on from",
             source->tagFolder.string(), "give the checkpoint of the run that they were exported from");
@@ -323,13 +323,12 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
     SHARDSCOPE_CHECK(checkParallel(*source, kind, options));
     SHARDSCOPE_CHECK(checkZenFlow(*source, kind, options));
     const bool columns = keepsColumns(*source, kind, options);
-    const uint32_t ranks = kind == CheckpointKind::Universal
-        ? 1
-        : options.worldSize / (source->parallel.tp * source->parallel.pp);
+    const uint32_t ranks
+        = isUniversal(kind) ? 1 : options.worldSize / (source->parallel.tp * source->parallel.pp);
     const bool dealsExperts = options.ep && *options.ep != source->parallel.ep;
     const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1 || dealsExperts;
-    const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined || cuts
-        || deals || !options.ties.empty() || source->zenflow != columns
+    const bool fresh = kind != source->kind || isUniversal(kind) || source->joined || cuts || deals
+        || !options.ties.empty() || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {

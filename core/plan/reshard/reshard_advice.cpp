@@ -100,9 +100,9 @@ std::vector<std::pair<std::string, std::string>> mustStayEqual(
     out.emplace_back("fp16.enabled", source.precision == "fp16" ? "true" : "false");
     out.emplace_back("optimizer.type", configText(source, {"optimizer", "type"}));
     out.emplace_back("param_groups", std::to_string(source.groups.size()) + ", in the same order");
-    if (target == CheckpointKind::Universal)
+    if (isUniversal(target))
         return out;
-    if (target == CheckpointKind::Zero3) {
+    if (partitionsParameters(target)) {
         out.emplace_back("zero_optimization.stage", "3");
         out.emplace_back("zero_optimization.sub_group_size", std::to_string(subGroupSize));
         addExpertDegrees(source, expertRanks, out);
@@ -144,13 +144,13 @@ std::vector<Finding> reshardWarnings(
     }
     addUniversalWarnings(source, target, out);
     addStage0Warnings(source, target, out);
-    const bool heedsRoundRobin = target == CheckpointKind::Zero1 || target == CheckpointKind::Zero2;
+    const bool heedsRoundRobin = isZero12(target);
     if (heedsRoundRobin && !targetRoundRobin(source, target)
         && configNode(source, {"zero_optimization"}) == kNoNode)
         add(out, code::kParamOrder, Severity::Warning,
             "the checkpoint does not record its configuration; the order of its parameters shows no "
             "round_robin_gradients, and the resumed run must have it off");
-    if (target == CheckpointKind::Zero3) {
+    if (partitionsParameters(target)) {
         add(out, code::kSubGroupSize, Severity::Info,
             "the resumed run must use sub_group_size " + std::to_string(subGroupSize)
                 + ": with another one stock DeepSpeed refuses, or silently leaves the last sub-groups as "
@@ -180,7 +180,7 @@ std::vector<Finding> reshardWarnings(
             "?",
             tag);
     const auto global = globalBatch(source);
-    if (target == CheckpointKind::Universal)
+    if (isUniversal(target))
         return out;
     if (global && *global % options.worldSize != 0)
         add(out, code::kStockLoaderTrap, Severity::Warning,

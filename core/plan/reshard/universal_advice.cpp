@@ -67,8 +67,8 @@ std::vector<std::string> stockLosses(const Checkpoint& source)
 
 void addUniversalWarnings(const Checkpoint& source, CheckpointKind target, std::vector<Finding>& out)
 {
-    const bool toUniversal = target == CheckpointKind::Universal;
-    if (!toUniversal && source.kind != CheckpointKind::Universal)
+    const bool toUniversal = isUniversal(target);
+    if (!toUniversal && !isUniversal(source.kind))
         return;
     for (const std::string& loss : stockLosses(source))
         out.push_back({code::kStockLoaderTrap, toUniversal ? Severity::Warning : Severity::Info,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/saved/saved_options.h"
 
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/plan/model/saved_text.h"
 
 #include <nlohmann/json.hpp>

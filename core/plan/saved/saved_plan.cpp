@@ -83,9 +83,8 @@ SavedPlan withoutOptions(
     out.verb = plan.verb();
     out.source = source.runFolder;
     if (liesInNoRun(source.kind))
-        out.source = source.kind == CheckpointKind::Weights && source.files.size() == 1
-            ? source.files.front().path
-            : source.tagFolder;
+        out.source = isWeights(source.kind) && source.files.size() == 1 ? source.files.front().path
+                                                                        : source.tagFolder;
     out.tag = source.tag;
     out.roots = std::move(roots);
     out.destination = std::move(destination);

@@ -23,7 +23,7 @@ std::string listText(const std::vector<std::string>& items)
 
 Status requireNativeFacts(const Checkpoint& source)
 {
-    if (source.kind != CheckpointKind::Dcp || !source.isReadable(source.rank0Model))
+    if (!isDistributed(source.kind) || !source.isReadable(source.rank0Model))
         return {};
     const bool trains = std::any_of(
         source.units.begin(), source.units.end(), [](const FlatUnit& unit) { return unit.group >= 0; });

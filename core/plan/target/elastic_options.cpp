@@ -229,7 +229,7 @@ private:
 
         const NodeId wrapper = m_builder.dict();
         const auto items = mappingItems(m_graph, m_source.optimWrapper);
-        const bool zero3 = m_source.kind == CheckpointKind::Zero3;
+        const bool zero3 = partitionsParameters(m_source.kind);
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto key = asString(m_graph, items[i]);
             const bool left = zero3 && (key == "optimizer_state_dict" || key == "param_groups");
@@ -326,8 +326,8 @@ bool isElastic(const Checkpoint& source)
     const PickleGraph& graph = source.file(source.rank0Optim).content->pickle();
     const NodeId base = lookup(graph, source.optimWrapper, "base_optimizer_state");
     const CheckpointKind kind = source.kind;
-    return (kind == CheckpointKind::Zero1 || kind == CheckpointKind::Zero2 || kind == CheckpointKind::Zero3)
-        && base != kNoNode && graph.kind(base) == NodeKind::List;
+    return (isZero12(kind) || partitionsParameters(kind)) && base != kNoNode
+        && graph.kind(base) == NodeKind::List;
 }
 
 bool tellsOptions(const Checkpoint& source)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/target/reshard_options.h"
 
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/fused_experts.h"
-#include "core/checkpoint/model/stage0.h"
 #include "core/plan/target/expert_degree.h"
 #include "core/plan/target/stage0_form.h"
 #include "core/plan/target/universal_names.h"
@@ -81,23 +81,21 @@ Result<CheckpointKind> targetKindOf(const Checkpoint& source, const ReshardOptio
         return CheckpointKind::Universal;
     if (!options.stage && isConverted(source.kind) && source.zeroStage == 0)
         return fail(ErrorCode::Usage,
-            std::string(source.kind == CheckpointKind::Universal ? "the universal" : "the distributed")
+            std::string(isUniversal(source.kind) ? "the universal" : "the distributed")
                 + " checkpoint does not tell the ZeRO stage it was made from",
             source.tagFolder.string(), "name the stage of the new run with --stage 0, 1, 2 or 3");
     const int stage = options.stage.value_or(source.zeroStage);
     const bool sameStage = !isConverted(source.kind) && stage == source.zeroStage;
     CheckpointKind kind = source.kind;
     if (!sameStage)
-        kind = stage == 3 ? CheckpointKind::Zero3
-            : stage == 2  ? CheckpointKind::Zero2
-                          : CheckpointKind::Zero1;
+        kind = kindOfStage(stage);
     if (stage == 0) {
         SHARDSCOPE_TRY(kind, stage0KindOf(source, options));
     } else if (options.stage0Form) {
         return fail(ErrorCode::Usage,
             "a form of stage 0 is named, and the target has stage " + std::to_string(stage));
     }
-    if (kind != CheckpointKind::Zero3 && options.subGroupSize)
+    if (!partitionsParameters(kind) && options.subGroupSize)
         return fail(ErrorCode::Usage,
             "sub-groups exist under ZeRO-3 only; the target is " + std::string(kindName(kind)));
     return kind;
@@ -117,8 +115,7 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
     const bool pipeline = std::any_of(source.files.begin(), source.files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
     const bool experts = degrees.ep > 1 || hasExperts(source);
-    const bool sameStage
-        = isConverted(source.kind) && source.zeroStage == 1 && target == CheckpointKind::Zero1;
+    const bool sameStage = isConverted(source.kind) && source.zeroStage == 1 && traitsOf(target).stage == 1;
     const bool changes = target != source.kind && !sameStage;
     if (options.ep && *options.ep != degrees.ep && !experts)
         return fail(ErrorCode::Unsupported, "the checkpoint has no experts that ranks could share out",
@@ -128,14 +125,14 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
             "this build does not deal experts anew where there are tensor slices or pipeline stages, too",
             source.tagFolder.string(), "leave --ep out");
     if (!FusedExperts::of(source).isEmpty()) {
-        if (options.ep && *options.ep != degrees.ep && source.kind == CheckpointKind::Zero3)
+        if (options.ep && *options.ep != degrees.ep && partitionsParameters(source.kind))
             return fail(ErrorCode::Unsupported,
                 "under ZeRO-3 ranks partition all experts of AutoEP that a rank has as one tensor, which "
                 "this "
                 "build does not cut into other ones",
                 source.tagFolder.string(), "leave --ep out");
         const bool folded = FusedExperts::of(source).slices() > 1;
-        if (target == CheckpointKind::Universal)
+        if (isUniversal(target))
             return fail(ErrorCode::Unsupported,
                 "this build does not write the universal form of AutoEP's experts", source.tagFolder.string(),
                 folded ? "`reshard` rewrites them for another number of ranks; where they fold over tensor "
@@ -160,19 +157,19 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
     if (isStage0(target) && degrees.pp > 1)
         return fail(ErrorCode::Unsupported, "this build does not write pipeline stages without ZeRO",
             source.tagFolder.string(), "leave --stage out");
-    if (target == CheckpointKind::Universal && experts)
+    if (isUniversal(target) && experts)
         return fail(ErrorCode::Unsupported,
             "stock DeepSpeed has no universal form of its native experts: its engine looks every rank's up "
             "by "
             "their number on that rank, so that all ranks would load those of the first",
             source.tagFolder.string(),
             "`reshard --ep` rewrites them for another number of ranks and of expert-parallel ranks");
-    if (changes && target != CheckpointKind::Universal && (pipeline || experts))
+    if (changes && !isUniversal(target) && (pipeline || experts))
         return fail(ErrorCode::Unsupported,
             std::string("a checkpoint with ") + (pipeline ? "pipeline stages" : "experts")
                 + " keeps its ZeRO stage",
             source.tagFolder.string(), "leave --stage out");
-    if (target == CheckpointKind::Universal || options.worldSize % modelRanks == 0)
+    if (isUniversal(target) || options.worldSize % modelRanks == 0)
         return {};
     const uint32_t below = options.worldSize / modelRanks * modelRanks;
     return fail(ErrorCode::Usage,
@@ -187,13 +184,13 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
 Result<uint64_t> chooseSubGroupSize(
     const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
 {
-    if (target != CheckpointKind::Zero3)
+    if (!partitionsParameters(target))
         return 0;
     if (options.subGroupSize)
         return *options.subGroupSize;
     if (source.subGroupSize)
         return *source.subGroupSize;
-    if (source.kind != CheckpointKind::Zero3)
+    if (!partitionsParameters(source.kind))
         return configuredSubGroupSize(source).value_or(kDefaultSubGroupSize);
     return fail(ErrorCode::Refused, "the source does not tell the sub_group_size it was cut for",
         source.tagFolder.string(), "name the one the resumed run will use with --sub-group-size");
@@ -201,9 +198,9 @@ Result<uint64_t> chooseSubGroupSize(
 
 bool targetRoundRobin(const Checkpoint& source, CheckpointKind target)
 {
-    if (target != CheckpointKind::Zero1 && target != CheckpointKind::Zero2)
+    if (!isZero12(target))
         return false;
-    if (source.kind == CheckpointKind::Zero1 || source.kind == CheckpointKind::Zero2)
+    if (isZero12(source.kind))
         return source.roundRobin;
     const NodeId option = configNode(source, {"zero_optimization", "round_robin_gradients"});
     return option != kNoNode
@@ -218,7 +215,7 @@ std::string targetTag(const Checkpoint& source, const ReshardOptions& options)
     const bool has = tag.ends_with(kUniversalSuffix) && tag.size() > kUniversalSuffix.size();
     if (options.form == TargetForm::Universal)
         return has ? tag : tag + std::string(kUniversalSuffix);
-    if (has && options.tagOut.empty() && source.kind == CheckpointKind::Universal)
+    if (has && options.tagOut.empty() && isUniversal(source.kind))
         tag.resize(tag.size() - kUniversalSuffix.size());
     return tag;
 }
@@ -239,7 +236,7 @@ Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
         return refuse("the source tells no param groups");
     if (source.deepspeedVersion.empty() && (isConverted(source.kind) || isStage0(source.kind)))
         return refuse("the source does not tell the DeepSpeed version that wrote it, and stock asks for one");
-    if (target != CheckpointKind::Universal)
+    if (!isUniversal(target))
         return {};
     for (const FlatUnit& unit : source.units) {
         for (size_t i = 0; unit.kind != UnitKind::Frozen && i < unit.params.size(); ++i)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/target/reshard_target.h"
 
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/fused_experts.h"
-#include "core/checkpoint/model/stage0.h"
 #include "core/checkpoint/slices/joined_slices.h"
 #include "core/partition/round_robin.h"
 #include "core/plan/compose/segment_cursors.h"
@@ -112,8 +112,7 @@ Status addFamilies(const Checkpoint& source, const FlatUnit& from,
     const std::vector<std::vector<ParamId>>& families, bool consecutive, ReshardTarget& out)
 {
     const auto count = static_cast<uint32_t>(families.size());
-    if (out.kind != CheckpointKind::Zero1 && out.kind != CheckpointKind::Zero2
-        && out.kind != CheckpointKind::Bf16)
+    if (!partitionsGroups(out.kind))
         return fail(ErrorCode::Unsupported,
             "experts that are spread over ranks are rewritten for ZeRO-1 and ZeRO-2 only",
             source.tagFolder.string());
@@ -124,8 +123,7 @@ Status addFamilies(const Checkpoint& source, const FlatUnit& from,
         std::vector<ParamId> params
             = source.roundRobin ? dealt(families[family], 1, ranks) : families[family];
         const std::vector<uint64_t> elements = elementsOf(source, params);
-        FlatUnit unit
-            = targetUnit(from, UnitKind::Group, std::move(params), out.kind != CheckpointKind::Bf16);
+        FlatUnit unit = targetUnit(from, UnitKind::Group, std::move(params), !hasBf16Optimizer(out.kind));
         unit.firstRank = consecutive ? family * ranks : family;
         unit.rankStride = consecutive ? 1 : count;
         SHARDSCOPE_TRY(unit.partition,
@@ -174,10 +172,10 @@ Status addGroup(const Checkpoint& source, const ParamGroup& group, ReshardTarget
     if (targetRoundRobin(source, out.kind))
         params = dealt(params, 1, out.ranks);
     const std::vector<uint64_t> elements = elementsOf(source, params);
-    const bool unpartitioned = out.kind == CheckpointKind::Universal || isStage0(out.kind);
-    const bool whole = unpartitioned && out.kind != CheckpointKind::Fp16;
+    const bool unpartitioned = isUniversal(out.kind) || isStage0(out.kind);
+    const bool whole = unpartitioned && !hasFlatMasters(out.kind);
     FlatUnit unit = targetUnit(from, whole ? UnitKind::Whole : UnitKind::Group, std::move(params),
-        !unpartitioned && out.kind != CheckpointKind::Bf16);
+        !unpartitioned && !hasBf16Optimizer(out.kind));
     SHARDSCOPE_TRY(unit.partition,
         unpartitioned ? FlatPartition::contiguous(elements, 1, 1)
                       : FlatPartition::contiguous(elements, out.ranks, 2, alignmentOf(source, from)));
@@ -317,12 +315,12 @@ Result<ReshardTarget> layOutTarget(
     out.kind = kind;
     out.ranks = ranks;
     for (const ParamGroup& group : source.groups) {
-        if (kind == CheckpointKind::Zero3)
+        if (partitionsParameters(kind))
             SHARDSCOPE_CHECK(addSubGroups(source, group, subGroupSize, out));
         else
             SHARDSCOPE_CHECK(addGroup(source, group, out));
     }
-    for (uint32_t i = 0; kind == CheckpointKind::Zero3 && i < source.params.size(); ++i) {
+    for (uint32_t i = 0; partitionsParameters(kind) && i < source.params.size(); ++i) {
         const Parameter& param = source.params[i];
         if (param.role != ParamRole::Frozen || param.sharedWith != kNoParam || param.elements == 0)
             continue;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/target/scaler_forms.h"
 
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/scalar_text.h"
-#include "core/checkpoint/model/stage0.h"
 #include "core/plan/target/reshard_options.h"
 #include "core/torchfile/pickle/pickle_values.h"
 

@@ -24,7 +24,7 @@ bool isEnabled(const Checkpoint& source, std::string_view precision)
 bool isMixed(const Checkpoint& source)
 {
     if (isStage0(source.kind))
-        return source.kind != CheckpointKind::Torch;
+        return !hasTorchOptimizer(source.kind);
     if (ranInBf16(source) || isEnabled(source, "fp16") || isEnabled(source, "bf16"))
         return true;
     return configNode(source, {"zero_optimization"}) == kNoNode && source.precision != "fp32";
@@ -66,7 +66,7 @@ bool ranInBf16(const Checkpoint& source)
     if (!isConverted(source.kind) && !isStage0(source.kind))
         return source.file(source.rank0Optim).name.starts_with("bf16_");
     if (configNode(source, {"bf16", "enabled"}) == kNoNode)
-        return source.precision == "bf16" && source.kind != CheckpointKind::Torch;
+        return source.precision == "bf16" && !hasTorchOptimizer(source.kind);
     return isEnabled(source, "bf16");
 }
 
@@ -74,7 +74,7 @@ Result<CheckpointKind> stage0KindOf(const Checkpoint& source, const ReshardOptio
 {
     const bool mixed = isMixed(source);
     if (options.stage0Form) {
-        if ((*options.stage0Form != CheckpointKind::Torch) != mixed)
+        if ((*!hasTorchOptimizer(options.stage0Form)) != mixed)
             return fail(ErrorCode::Usage,
                 "the form `" + std::string(kindName(*options.stage0Form)) + "` is that of runs "
                     + (mixed ? "in fp32, and the source's precision is " : "in 16 bits, and the source's is ")
@@ -158,7 +158,7 @@ Status requireStage0Facts(const Checkpoint& source, CheckpointKind target)
             return refuse("its masters are kept in " + std::string(dtypeName(unit.states.front().dtype))
                 + ", and a run without ZeRO keeps them in float32");
     }
-    if (target != CheckpointKind::Torch)
+    if (!hasTorchOptimizer(target))
         return {};
     if (source.precision != "fp32")
         return refuse("its engine ran in fp32 with a model in " + source.precision
@@ -171,16 +171,16 @@ Status requireStage0Facts(const Checkpoint& source, CheckpointKind target)
 
 void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vector<Finding>& out)
 {
-    if (target == CheckpointKind::Fp16)
+    if (hasFlatMasters(target))
         add(out, code::kStockLoaderTrap, Severity::Info,
             "the result has the form `fp16` (FP16_Optimizer), which stock DeepSpeed loads with FusedAdam "
             "alone");
-    if (target == CheckpointKind::Fp16Unfused)
+    if (hasUnfusedOptimizer(target))
         add(out, code::kStockLoaderTrap, Severity::Info,
             "the result has the form `fp16-unfused` (FP16_UnfusedOptimizer), which stock DeepSpeed loads "
             "with every "
             "optimizer but FusedAdam");
-    if (target == CheckpointKind::Torch)
+    if (hasTorchOptimizer(target))
         add(out, code::kStockLoaderTrap, Severity::Info,
             "the result has the form `torch`: the optimizer's own state, for a run in fp32");
     const auto dynamic = [&] {
@@ -193,8 +193,7 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
             "without ZeRO the loss scaler has no hysteresis: scale, iteration and last overflow go along, "
             "and the "
             "least scale is that of the new run's configuration");
-    if (isStage0(target) != isStage0(source.kind) && source.precision == "fp16"
-        && target != CheckpointKind::Universal)
+    if (isStage0(target) != isStage0(source.kind) && source.precision == "fp16" && !isUniversal(target))
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "stock DeepSpeed 0.19.8 in fp16 without ZeRO divides gradients by the loss scale and does not "
             "multiply the "
@@ -205,7 +204,7 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
             "the source does not record its fp16 configuration: the loss scaler gets DeepSpeed's presets for "
             "least "
             "scale and hysteresis");
-    const bool needsClip = target == CheckpointKind::Fp16 && source.kind != target
+    const bool needsClip = hasFlatMasters(target) && source.kind != target
         && (source.optimWrapper == kNoNode
             || lookup(source.file(source.rank0Optim).content->pickle(), source.optimWrapper, "clip_grad")
                 == kNoNode);

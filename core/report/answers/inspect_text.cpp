@@ -14,20 +14,7 @@ namespace {
 
 std::string kindText(const Checkpoint& checkpoint)
 {
-    switch (checkpoint.kind) {
-    case CheckpointKind::Zero1:
-        return "ZeRO-1";
-    case CheckpointKind::Zero2:
-        return "ZeRO-2";
-    case CheckpointKind::Zero3:
-        return "ZeRO-3";
-    case CheckpointKind::Bf16:
-        return "BF16_Optimizer";
-    case CheckpointKind::Unknown:
-        return "unknown kind";
-    default:
-        return std::string(kindName(checkpoint.kind));
-    }
+    return std::string(traitsOf(checkpoint.kind).title);
 }
 
 std::string headline(const Checkpoint& checkpoint)

@@ -46,7 +46,7 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const Reshard
     json.objectField("plan");
     json.field("id", plan.id());
     json.field("kind", kindName(plan.targetKind()));
-    if (plan.targetKind() == CheckpointKind::Universal)
+    if (isUniversal(plan.targetKind()))
         json.nullField("world_size");
     else
         json.field("world_size", plan.worldSize());
@@ -232,10 +232,9 @@ void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan)
 {
     sink(style.bold(plan.verb()) + " " + printable(context.source)
-        + (plan.targetKind() == CheckpointKind::Universal
-                ? " to universal\n"
-                : fmt::format(" to {} for {} rank{}\n", kindName(plan.targetKind()), plan.worldSize(),
-                    plan.worldSize() == 1 ? "" : "s")));
+        + (isUniversal(plan.targetKind()) ? " to universal\n"
+                                          : fmt::format(" to {} for {} rank{}\n", kindName(plan.targetKind()),
+                                              plan.worldSize(), plan.worldSize() == 1 ? "" : "s")));
     TextFields fields;
     addSizes(fields, (io::Path(context.destination) / plan.targetName()).string(), context, plan);
     if (plan.subGroupSize())

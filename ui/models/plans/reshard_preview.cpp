@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/plans/reshard_preview.h"
 
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/file_names.h"
-#include "core/checkpoint/model/stage0.h"
 #include "core/checkpoint/slices/slice_rules.h"
 #include "core/engine/write/preflight.h"
 #include "core/plan/emit/zenflow_form.h"
@@ -59,8 +59,7 @@ void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const Reshard
     }
     target.optimFiles = optimFilesOf(target, 0);
     // Of a universal folder's many files the first stands for all; without ZeRO there is one.
-    if ((plan.targetKind() == CheckpointKind::Universal || isStage0(plan.targetKind()))
-        && !target.files.empty())
+    if ((isUniversal(plan.targetKind()) || isStage0(plan.targetKind())) && !target.files.empty())
         target.optimFiles.assign(1, FileId{0});
 }
 

@@ -20,7 +20,7 @@ bool isInSwapFiles(const Checkpoint& checkpoint, const FlatUnit& unit)
 
 Status look(const Patient& patient, FindingSink& sink)
 {
-    if (!patient.hasModel() || patient.checkpoint->kind != CheckpointKind::Zero3)
+    if (!patient.hasModel() || !partitionsParameters(patient.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *patient.checkpoint;
     const auto isSubGroup = [](const FlatUnit& unit) { return unit.kind == UnitKind::SubGroup; };

@@ -11,7 +11,7 @@ namespace {
 
 Status look(const Patient& patient, FindingSink& sink)
 {
-    if (!patient.hasModel() || patient.checkpoint->kind != CheckpointKind::Zero3)
+    if (!patient.hasModel() || !partitionsParameters(patient.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *patient.checkpoint;
     const auto swapped = std::count_if(checkpoint.files.begin(), checkpoint.files.end(),

@@ -57,7 +57,7 @@ Status look(const Patient& patient, FindingSink& sink)
     const auto data = numberAt(model, {"dp_world_size"});
     const auto counted = countedByFiles(checkpoint);
     // MiCS saves the shards of one of several groups of ranks.
-    const bool mayBeMics = checkpoint.kind == CheckpointKind::Zero3 && data && counted && *data > *counted
+    const bool mayBeMics = partitionsParameters(checkpoint.kind) && data && counted && *data > *counted
         && *data % *counted == 0;
     if (data && counted && *data != *counted && !mayBeMics)
         sink.add(Severity::Error,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 
@@ -12,7 +12,7 @@ namespace {
 /// _restore_step_from_elastic_checkpoint).
 bool isElasticWithoutStep(const Checkpoint& checkpoint, const SavedFile& optimizer)
 {
-    if (checkpoint.kind != CheckpointKind::Zero1 && checkpoint.kind != CheckpointKind::Zero2)
+    if (!isZero12(checkpoint.kind))
         return false;
     const NodeId state = optimizer.at({"optimizer_state_dict", "base_optimizer_state"});
     return state != kNoNode && optimizer.graph->kind(state) == NodeKind::List
@@ -22,7 +22,7 @@ bool isElasticWithoutStep(const Checkpoint& checkpoint, const SavedFile& optimiz
 /// torch's optimizer refuses its own param groups then (ValueError).
 bool isZero3Adagrad(const Checkpoint& checkpoint)
 {
-    return checkpoint.kind == CheckpointKind::Zero3 && hasStateNamed(checkpoint, "sum");
+    return partitionsParameters(checkpoint.kind) && hasStateNamed(checkpoint, "sum");
 }
 
 bool isBf16PipelineWithoutZero(const Checkpoint& checkpoint)

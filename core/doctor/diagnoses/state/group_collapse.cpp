@@ -12,7 +12,7 @@ constexpr std::array<std::string_view, 4> kOptions{"lr", "weight_decay", "betas"
 
 Status look(const Patient& patient, FindingSink& sink)
 {
-    if (!patient.hasModel() || patient.checkpoint->kind != CheckpointKind::Universal)
+    if (!patient.hasModel() || !isUniversal(patient.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *patient.checkpoint;
     const SavedFile optimizer = savedOptimizer(checkpoint);

@@ -74,7 +74,7 @@ Status look(const Patient& patient, FindingSink& sink)
 {
     if (!patient.hasModel() || !hasZeroShards(*patient.checkpoint))
         return {};
-    if (patient.checkpoint->kind == CheckpointKind::Zero3)
+    if (partitionsParameters(patient.checkpoint->kind))
         lookSliced(*patient.checkpoint, sink);
     else
         lookContiguous(*patient.checkpoint, sink);

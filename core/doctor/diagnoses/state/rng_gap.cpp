@@ -18,7 +18,7 @@ Status look(const Patient& patient, FindingSink& sink)
         return {};
     const Checkpoint& checkpoint = *patient.checkpoint;
     // A universal folder is for any number of ranks, and its own tells nothing.
-    if (checkpoint.kind == CheckpointKind::Universal && !patient.target.worldSize)
+    if (isUniversal(checkpoint.kind) && !patient.target.worldSize)
         return {};
     std::set<std::string_view> there;
     for (const CheckpointFile& file : checkpoint.files) {

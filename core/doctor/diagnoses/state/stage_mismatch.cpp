@@ -16,20 +16,13 @@ Family familyOf(int stage)
 
 std::optional<Family> familyOf(const Checkpoint& checkpoint)
 {
-    switch (checkpoint.kind) {
-    case CheckpointKind::Zero1:
-    case CheckpointKind::Zero2:
-    case CheckpointKind::Bf16:
+    if (partitionsGroups(checkpoint.kind))
         return Family::Flat;
-    case CheckpointKind::Zero3:
+    if (partitionsParameters(checkpoint.kind))
         return Family::Sliced;
-    case CheckpointKind::Fp16:
-    case CheckpointKind::Fp16Unfused:
-    case CheckpointKind::Torch:
+    if (isStage0(checkpoint.kind))
         return Family::None;
-    default: // universal folders are for every stage, and all else is for none
-        return std::nullopt;
-    }
+    return std::nullopt; // universal folders are for every stage, and all else is for none
 }
 
 const char* whatIsMissing(Family saved, Family wanted)
@@ -54,7 +47,7 @@ Status look(const Patient& patient, FindingSink& sink)
     const auto saved = familyOf(checkpoint);
     const Family wanted = familyOf(*patient.target.stage);
     // BF16_Optimizer also runs with stage 0.
-    const bool plainBf16 = checkpoint.kind == CheckpointKind::Bf16 && wanted == Family::None;
+    const bool plainBf16 = hasBf16Optimizer(checkpoint.kind) && wanted == Family::None;
     if (!saved || *saved == wanted || plainBf16)
         return {};
     const SavedFile model = savedModel(checkpoint);

@@ -71,10 +71,10 @@ bool hasMoments(const Checkpoint& checkpoint, const FlatUnit& unit)
 /// Adam without a step beside its moments. Apex keeps it in the group's options.
 void requireStep(const Checkpoint& checkpoint, const SavedFile& optimizer, FindingSink& sink)
 {
-    const bool isUniversal = checkpoint.kind == CheckpointKind::Universal;
+    const bool universal = isUniversal(checkpoint.kind);
     std::vector<std::string> without;
     for (const FlatUnit& unit : checkpoint.units) {
-        if ((!unit.isFlat() && !isUniversal) || unit.step || !hasMoments(checkpoint, unit))
+        if ((!unit.isFlat() && !universal) || unit.step || !hasMoments(checkpoint, unit))
             continue;
         const auto group = std::find_if(checkpoint.groups.begin(), checkpoint.groups.end(),
             [&](const ParamGroup& g) { return static_cast<int32_t>(g.index) == unit.group; });

@@ -10,7 +10,7 @@ Status look(const Patient& patient, FindingSink& sink)
 {
     // The converter asks for it where it reads files of ZeRO-1 and 2, and not for those of ZeRO-3.
     if (!patient.hasModel() || !hasZeroShards(*patient.checkpoint)
-        || patient.checkpoint->kind == CheckpointKind::Zero3)
+        || partitionsParameters(patient.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *patient.checkpoint;
     const SavedFile model = savedModel(checkpoint);

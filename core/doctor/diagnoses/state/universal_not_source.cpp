@@ -46,7 +46,7 @@ Result<CheckpointPtr> openSource(const Patient& patient)
 
 Status look(const Patient& patient, FindingSink& sink)
 {
-    if (!patient.bytes || !patient.hasModel() || patient.checkpoint->kind != CheckpointKind::Universal)
+    if (!patient.bytes || !patient.hasModel() || !isUniversal(patient.checkpoint->kind))
         return {};
     SHARDSCOPE_TRY(const CheckpointPtr source, openSource(patient));
     if (!source)

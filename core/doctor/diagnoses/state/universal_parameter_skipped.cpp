@@ -46,7 +46,7 @@ bool hasMasterAlone(const FlatUnit& unit, uint32_t position)
 
 Status look(const Patient& patient, FindingSink& sink)
 {
-    if (!patient.hasModel() || patient.checkpoint->kind != CheckpointKind::Universal)
+    if (!patient.hasModel() || !isUniversal(patient.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *patient.checkpoint;
     size_t count = 0;

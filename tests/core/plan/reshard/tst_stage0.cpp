@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans from and to checkpoints without ZeRO, on checkpoints that stock DeepSpeed wrote.
 #include "core/base/finding_codes.h"
-#include "core/checkpoint/model/stage0.h"
+#include "core/checkpoint/model/checkpoint.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/temporary_folder.h"
