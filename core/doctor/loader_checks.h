@@ -78,6 +78,8 @@ struct LoaderViolation {
     LoaderCheckId check = LoaderCheckId::ModelFiles;
     std::string what; ///< what is wrong, in a sentence
     std::string where; ///< the file's name
+    /// Engines that the checkpoint is made for load it; `what` names those that refuse.
+    bool bySomeEngines = false;
 };
 
 /// Violations of the checks that have the code kLoaderRefuses, and of others where all ranks share them, in the

@@ -6,6 +6,7 @@
 #include "tests/support/wounds.h"
 
 #include <array>
+#include <optional>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -242,6 +243,38 @@ TEST_CASE("a universal folder of ZeRO-3 needs no param groups but those that the
     const Patchable hurt("zero3-universal-w3", tagOf("zero3-universal-w3"));
     hurt.operate(kUniversal, [](Surgery& surgery) { surgery.remove({}, "param_groups"); });
     CHECK(findingOf(hurt.check(), kLoaderRefuses) == nullptr);
+}
+
+// bf16_optimizer.py, _load_global_state, reads nothing; stage3.py, _load_global_state_stage3, no version.
+TEST_CASE("a universal folder without a version is an error for engines that refuse it, and else a warning")
+{
+    struct Folder {
+        std::string sample;
+        std::vector<std::string> without;
+        std::optional<Severity> expected;
+    };
+    const std::vector<Folder> folders{
+        {"zero2-universal-w2", {"ds_version"}, Severity::Error},
+        {"zero2-universal-w2", {"loss_scaler"}, {}}, // as BF16_Optimizer saves it
+        {"zero2-universal-w2", {"loss_scaler", "ds_version"}, Severity::Warning},
+        {"zero3-universal-w3", {}, {}}, // stock's converter writes no version
+        {"zero3-universal-w3", {"fp32_flat_groups"}, Severity::Warning}, // for all stages
+    };
+    for (const Folder& folder : folders) {
+        CAPTURE(folder.sample);
+        CAPTURE(folder.without.size());
+        const Patchable hurt(folder.sample, tagOf(folder.sample));
+        for (const std::string& key : folder.without)
+            hurt.operate(kUniversal, [&key](Surgery& surgery) { surgery.remove({}, key); });
+        const CheckResult result = hurt.check();
+        const DoctorFinding* found = findingOf(result, kLoaderRefuses);
+        REQUIRE((found != nullptr) == folder.expected.has_value());
+        if (found == nullptr)
+            continue;
+        CHECK(found->finding.severity == *folder.expected);
+        CHECK(textOf(*found).find("ZeRO-1/2 optimizer refuse") != std::string::npos);
+        CHECK(textOf(*found).find("BF16_Optimizer and ZeRO-3 do not read the key") != std::string::npos);
+    }
 }
 
 TEST_CASE("every loader check has a number, a name, a diagnosis and, where it is ours, a planted violation")
