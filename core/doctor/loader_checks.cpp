@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/loader_checks.h"
 
+#include "core/doctor/dropped_files.h"
 #include "core/doctor/saved_facts.h"
+#include "core/torchfile/torch_file.h"
 
 #include <algorithm>
 #include <array>
@@ -106,12 +108,12 @@ const LoaderCheck& loaderCheck(LoaderCheckId id)
     return found == kChecks.end() ? kChecks.front() : *found;
 }
 
-std::vector<LoaderViolation> loaderViolations(const Checkpoint& checkpoint)
+Status findLoaderViolations(
+    const Checkpoint& checkpoint, io::FileSystem& files, JobContext& job, std::vector<LoaderViolation>& out)
 {
-    std::vector<LoaderViolation> out;
     if (checkpoint.kind == CheckpointKind::Universal) {
         checkUniversalOptimizer(checkpoint, out);
-        return out;
+        return {};
     }
     const auto check = [&](const Checkpoint& part) {
         checkModelFiles(part, out);
@@ -121,7 +123,10 @@ std::vector<LoaderViolation> loaderViolations(const Checkpoint& checkpoint)
         check(checkpoint);
     for (const auto& part : checkpoint.parts)
         check(*part);
-    return out;
+    return forEachDroppedFile(checkpoint, files, job,
+        [&](const Checkpoint& part, const CheckpointFile& file, const TorchFile& content) {
+            checkModelFile(part, file, content.pickle(), out);
+        });
 }
 
 } // namespace shardscope

@@ -32,6 +32,11 @@ bool hasExperts(const Checkpoint& part)
     });
 }
 
+bool isUsable(const SavedFile& file)
+{
+    return file && isMapping(*file.graph, file.graph->root());
+}
+
 class ModelFileChecks
 {
 public:
@@ -220,8 +225,6 @@ void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
 {
     if (!hasZeroShards(part) && !isStage0Kind(part.kind))
         return;
-    const auto isUsable
-        = [](const SavedFile& file) { return file && isMapping(*file.graph, file.graph->root()); };
     if (const SavedFile model = savedModel(part); isUsable(model)) {
         ModelFileChecks checks(part, model, out);
         checks.runForEachFile();
@@ -231,9 +234,16 @@ void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
         return;
     for (const FileId id : part.modelFiles) {
         const SavedFile model = savedFile(part, id);
-        if (id != part.rank0Model && isUsable(model) && model.file->status != FileStatus::Stale)
-            ModelFileChecks(part, model, out).runForEachFile();
+        if (id != part.rank0Model && model && model.file->status != FileStatus::Stale)
+            checkModelFile(part, *model.file, *model.graph, out);
     }
+}
+
+void checkModelFile(const Checkpoint& part, const CheckpointFile& file, const PickleGraph& graph,
+    std::vector<LoaderViolation>& out)
+{
+    if (const SavedFile model{&file, &graph}; isUsable(model))
+        ModelFileChecks(part, model, out).runForEachFile();
 }
 
 } // namespace shardscope

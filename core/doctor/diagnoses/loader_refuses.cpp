@@ -11,7 +11,9 @@ Status look(const Patient& patient, FindingSink& sink)
 {
     if (!patient.checkpoint)
         return {};
-    for (LoaderViolation& violation : loaderViolations(*patient.checkpoint)) {
+    std::vector<LoaderViolation> violations;
+    const Status looked = findLoaderViolations(*patient.checkpoint, patient.files, patient.job, violations);
+    for (LoaderViolation& violation : violations) {
         const LoaderCheck& check = loaderCheck(violation.check);
         const Severity severity = violation.bySomeEngines ? Severity::Warning : Severity::Error;
         sink.add(severity, std::move(violation.what), std::move(violation.where),
@@ -19,7 +21,7 @@ Status look(const Patient& patient, FindingSink& sink)
                     + "): " + std::string(check.function),
                 "stock DeepSpeed: " + std::string(check.stockSays)});
     }
-    return {};
+    return looked;
 }
 
 } // namespace

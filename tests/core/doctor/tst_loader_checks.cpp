@@ -2,7 +2,9 @@
 // What stock DeepSpeed's loaders check: a violation of every numbered check is planted on a real sample.
 #include "core/doctor/loader_checks.h"
 
+#include "core/checkpoint/open.h"
 #include "core/doctor/diagnosis.h"
+#include "core/io/faulting_file_system.h"
 #include "tests/support/wounds.h"
 
 #include <array>
@@ -119,6 +121,14 @@ void lengthenMoment(Surgery& surgery)
         [](std::string& elements) { elements.append(24, '\0'); });
 }
 
+void addManyRecords(Surgery& surgery)
+{
+    const NodeId list = surgery.builder().list();
+    for (int i = 0; i < 4'200; ++i)
+        surgery.builder().append(list, surgery.composer().smallTensor(DType::UInt8, {1}, "x"));
+    surgery.add({}, "many", list);
+}
+
 const std::vector<Planted>& planted()
 {
     static const std::vector<Planted> kAll{
@@ -225,6 +235,45 @@ TEST_CASE("a violation of every loader check is found under the check's number")
         CAPTURE(found);
         CHECK(named);
     }
+}
+
+// Of such files the reader keeps no content: many ranks of them would fill memory.
+TEST_CASE("ZeRO-3 model files with very many records are looked at on every rank")
+{
+    const std::vector<std::pair<Id, std::function<void(Surgery&)>>> edits{
+        {Id::DataParallelSize, without({}, "dp_world_size")},
+        {Id::Scheduler, addScheduler},
+        {Id::FrozenFragments, withoutFirst({"frozen_param_fragments"})},
+        {Id::ModulePlaceholders, fillFirstPlaceholder},
+    };
+    for (const auto& [check, edit] : edits) {
+        CAPTURE(loaderCheck(check).name);
+        const Patchable hurt("zero3-w4");
+        hurt.operateOnAll(kModel, addManyRecords);
+        CHECK(findingOf(hurt.check(), kLoaderRefuses) == nullptr);
+        hurt.operate(kRank1Model, edit);
+        const CheckResult result = hurt.check();
+        const DoctorFinding* found = findingOf(result, kLoaderRefuses);
+        REQUIRE(found != nullptr);
+        CHECK(textOf(*found).find(labelOf(check)) != std::string::npos);
+        CHECK(found->finding.where == kRank1Model);
+    }
+}
+
+TEST_CASE("a model file that cannot be opened again is no file without violations")
+{
+    const Patchable hurt("zero3-w4");
+    hurt.operateOnAll(kModel, addManyRecords);
+    hurt.operateOnAll(kModel, without({}, "skipped_steps"));
+    JobContext job;
+    const auto opened = openCheckpoint(io::realFileSystem(), hurt.run(), {}, job);
+    REQUIRE(opened);
+    io::FaultingFileSystem broken(io::realFileSystem(), {.callNumber = 1, .repeat = true});
+    std::vector<LoaderViolation> found;
+    const Status looked = findLoaderViolations(*opened->checkpoint, broken, job, found);
+    REQUIRE(!looked);
+    CHECK(looked.error().code == ErrorCode::Unreadable);
+    CHECK(found.size() == 1); // of rank 0's file, which the reader keeps
 }
 
 TEST_CASE("a file that stock's pattern for model files matches is counted")
