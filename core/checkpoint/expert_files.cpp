@@ -7,6 +7,8 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 
+#include <optional>
+
 namespace shardscope {
 
 namespace {
@@ -37,11 +39,14 @@ Status readExpertFiles(Reading& reading)
 {
     Checkpoint& out = reading.out;
     std::vector<FileId> files;
+    std::optional<bool> hasExperts;
     for (uint32_t i = 0; i < out.files.size(); ++i) {
         const auto parsed = parseCheckpointFileName(out.files[i].name);
         if (!parsed || parsed->role != FileRole::ExpertStates || parsed->mp != out.modelRank)
             continue;
-        if (holdsExperts(reading))
+        if (!hasExperts)
+            hasExperts = holdsExperts(reading);
+        if (*hasExperts)
             files.push_back(FileId{i});
         else
             markUnneeded(reading, FileId{i},

@@ -4,6 +4,7 @@
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/checkpoint/file_names.h"
+#include "core/checkpoint/fused_experts.h"
 #include "core/doctor/saved_facts.h"
 #include "core/torchfile/pickle_values.h"
 
@@ -24,12 +25,14 @@ bool isStage0Kind(CheckpointKind kind)
         || kind == CheckpointKind::Torch;
 }
 
-/// DeepSpeed's MoE layer keeps its experts under this name (moe/layer.py, moe/experts.py).
+/// DeepSpeed's MoE layer keeps its experts under this name (moe/layer.py, moe/experts.py); AutoEP lists its
+/// layers.
 bool hasExperts(const Checkpoint& part)
 {
-    return std::any_of(part.params.begin(), part.params.end(), [](const Parameter& param) {
-        return param.name.find("deepspeed_moe.experts.") != std::string::npos;
-    });
+    return !FusedExperts::of(part).isEmpty()
+        || std::any_of(part.params.begin(), part.params.end(), [](const Parameter& param) {
+               return param.name.find("deepspeed_moe.experts.") != std::string::npos;
+           });
 }
 
 bool isUsable(const SavedFile& file)

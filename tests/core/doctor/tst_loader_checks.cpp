@@ -287,6 +287,37 @@ TEST_CASE("a file that stock's pattern for model files matches is counted")
     CHECK(found->finding.severity == Severity::Error);
 }
 
+// The names of the parameters say that there are experts: their files are not left from another run.
+TEST_CASE("without the key `num_experts` that key is the only thing that is wrong")
+{
+    for (const std::string sample : {"experts-w4", "autoep-w4", "folded-w4", "autoep-zero3-w4",
+             "folded-zero3-w4", "ds0192-experts-w4", "ds0192-autoep-w4"}) {
+        CAPTURE(sample);
+        const Patchable hurt(sample);
+        for (const std::string& name : hurt.filesLike("model_states.pt")) {
+            if (!name.starts_with("layer_"))
+                hurt.operate(name, without({}, "num_experts"));
+        }
+        const CheckResult result = hurt.check(CheckDepth::Bytes);
+        const DoctorFinding* found = findingOf(result, kLoaderRefuses);
+        REQUIRE(found != nullptr);
+        CHECK(textOf(*found).find(labelOf(Id::NumExperts)) != std::string::npos);
+        CHECK(troubles(result) == std::set<std::string>{std::string(kLoaderRefuses)});
+    }
+}
+
+TEST_CASE("an expert's file beside a model without experts is left from another run")
+{
+    constexpr const char* kExpert = "layer_0_expert_0_mp_rank_00_model_states.pt";
+    const Patchable experts("experts-w4");
+    const Patchable hurt("zero2-w2");
+    fs::copy_file(experts.tag() / kExpert, hurt.tag() / kExpert);
+    const CheckResult result = hurt.check();
+    const DoctorFinding* found = findingOf(result, "stale-file");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.where == kExpert);
+}
+
 TEST_CASE("a universal folder of ZeRO-3 needs no param groups but those that the loader of ZeRO-3 reads")
 {
     const Patchable hurt("zero3-universal-w3", tagOf("zero3-universal-w3"));
