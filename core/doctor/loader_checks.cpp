@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/doctor/loader_checks.h"
 
+#include "core/doctor/dropped_files.h"
 #include "core/doctor/saved_facts.h"
+#include "core/torchfile/torch_file.h"
 
 #include <algorithm>
 #include <array>
@@ -82,7 +84,8 @@ constexpr std::array kChecks{
     LoaderCheck{Id::UniversalGroups, "universal-groups", "zero_optimizer load_universal_checkpoint",
         "KeyError: 'param_groups'", kLoaderRefuses},
     LoaderCheck{Id::UniversalVersion, "universal-version", "stage_1_and_2.py, _load_global_state",
-        "AssertionError: Empty ds_version in checkpoint", kLoaderRefuses},
+        "AssertionError: Empty ds_version in checkpoint, not clear how to proceed; or InvalidVersion",
+        kLoaderRefuses},
     LoaderCheck{Id::UniversalParameter, "universal-parameter",
         "universal_checkpoint.py, load_hp_checkpoint_state", "AssertionError or FileNotFoundError",
         "state-missing"},
@@ -105,12 +108,12 @@ const LoaderCheck& loaderCheck(LoaderCheckId id)
     return found == kChecks.end() ? kChecks.front() : *found;
 }
 
-std::vector<LoaderViolation> loaderViolations(const Checkpoint& checkpoint)
+Status findLoaderViolations(
+    const Checkpoint& checkpoint, io::FileSystem& files, JobContext& job, std::vector<LoaderViolation>& out)
 {
-    std::vector<LoaderViolation> out;
     if (isUniversal(checkpoint.kind)) {
         checkUniversalOptimizer(checkpoint, out);
-        return out;
+        return {};
     }
     const auto check = [&](const Checkpoint& part) {
         checkModelFiles(part, out);
@@ -120,7 +123,10 @@ std::vector<LoaderViolation> loaderViolations(const Checkpoint& checkpoint)
         check(checkpoint);
     for (const auto& part : checkpoint.parts)
         check(*part);
-    return out;
+    return forEachDroppedFile(checkpoint, files, job,
+        [&](const Checkpoint& part, const CheckpointFile& file, const TorchFile& content) {
+            checkModelFile(part, file, content.pickle(), out);
+        });
 }
 
 } // namespace shardscope

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/base/job_context.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/io/file_system.h"
 
 #include <cstdint>
 #include <span>
@@ -64,7 +66,7 @@ struct LoaderCheck {
     std::string_view function = {}; ///< of DeepSpeed: "engine.py, _load_checkpoint"
     std::string_view stockSays = {}; ///< exception and message, or what it does silently
     /// Of the finding that reports a violation in one rank's file. What all ranks share is no difference
-    /// between files: loaderViolations() reports it.
+    /// between files: findLoaderViolations() reports it.
     std::string_view code = {};
 };
 
@@ -78,14 +80,21 @@ struct LoaderViolation {
     LoaderCheckId check = LoaderCheckId::ModelFiles;
     std::string what; ///< what is wrong, in a sentence
     std::string where; ///< the file's name
+    /// Engines that the checkpoint is made for load it; `what` names those that refuse.
+    bool bySomeEngines = false;
 };
 
-/// Violations of the checks that have the code kLoaderRefuses, and of others where all ranks share them, in
-/// the files whose content the checkpoint keeps. Reads no bytes beyond that.
-std::vector<LoaderViolation> loaderViolations(const Checkpoint& checkpoint);
+/// Adds violations of the checks that have the code kLoaderRefuses, and of others where all ranks share them.
+/// Opens again what the reader did not keep (dropped_files.h); after an error of it, `out` has what was found
+/// before.
+Status findLoaderViolations(
+    const Checkpoint& checkpoint, io::FileSystem& files, JobContext& job, std::vector<LoaderViolation>& out);
 
-// By file, for loaderViolations().
+// By file, for findLoaderViolations().
 void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out);
+/// Of a ZeRO-3 rank other than rank 0.
+void checkModelFile(const Checkpoint& part, const CheckpointFile& file, const PickleGraph& graph,
+    std::vector<LoaderViolation>& out);
 void checkOptimizerFiles(const Checkpoint& part, std::vector<LoaderViolation>& out);
 void checkUniversalOptimizer(const Checkpoint& checkpoint, std::vector<LoaderViolation>& out);
 

@@ -4,6 +4,7 @@
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/model/fused_experts.h"
 #include "core/doctor/saved_facts.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -18,12 +19,19 @@ namespace {
 
 using Id = LoaderCheckId;
 
-/// DeepSpeed's MoE layer keeps its experts under this name (moe/layer.py, moe/experts.py).
+/// DeepSpeed's MoE layer keeps its experts under this name (moe/layer.py, moe/experts.py); AutoEP lists its
+/// layers.
 bool hasExperts(const Checkpoint& part)
 {
-    return std::any_of(part.params.begin(), part.params.end(), [](const Parameter& param) {
-        return param.name.find("deepspeed_moe.experts.") != std::string::npos;
-    });
+    return !FusedExperts::of(part).isEmpty()
+        || std::any_of(part.params.begin(), part.params.end(), [](const Parameter& param) {
+               return param.name.find("deepspeed_moe.experts.") != std::string::npos;
+           });
+}
+
+bool isUsable(const SavedFile& file)
+{
+    return file && isMapping(*file.graph, file.graph->root());
 }
 
 class ModelFileChecks
@@ -213,8 +221,6 @@ void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
 {
     if (!hasZeroShards(part) && !isStage0(part.kind))
         return;
-    const auto isUsable
-        = [](const SavedFile& file) { return file && isMapping(*file.graph, file.graph->root()); };
     if (const SavedFile model = savedModel(part); isUsable(model)) {
         ModelFileChecks checks(part, model, out);
         checks.runForEachFile();
@@ -224,9 +230,16 @@ void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
         return;
     for (const FileId id : part.modelFiles) {
         const SavedFile model = savedFile(part, id);
-        if (id != part.rank0Model && isUsable(model) && model.file->status != FileStatus::Stale)
-            ModelFileChecks(part, model, out).runForEachFile();
+        if (id != part.rank0Model && model && model.file->status != FileStatus::Stale)
+            checkModelFile(part, *model.file, *model.graph, out);
     }
+}
+
+void checkModelFile(const Checkpoint& part, const CheckpointFile& file, const PickleGraph& graph,
+    std::vector<LoaderViolation>& out)
+{
+    if (const SavedFile model{&file, &graph}; isUsable(model))
+        ModelFileChecks(part, model, out).runForEachFile();
 }
 
 } // namespace shardscope

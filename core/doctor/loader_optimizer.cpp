@@ -233,27 +233,47 @@ void checkOptimizerFiles(const Checkpoint& part, std::vector<LoaderViolation>& o
     }
 }
 
+namespace {
+
+bool hasUniversalVersion(const SavedFile& file)
+{
+    const NodeId version = file.at({"ds_version"});
+    const auto text = version == kNoNode ? std::nullopt : asString(*file.graph, version);
+    return text && isVersion(*text);
+}
+
+/// It saves no loss scaler (bf16_optimizer.py, state_dict); every other ZeRO optimizer does.
+bool isOfBf16Optimizer(const SavedFile& file)
+{
+    return file.at({"loss_scaler"}) == kNoNode;
+}
+
+} // namespace
+
 void checkUniversalOptimizer(const Checkpoint& checkpoint, std::vector<LoaderViolation>& out)
 {
     const SavedFile file = savedOptimizer(checkpoint);
     if (!file || !isMapping(*file.graph, file.graph->root()))
         return;
-    const auto add = [&](Id check, std::string what) {
-        out.push_back({check, std::move(what), file.file->name});
+    const auto add = [&](Id check, std::string what, bool bySomeEngines = false) {
+        out.push_back({check, std::move(what), file.file->name, bySomeEngines});
     };
     const PickleGraph& graph = *file.graph;
-    const NodeId version = file.at({"ds_version"});
-    const auto text = version == kNoNode ? std::nullopt : asString(graph, version);
-    const bool hasVersion = text && isVersion(*text);
+    const bool hasVersion = hasUniversalVersion(file);
     const bool hasGroups = file.at({"param_groups"}) != kNoNode;
+    const bool isForZero3 = file.at({"optimizer_state_dict"}) != kNoNode;
+    // ds_to_universal copies all of ZeRO-3's state, which never has a version and which only ZeRO-3 loads.
+    const bool isOnlyForZero3 = isForZero3 && (!hasGroups || file.at({"fp32_flat_groups"}) != kNoNode);
+    if (!hasVersion && !isOnlyForZero3)
+        add(Id::UniversalVersion,
+            "`ds_version` is missing or not a version: engines with DeepSpeed's ZeRO-1/2 optimizer refuse "
+            "the folder; BF16_Optimizer and ZeRO-3 do not read the key",
+            isForZero3 || isOfBf16Optimizer(file));
     if (hasVersion && hasGroups)
         return; // what the loader of stages 1 and 2 asks for
-    // What ds_to_universal makes of ZeRO-3 has the nested mapping and no version, and loads into ZeRO-3.
-    if (file.at({"optimizer_state_dict"}) == kNoNode) {
+    if (!isForZero3) {
         if (!hasGroups)
             add(Id::UniversalGroups, "the file does not have the key `param_groups`");
-        if (!hasVersion)
-            add(Id::UniversalVersion, "`ds_version` is missing or not a version");
         return;
     }
     if (sequenceItems(graph, file.at({"optimizer_state_dict", "param_groups"})).empty())

@@ -233,6 +233,11 @@ Result<Location> locateFile(const Checkpoint& checkpoint, const FileAddress& add
     uint64_t byte = address.byte;
     uint64_t limit = found->identity.bytes;
     if (!address.record.empty()) {
+        if (!found->content && found->recordCount > 0)
+            return fail(ErrorCode::Unsupported,
+                fmt::format("the records of \"{}\" are not kept after the file was read", address.path),
+                found->path.string(),
+                "`shardscope files --records` shows where a record begins; name the byte of the file");
         const auto record = found->content ? found->content->zip().find(address.record) : std::nullopt;
         if (!record)
             return fail(ErrorCode::NotFound, fmt::format("the file has no record \"{}\"", address.record),

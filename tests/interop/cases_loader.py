@@ -23,6 +23,7 @@ HEADER = Path(__file__).resolve().parents[2] / "core" / "doctor" / "loader_check
 WORLD = 2
 PLAIN = (universal.PLAIN_NAMES,)
 ZERO2 = Setup(2, "bf16", shape=PLAIN, scheduler="config")
+BF16 = Setup(1, "bf16", shape=PLAIN, bf16_optimizer=True, scheduler="config")
 ZERO3 = Setup(3, "bf16", shape=PLAIN, sub_group_size=200, scheduler="config")
 
 
@@ -33,6 +34,7 @@ class Kind:
     damages: tuple
     universal: bool = False
     engine: object = None  # if another one than the saving engine loads them
+    converter: object = None  # of `universal`; else DeepSpeed's
 
 
 KINDS = {
@@ -45,6 +47,13 @@ KINDS = {
     "experts": Kind(ParallelSetup("experts", 2, "bf16"), tuple(loader_damage.EXPERTS)),
     "elastic fusedadam": Kind(Setup(2, "bf16", "fusedadam", elastic=True), tuple(loader_damage.ELASTIC)),
     "universal of zero2": Kind(ZERO2, tuple(loader_damage.UNIVERSAL), True, replace(ZERO2, universal=True)),
+    "universal of bf16-optimizer": Kind(BF16, tuple(loader_damage.UNIVERSAL_BF16), True, replace(BF16, universal=True)),
+    # The folders of shardscope's converter load in every stage.
+    **{f"our universal of zero2 in {name}": Kind(ZERO2, tuple(damages), True, replace(engine, universal=True),
+                                                 universal.tool_convert)
+       for name, engine, damages in (("zero2", ZERO2, loader_damage.UNIVERSAL_VERSION),
+                                     ("bf16-optimizer", BF16, loader_damage.UNIVERSAL_VERSION_WARNED),
+                                     ("zero3", replace(ZERO3, sub_group_size=0), loader_damage.UNIVERSAL_VERSION_WARNED))},
     "universal of zero3": Kind(ZERO3, tuple(loader_damage.UNIVERSAL_3), True, replace(ZERO3, universal=True)),
 }
 
@@ -148,13 +157,19 @@ def _ours(context, folder, damage):
     codes = sorted({finding["code"] for finding in found} - {"loader-refuses"})
     text = ", ".join([*(f"loader-refuses ({number})" for number in sorted(numbers)), *codes])
     is_named = damage.number in numbers if damage.code == "loader-refuses" else damage.code in codes
-    return text or "nothing", is_named, numbers
+    is_error = any(finding["severity"] == "error" for finding in found if finding["code"] == damage.code)
+    return text or "nothing", is_named, numbers, is_error
 
 
 def _row(context, kind, damage, folder, stock, refuses):
-    ours, is_named, numbers = _ours(context, folder, damage)
+    ours, is_named, numbers, is_error = _ours(context, folder, damage)
     problem = ""
-    if refuses and damage.number == 0:
+    if damage.warned:
+        if refuses:
+            problem = "stock does not load it in this engine"
+        elif not is_named or is_error:
+            problem = "the check does not warn of other engines"
+    elif refuses and damage.number == 0:
         problem = "stock does not load it"
     elif refuses and not is_named:
         problem = "stock does not continue, and the check does not report it"
@@ -181,7 +196,7 @@ class LoaderRows:
         folder = self.context.sources.get(self.kind.setup, WORLD).folder
         if not self.kind.universal:
             return folder
-        return universal.stock_convert(self.context, folder, self.context.target(f"loader {self.name} source"))
+        return (self.kind.converter or universal.stock_convert)(self.context, folder, self.context.target(f"loader {self.name} source"))
 
     def _plant(self):
         source = self._source()

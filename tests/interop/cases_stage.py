@@ -17,6 +17,7 @@ class StageChange:
     before: int
     engine: Setup
     after: int
+    options: tuple = ()
 
     @property
     def name(self):
@@ -25,7 +26,7 @@ class StageChange:
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
         target = context.target(self.name)
-        context.tool.reshard(source.folder, target, self.after, *stage_options(self.engine))
+        context.tool.reshard(source.folder, target, self.after, *stage_options(self.engine), *self.options)
         told = context.tool.call("inspect", target)
         if not told["supported"] or (told["zero_stage"], told["parallel"]["dp"]) != (self.engine.stage, self.after):
             raise checks.Failure(f"inspect says {told['why_not']}, stage {told['zero_stage']}, {told['parallel']}")

@@ -14,6 +14,7 @@ TRUE_OF = [
     ("*adagrad*", "schedule-discontinuity"),  # stock ZeRO builds torch's anew: schedulers move the former one
     ("old ds053-*", "alias-unrecorded"),  # these releases forgot what is tied
     ("old ds083-*", "alias-unrecorded"),
+    ("stage *-mixer-twice-*", "alias-unrecorded"),  # the source's; what reshard writes records it
     ("*nvme*", "nvme-state-skew"),  # stock's own resume loses moments and steps
     ("nvme live swap folder *", "swap-missing"),  # the checkpoint alone is looked at, too
     ("nvme swap folder alone *", "marked"),

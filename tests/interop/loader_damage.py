@@ -2,7 +2,7 @@
 """Violations of what stock DeepSpeed's loaders check: each is planted with torch in the tag folder of a checkpoint."""
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable
 
 import torch
@@ -16,6 +16,7 @@ class Damage:
     code: str = "loader-refuses"
     one_rank: bool = False  # only one rank raises, so that its peers have to be ended
     world: int = 2  # ranks that load it
+    warned: bool = False  # stock loads it in this engine, other engines refuse it: the check warns of it
 
 
 def edit(paths, change):
@@ -229,13 +230,19 @@ EXPERTS = [
 ELASTIC = [Damage(37, "`base_optimizer_state_step` removed", shards(without("base_optimizer_state_step")),
                   "cannot-load-own-save")]
 
-UNIVERSAL = [
-    Damage(70, "`param_groups` removed", universal(without("param_groups"))),
+UNIVERSAL_VERSION = [
     Damage(71, "`ds_version` removed", universal(without("ds_version"))),
     Damage(71, "`ds_version` is \"unknown\"", universal(having("ds_version", "unknown"))),
+]
+# BF16_Optimizer and ZeRO-3 do not read the version.
+UNIVERSAL_VERSION_WARNED = [replace(damage, warned=True) for damage in UNIVERSAL_VERSION]
+UNIVERSAL_PARTS = [
+    Damage(70, "`param_groups` removed", universal(without("param_groups"))),
     Damage(72, "a parameter's folder removed",
            lambda tag: shutil.rmtree(tag / "zero" / "layers.0.attention.wo.bias"), "state-missing"),
 ]
+UNIVERSAL = [*UNIVERSAL_VERSION, *UNIVERSAL_PARTS]
+UNIVERSAL_BF16 = [*UNIVERSAL_VERSION_WARNED, *UNIVERSAL_PARTS]
 UNIVERSAL_3 = [
     Damage(0, "the outer `param_groups` removed", universal(lambda content: content.pop("param_groups", None))),
     Damage(70, "the inner `param_groups` removed",

@@ -35,6 +35,17 @@ BF16_OPTIMIZER = Setup(1, "bf16", bf16_optimizer=True)
 ADAGRAD_PAIRS = [pair for pair in PAIRS if pair[1] != 3]
 
 
+# One module object under two names, which only `--tie` says, and tensors without elements.
+NAMED_TIES = ("--tie", "mixer_again.weight=mixer.weight", "--tie", "mixer_again.bias=mixer.bias")
+TWICE_AND_SPARE = (("mixer_twice", True), ("spare", True))
+
+
+def _unrecorded_tie(stage, after, sub_group_size=0):
+    setup = Setup(3, "bf16", shape=TWICE_AND_SPARE, sub_group_size=sub_group_size)
+    engine = replace(setup, stage=stage, sub_group_size=sub_group_size if stage == 3 else 0)
+    return StageChange(setup, 2, engine, after, NAMED_TIES)
+
+
 def _stage_changes():
     yield from _changes(PAIRS, "bf16")
     yield from _changes(PAIRS, "fp32")
@@ -58,6 +69,14 @@ def _stage_changes():
         yield StageChange(_setup(2, "bf16", **more), 2, _setup(1, "bf16", **more), 3)
     yield StageChange(_setup(2, "bf16", shape=(("empty_parameter", True),)), 2,
                       _setup(1, "bf16", shape=(("empty_parameter", True),)), 3)
+
+
+def _unrecorded_ties():
+    for stage in (1, 2, 3):
+        yield _unrecorded_tie(stage, 3)
+    yield _unrecorded_tie(3, 4)
+    yield _unrecorded_tie(2, 3, 200)
+    yield _unrecorded_tie(3, 3, 200)
 
 
 def _engines(precision, optimizer="adamw", stages=(1, 2, 3), **more):
@@ -156,6 +175,7 @@ def short_run():
         StageChange(_setup(1, "bf16"), 2, _setup(3, "bf16"), 3),
         StageChange(_setup(3, "fp16"), 2, _setup(2, "fp16"), 3),
         StageChange(BF16_OPTIMIZER, 3, _setup(2, "bf16"), 2),
+        _unrecorded_tie(2, 3),
         StageRoundTrip(_setup(1, "bf16"), 2, _setup(3, "bf16"), 3),
         UniversalToEngine(_plain(3, groups=1, sub_group_size=200), 2, _engines("bf16", groups=1), 3),
         UniversalToEngine(_plain(2), 2, (_plain(3, sub_group_size=200),), 3, "upgraded"),
@@ -167,7 +187,8 @@ def short_run():
 
 
 def full_run():
-    cases = [*_stage_changes(), *_to_engines(), *_to_native(), *_with_slashes(), *_beside_stock(), *round_robin()]
+    cases = [*_stage_changes(), *_unrecorded_ties(), *_to_engines(), *_to_native(), *_with_slashes(), *_beside_stock(),
+             *round_robin()]
     for stage, precision in itertools.product((1, 2, 3), ("bf16", "fp16")):
         cases.append(LikeConverter(replace(_plain(stage, precision), sub_group_size=200 if stage == 3 else 0), 3))
     for (before, after), (old, new) in PAIRS.items():

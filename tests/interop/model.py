@@ -91,10 +91,20 @@ class ManyScales(nn.Module):
         return x * torch.stack(list(self.scales)).mean(0)
 
 
+class Spare(nn.Module):
+    """Tensors without elements. No forward pass calls it: stock ZeRO-3 cannot fetch a parameter without elements."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.trained = nn.Parameter(torch.zeros(0, width))
+        self.frozen = nn.Parameter(torch.zeros(width, 0), requires_grad=False)
+        self.register_buffer("buffer", torch.zeros(0))
+
+
 class TinyLanguageModel(nn.Module):
 
     def __init__(self, vocabulary=32, width=16, heads=2, layers=1, positions=8, empty_parameter=False,
-                 odd_names=ODD_NAMES, scales=0):
+                 odd_names=ODD_NAMES, scales=0, mixer_twice=False, spare=False):
         super().__init__()
         self.tok_embeddings = nn.Embedding(vocabulary, width)
         self.positions = PositionTable(positions, width)
@@ -110,6 +120,11 @@ class TinyLanguageModel(nn.Module):
             self.many = ManyScales(scales, width)
         if empty_parameter:
             self.register_parameter("unused_adapter", nn.Parameter(torch.zeros(0, width)))
+        if mixer_twice:  # one module object under two names: DeepSpeed records no tie of it
+            self.mixer = nn.Linear(width, width)
+            self.mixer_again = self.mixer
+        if spare:
+            self.spare = Spare(width)
 
     def forward(self, tokens):
         x = self.positions(self.tok_embeddings(tokens[:, :-1]))
@@ -117,6 +132,8 @@ class TinyLanguageModel(nn.Module):
             x = layer(x)
         if hasattr(self, "many"):
             x = self.many(x)
+        if hasattr(self, "mixer"):
+            x = x + self.mixer_again(torch.tanh(self.mixer(x)))
         logits = self.output_scale(self.lm_head(self.norm(self.odd(x)))).float()
         if self.training:
             self.batches_seen += 1

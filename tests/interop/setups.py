@@ -47,6 +47,7 @@ class Setup:
         parts += [f"sub{self.sub_group_size}"] if self.sub_group_size else []
         parts += [f"zenflow-{self.zenflow}"] if self.zenflow else []
         parts += ["slashes"] if "/" in str(self.shape) else []
+        parts += [name.replace("_", "-") for name in ("mixer_twice", "spare") if dict(self.shape).get(name)]
         parts += ["legacy"] if self.legacy else []
         return "-".join(parts)
 

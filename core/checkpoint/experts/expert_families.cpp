@@ -24,6 +24,36 @@ std::map<std::string, uint32_t, std::less<>> countLocalExperts(const ShapeLists&
     return out;
 }
 
+/// Whether the model file lists experts among the parameters.
+bool namesExperts(const Reading& reading, const PickleGraph& graph)
+{
+    const auto fused = FusedExperts::read(graph, reading.modelRoot, partitionsParameters(reading.out.kind));
+    if (fused && !fused->isEmpty())
+        return true;
+    const auto shapes = readParamShapes(graph, reading.modelRoot);
+    const auto namesExpert = [](const NamedShape& entry) { return parseExpertName(entry.name).has_value(); };
+    return shapes && std::any_of(shapes->begin(), shapes->end(), [&](const auto& group) {
+        return std::any_of(group.begin(), group.end(), namesExpert);
+    });
+}
+
+/// Whether a param group has the name of a group of experts. Releases before 0.19.3 list no parameters beside
+/// experts.
+bool optimizesExperts(const Reading& reading)
+{
+    const auto& files = reading.out.optimFiles;
+    const auto readable = std::find_if(files.begin(), files.end(),
+        [&](FileId file) { return file != kNoFile && reading.content(file) != nullptr; });
+    if (readable == files.end())
+        return false;
+    const PickleGraph& graph = reading.content(*readable)->pickle();
+    const auto groups = readParamGroups(graph, lookup(graph, wrapperOf(graph), "base_optimizer_state"));
+    return std::any_of(groups.begin(), groups.end(), [&](const GroupEntry& group) {
+        const auto name = asString(graph, lookup(graph, group.options, "name"));
+        return name && name->starts_with(kExpertGroupPrefix);
+    });
+}
+
 } // namespace
 
 std::string ExpertFamilies::globalName(std::string_view local, uint32_t family) const
@@ -73,8 +103,11 @@ bool holdsExperts(const Reading& reading)
     const TorchFile* file = reading.content(reading.out.rank0Model);
     if (file == nullptr)
         return false;
-    const NodeId node = lookup(file->pickle(), reading.modelRoot, "num_experts");
-    return node != kNoNode && file->pickle().kind(node) != NodeKind::None;
+    const PickleGraph& graph = file->pickle();
+    const NodeId node = lookup(graph, reading.modelRoot, "num_experts");
+    if (node != kNoNode)
+        return graph.kind(node) != NodeKind::None;
+    return namesExperts(reading, graph) || optimizesExperts(reading);
 }
 
 } // namespace shardscope

@@ -36,7 +36,8 @@ struct ExpertFamilies {
 Result<std::vector<ExpertFamilies>> expertFamilies(
     const Reading& reading, FileId optimFile, const ShapeLists& shapes, const FusedExperts& fused);
 
-/// Whether the model file says that there are mixture-of-experts layers.
+/// Whether there are mixture-of-experts layers: `num_experts` says so, or, where the model file lost that
+/// key, the names of parameters and param groups.
 bool holdsExperts(const Reading& reading);
 
 } // namespace shardscope

@@ -14,6 +14,8 @@
 #include "core/checkpoint/folder/file_table.h"
 #include "core/checkpoint/model/file_names.h"
 
+#include <optional>
+
 namespace shardscope {
 
 namespace {
@@ -44,11 +46,14 @@ Status readExpertFiles(Reading& reading)
 {
     Checkpoint& out = reading.out;
     std::vector<FileId> files;
+    std::optional<bool> hasExperts;
     for (uint32_t i = 0; i < out.files.size(); ++i) {
         const auto parsed = parseCheckpointFileName(out.files[i].name);
         if (!parsed || parsed->role != FileRole::ExpertStates || parsed->mp != out.modelRank)
             continue;
-        if (holdsExperts(reading))
+        if (!hasExperts)
+            hasExperts = holdsExperts(reading);
+        if (*hasExperts)
             files.push_back(FileId{i});
         else
             markUnneeded(reading, FileId{i},

@@ -114,9 +114,15 @@ private:
 };
 
 /// What stock DeepSpeed would refuse is not published.
-Status passesLoader(const Checkpoint& checkpoint, const io::Path& folder)
+Status passesLoader(
+    io::FileSystem& files, const Checkpoint& checkpoint, const io::Path& folder, JobContext& job)
 {
-    const std::vector<LoaderViolation> violations = loaderViolations(checkpoint);
+    std::vector<LoaderViolation> violations;
+    if (auto looked = findLoaderViolations(checkpoint, files, job, violations); !looked) {
+        if (looked.error().code == ErrorCode::Cancelled)
+            return looked;
+        return unreadable(describe(looked.error()), folder);
+    }
     if (violations.empty())
         return {};
     const LoaderViolation& first = violations.front();
@@ -155,7 +161,7 @@ Result<std::unique_ptr<OutputModel>> openOutput(
             return wrong(
                 "the output has a finding: " + std::string(finding.code) + " " + finding.where, folder);
     }
-    SHARDSCOPE_CHECK(passesLoader(*checkpoint, folder));
+    SHARDSCOPE_CHECK(passesLoader(files, *checkpoint, folder, job));
     auto model = std::make_unique<CheckpointOutput>(checkpoint);
     SHARDSCOPE_CHECK(model->matchTensors(plan));
     // With all digests zero the fingerprint is that of the scalars alone: steps, options, scaler, scheduler.

@@ -2,10 +2,13 @@
 // What stock DeepSpeed's loaders check: a violation of every numbered check is planted on a real sample.
 #include "core/doctor/loader_checks.h"
 
+#include "core/checkpoint/open/open.h"
 #include "core/doctor/diagnosis.h"
+#include "core/io/faulting_file_system.h"
 #include "tests/support/wounds.h"
 
 #include <array>
+#include <optional>
 
 using namespace shardscope;
 using namespace shardscope::test;
@@ -118,6 +121,14 @@ void lengthenMoment(Surgery& surgery)
         [](std::string& elements) { elements.append(24, '\0'); });
 }
 
+void addManyRecords(Surgery& surgery)
+{
+    const NodeId list = surgery.builder().list();
+    for (int i = 0; i < 4'200; ++i)
+        surgery.builder().append(list, surgery.composer().smallTensor(DType::UInt8, {1}, "x"));
+    surgery.add({}, "many", list);
+}
+
 const std::vector<Planted>& planted()
 {
     static const std::vector<Planted> kAll{
@@ -226,6 +237,45 @@ TEST_CASE("a violation of every loader check is found under the check's number")
     }
 }
 
+// Of such files the reader keeps no content: many ranks of them would fill memory.
+TEST_CASE("ZeRO-3 model files with very many records are looked at on every rank")
+{
+    const std::vector<std::pair<Id, std::function<void(Surgery&)>>> edits{
+        {Id::DataParallelSize, without({}, "dp_world_size")},
+        {Id::Scheduler, addScheduler},
+        {Id::FrozenFragments, withoutFirst({"frozen_param_fragments"})},
+        {Id::ModulePlaceholders, fillFirstPlaceholder},
+    };
+    for (const auto& [check, edit] : edits) {
+        CAPTURE(loaderCheck(check).name);
+        const Patchable hurt("zero3-w4");
+        hurt.operateOnAll(kModel, addManyRecords);
+        CHECK(findingOf(hurt.check(), kLoaderRefuses) == nullptr);
+        hurt.operate(kRank1Model, edit);
+        const CheckResult result = hurt.check();
+        const DoctorFinding* found = findingOf(result, kLoaderRefuses);
+        REQUIRE(found != nullptr);
+        CHECK(textOf(*found).find(labelOf(check)) != std::string::npos);
+        CHECK(found->finding.where == kRank1Model);
+    }
+}
+
+TEST_CASE("a model file that cannot be opened again is no file without violations")
+{
+    const Patchable hurt("zero3-w4");
+    hurt.operateOnAll(kModel, addManyRecords);
+    hurt.operateOnAll(kModel, without({}, "skipped_steps"));
+    JobContext job;
+    const auto opened = openCheckpoint(io::realFileSystem(), hurt.run(), {}, job);
+    REQUIRE(opened);
+    io::FaultingFileSystem broken(io::realFileSystem(), {.callNumber = 1, .repeat = true});
+    std::vector<LoaderViolation> found;
+    const Status looked = findLoaderViolations(*opened->checkpoint, broken, job, found);
+    REQUIRE(!looked);
+    CHECK(looked.error().code == ErrorCode::Unreadable);
+    CHECK(found.size() == 1); // of rank 0's file, which the reader keeps
+}
+
 TEST_CASE("a file that stock's pattern for model files matches is counted")
 {
     const Patchable hurt("zero2-w2");
@@ -237,11 +287,74 @@ TEST_CASE("a file that stock's pattern for model files matches is counted")
     CHECK(found->finding.severity == Severity::Error);
 }
 
+// The names of the parameters say that there are experts: their files are not left from another run.
+TEST_CASE("without the key `num_experts` that key is the only thing that is wrong")
+{
+    for (const std::string sample : {"experts-w4", "autoep-w4", "folded-w4", "autoep-zero3-w4",
+             "folded-zero3-w4", "ds0192-experts-w4", "ds0192-autoep-w4"}) {
+        CAPTURE(sample);
+        const Patchable hurt(sample);
+        for (const std::string& name : hurt.filesLike("model_states.pt")) {
+            if (!name.starts_with("layer_"))
+                hurt.operate(name, without({}, "num_experts"));
+        }
+        const CheckResult result = hurt.check(CheckDepth::Bytes);
+        const DoctorFinding* found = findingOf(result, kLoaderRefuses);
+        REQUIRE(found != nullptr);
+        CHECK(textOf(*found).find(labelOf(Id::NumExperts)) != std::string::npos);
+        CHECK(troubles(result) == std::set<std::string>{std::string(kLoaderRefuses)});
+    }
+}
+
+TEST_CASE("an expert's file beside a model without experts is left from another run")
+{
+    constexpr const char* kExpert = "layer_0_expert_0_mp_rank_00_model_states.pt";
+    const Patchable experts("experts-w4");
+    const Patchable hurt("zero2-w2");
+    fs::copy_file(experts.tag() / kExpert, hurt.tag() / kExpert);
+    const CheckResult result = hurt.check();
+    const DoctorFinding* found = findingOf(result, "stale-file");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.where == kExpert);
+}
+
 TEST_CASE("a universal folder of ZeRO-3 needs no param groups but those that the loader of ZeRO-3 reads")
 {
     const Patchable hurt("zero3-universal-w3", tagOf("zero3-universal-w3"));
     hurt.operate(kUniversal, [](Surgery& surgery) { surgery.remove({}, "param_groups"); });
     CHECK(findingOf(hurt.check(), kLoaderRefuses) == nullptr);
+}
+
+// bf16_optimizer.py, _load_global_state, reads nothing; stage3.py, _load_global_state_stage3, no version.
+TEST_CASE("a universal folder without a version is an error for engines that refuse it, and else a warning")
+{
+    struct Folder {
+        std::string sample;
+        std::vector<std::string> without;
+        std::optional<Severity> expected;
+    };
+    const std::vector<Folder> folders{
+        {"zero2-universal-w2", {"ds_version"}, Severity::Error},
+        {"zero2-universal-w2", {"loss_scaler"}, {}}, // as BF16_Optimizer saves it
+        {"zero2-universal-w2", {"loss_scaler", "ds_version"}, Severity::Warning},
+        {"zero3-universal-w3", {}, {}}, // stock's converter writes no version
+        {"zero3-universal-w3", {"fp32_flat_groups"}, Severity::Warning}, // for all stages
+    };
+    for (const Folder& folder : folders) {
+        CAPTURE(folder.sample);
+        CAPTURE(folder.without.size());
+        const Patchable hurt(folder.sample, tagOf(folder.sample));
+        for (const std::string& key : folder.without)
+            hurt.operate(kUniversal, [&key](Surgery& surgery) { surgery.remove({}, key); });
+        const CheckResult result = hurt.check();
+        const DoctorFinding* found = findingOf(result, kLoaderRefuses);
+        REQUIRE((found != nullptr) == folder.expected.has_value());
+        if (found == nullptr)
+            continue;
+        CHECK(found->finding.severity == *folder.expected);
+        CHECK(textOf(*found).find("ZeRO-1/2 optimizer refuse") != std::string::npos);
+        CHECK(textOf(*found).find("BF16_Optimizer and ZeRO-3 do not read the key") != std::string::npos);
+    }
 }
 
 TEST_CASE("every loader check has a number, a name, a diagnosis and, where it is ours, a planted violation")

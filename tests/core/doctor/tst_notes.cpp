@@ -74,6 +74,34 @@ TEST_CASE("storages of which tensors use little")
     CHECK(textOf(*found).find("6.1 MiB could be saved") != std::string::npos);
 }
 
+// The reader keeps no content of a ZeRO-3 model file with so many records.
+TEST_CASE("storages of which tensors use little, in a model file with very many records")
+{
+    const Patchable copy("zero3-w4");
+    constexpr const char* kFile = "zero_pp_rank_1_mp_rank_00_model_states.pt";
+    copy.operate(kFile, [](Surgery& surgery) {
+        const NodeId list = surgery.builder().list();
+        for (int i = 0; i < 4'200; ++i)
+            surgery.builder().append(list, surgery.composer().smallTensor(DType::UInt8, {1}, "x"));
+        surgery.add({}, "many", list);
+    });
+    copy.operate(kFile, [](Surgery& surgery) {
+        constexpr uint64_t kWide = uint64_t{2} << 20U;
+        surgery.add(
+            {}, "wide", surgery.composer().smallTensor(DType::UInt8, {kWide}, std::string(kWide, 'x')));
+    });
+    CHECK(findingOf(copy.check(), "storage-bloat") == nullptr);
+    copy.operate(kFile, [](Surgery& surgery) {
+        const auto arguments = surgery.graph().items(surgery.graph().arguments(surgery.at({"wide"})));
+        const std::vector<NodeId> shape{surgery.builder().integer(8)};
+        surgery.composer().substitute(arguments[2], surgery.builder().tuple(shape));
+    });
+    const CheckResult result = copy.check();
+    const DoctorFinding* found = findingOf(result, "storage-bloat");
+    REQUIRE(found != nullptr);
+    CHECK(found->finding.where == kFile);
+}
+
 TEST_CASE("a frozen base that is many times what is trained, in every tag")
 {
     CHECK(samplesWith("frozen-bloat").empty());

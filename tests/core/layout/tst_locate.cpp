@@ -206,3 +206,13 @@ TEST_CASE("places that do not exist")
         CHECK(found.error().code == ErrorCode::NotFound);
     }
 }
+
+TEST_CASE("a record of a file whose content is not kept is not said to be absent")
+{
+    Checkpoint checkpoint = test::buildSyntheticCheckpoint({});
+    CheckpointFile& file = checkpoint.files[index(checkpoint.modelFiles[1])];
+    file.recordCount = 5'000;
+    const auto found = locate(checkpoint, FileAddress{file.name, "data/0", 0});
+    REQUIRE_FALSE(found);
+    CHECK(found.error().code == ErrorCode::Unsupported);
+}

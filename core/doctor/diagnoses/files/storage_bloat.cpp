@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/dropped_files.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/patient.h"
 #include "core/torchfile/storage_use.h"
@@ -8,21 +9,30 @@ namespace shardscope::diagnosis {
 
 namespace {
 
+void lookAt(const CheckpointFile& file, const TorchFile& content, FindingSink& sink)
+{
+    if (file.status != FileStatus::Ok)
+        return;
+    const StorageUse use = storageUseOf(content);
+    if (!use.isBloated())
+        return;
+    sink.add(Severity::Info, "most of the file is storage that no tensor uses", file.name,
+        {formatBytes(use.storedBytes) + " of storages", formatBytes(use.usedBytes) + " of them are used",
+            formatBytes(use.storedBytes - use.usedBytes) + " could be saved"});
+}
+
 Status look(const Patient& patient, FindingSink& sink)
 {
     if (!patient.checkpoint)
         return {};
     for (const CheckpointFile& file : patient.checkpoint->files) {
-        if (!file.content || file.status != FileStatus::Ok)
-            continue;
-        const StorageUse use = storageUseOf(*file.content);
-        if (!use.isBloated())
-            continue;
-        sink.add(Severity::Info, "most of the file is storage that no tensor uses", file.name,
-            {formatBytes(use.storedBytes) + " of storages", formatBytes(use.usedBytes) + " of them are used",
-                formatBytes(use.storedBytes - use.usedBytes) + " could be saved"});
+        if (file.content)
+            lookAt(file, *file.content, sink);
     }
-    return {};
+    return forEachDroppedFile(*patient.checkpoint, patient.files, patient.job,
+        [&](const Checkpoint&, const CheckpointFile& file, const TorchFile& content) {
+            lookAt(file, content, sink);
+        });
 }
 
 } // namespace

@@ -11,14 +11,17 @@ Status look(const Patient& patient, FindingSink& sink)
 {
     if (!patient.checkpoint)
         return {};
-    for (LoaderViolation& violation : loaderViolations(*patient.checkpoint)) {
+    std::vector<LoaderViolation> violations;
+    const Status looked = findLoaderViolations(*patient.checkpoint, patient.files, patient.job, violations);
+    for (LoaderViolation& violation : violations) {
         const LoaderCheck& check = loaderCheck(violation.check);
-        sink.add(Severity::Error, std::move(violation.what), std::move(violation.where),
+        const Severity severity = violation.bySomeEngines ? Severity::Warning : Severity::Error;
+        sink.add(severity, std::move(violation.what), std::move(violation.where),
             {"loader check " + std::to_string(static_cast<int>(check.id)) + " (" + std::string(check.name)
                     + "): " + std::string(check.function),
                 "stock DeepSpeed: " + std::string(check.stockSays)});
     }
-    return {};
+    return looked;
 }
 
 } // namespace

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/model/experts.h"
+#include "core/checkpoint/model/fused_experts.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 
@@ -30,8 +32,8 @@ Names compareNames(const SavedFile& model, NodeId module)
         const auto shapes = mappingItems(graph, group);
         for (size_t i = 0; i + 1 < shapes.size(); i += 2) {
             const auto name = asString(graph, shapes[i]);
-            if (!name)
-                continue;
+            if (!name || parseExpertName(*name))
+                continue; // experts are in files of their own
             if (listed.contains(*name))
                 ++out.known;
             else
@@ -49,7 +51,8 @@ Status look(const Patient& patient, FindingSink& sink)
     const SavedFile model = savedModel(checkpoint);
     const NodeId module = model.at({"module"});
     // Experts are in files of their own, the layers of a pipeline, too.
-    if (module == kNoNode || !isMapping(*model.graph, module) || model.at({"num_experts"}) != kNoNode)
+    if (module == kNoNode || !isMapping(*model.graph, module) || model.at({"num_experts"}) != kNoNode
+        || !FusedExperts::of(checkpoint).isEmpty())
         return {};
     Names names = compareNames(model, module);
     // A model that arranges its state dict as it likes shares no names at all.
