@@ -12,6 +12,7 @@
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/folder/zero_stage.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/open/describe.h"
 #include "core/checkpoint/open/lone_file.h"
 #include "core/checkpoint/slices/parts.h"
 #include "core/checkpoint/stage0/stage0_reader.h"
@@ -19,7 +20,6 @@
 #include "core/checkpoint/units/consistency.h"
 #include "core/checkpoint/units/layer_files.h"
 #include "core/checkpoint/units/release_facts.h"
-#include "core/checkpoint/units/shard_group.h"
 #include "core/checkpoint/units/unsupported.h"
 #include "core/checkpoint/units/world_size.h"
 #include "core/checkpoint/universal/universal_agrees.h"
@@ -119,7 +119,7 @@ private:
         if (hasTorchOptimizer(m_out.kind))
             return readWhole();
         SHARDSCOPE_CHECK(readRanks(zero3));
-        describeEvidence(zero3);
+        describeEvidence(m_reading, {m_optimCount, m_guideOptim, zero3});
         return {};
     }
 
@@ -339,7 +339,7 @@ private:
         refuseUnsupported(m_reading);
         if (!m_out.modelError)
             SHARDSCOPE_CHECK(readStage0(m_reading));
-        describeOptimizer();
+        describeOptimizer(m_reading);
         return {};
     }
 
@@ -400,7 +400,7 @@ private:
             checkRanksAgree(m_reading);
         if (m_options.depth == OpenDepth::Full && !zero3 && !m_out.modelError)
             checkWeightsAgree(m_reading);
-        describeOptimizer();
+        describeOptimizer(m_reading);
         return {};
     }
 
@@ -411,7 +411,7 @@ private:
             SHARDSCOPE_CHECK(readLayerFiles(m_reading)); // ours go along, the converter leaves them behind
             checkUniversalAgrees(m_reading);
         }
-        describeOptimizer();
+        describeOptimizer(m_reading);
         m_out.evidence.push_back("a folder `zero` with one folder per parameter");
         if (m_reading.content(m_out.rank0Optim) != nullptr)
             m_out.evidence.push_back(m_out.zeroStage == 0
@@ -429,40 +429,6 @@ private:
                     file.status = FileStatus::NotYetRead;
             }
         }
-    }
-
-    void describeOptimizer()
-    {
-        for (const FlatUnit& unit : m_out.units) {
-            if (unit.kind == UnitKind::Frozen)
-                continue;
-            for (size_t i = 1; i < unit.states.size(); ++i)
-                m_out.optimizer += (i > 1 ? "+" : "") + unit.states[i].name;
-            break;
-        }
-        const TorchFile* optim = m_reading.content(m_out.rank0Optim);
-        if (optim == nullptr)
-            return;
-        const PickleGraph& graph = optim->pickle();
-        if (const auto scaler = asObject(graph, lookup(graph, m_out.optimWrapper, "loss_scaler")))
-            m_out.lossScale = asNumber(graph, lookup(graph, scaler->attributes, "cur_scale"));
-        else if (isStage0(m_out.kind))
-            m_out.lossScale = asNumber(graph, lookup(graph, m_out.optimWrapper, "cur_scale"));
-    }
-
-    void describeEvidence(bool zero3)
-    {
-        m_out.evidence.push_back(std::to_string(m_optimCount)
-            + (m_optimCount == 1 ? " optimizer file" : " optimizer files")
-            + (m_reading.bf16Prefix ? " with the bf16_ prefix" : ""));
-        if (zero3)
-            m_out.evidence.push_back("one model file per rank, as ZeRO-3 writes them");
-        else if (hasBf16Optimizer(m_out.kind))
-            m_out.evidence.push_back("the optimizer files have no `zero_stage`: BF16_Optimizer");
-        else
-            m_out.evidence.push_back("`zero_stage` is " + std::to_string(m_out.zeroStage));
-        if (m_reading.modelRoot != kNoNode && !shardGroupRanks(m_reading, m_guideOptim))
-            m_out.evidence.push_back("`dp_world_size` is " + std::to_string(m_reading.worldSize));
     }
 
     const OpenOptions& m_options;

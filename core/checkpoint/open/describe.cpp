@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/open/describe.h"
+
+#include "core/checkpoint/units/shard_group.h"
+#include "core/torchfile/pickle/pickle_values.h"
+
+namespace shardscope {
+
+void describeOptimizer(Reading& reading)
+{
+    Checkpoint& out = reading.out;
+    for (const FlatUnit& unit : out.units) {
+        if (unit.kind == UnitKind::Frozen)
+            continue;
+        for (size_t i = 1; i < unit.states.size(); ++i)
+            out.optimizer += (i > 1 ? "+" : "") + unit.states[i].name;
+        break;
+    }
+    const TorchFile* optim = reading.content(out.rank0Optim);
+    if (optim == nullptr)
+        return;
+    const PickleGraph& graph = optim->pickle();
+    if (const auto scaler = asObject(graph, lookup(graph, out.optimWrapper, "loss_scaler")))
+        out.lossScale = asNumber(graph, lookup(graph, scaler->attributes, "cur_scale"));
+    else if (isStage0(out.kind))
+        out.lossScale = asNumber(graph, lookup(graph, out.optimWrapper, "cur_scale"));
+}
+
+void describeEvidence(Reading& reading, const OptimizerFiles& optimizers)
+{
+    Checkpoint& out = reading.out;
+    out.evidence.push_back(std::to_string(optimizers.count)
+        + (optimizers.count == 1 ? " optimizer file" : " optimizer files")
+        + (reading.bf16Prefix ? " with the bf16_ prefix" : ""));
+    if (optimizers.zero3)
+        out.evidence.push_back("one model file per rank, as ZeRO-3 writes them");
+    else if (hasBf16Optimizer(out.kind))
+        out.evidence.push_back("the optimizer files have no `zero_stage`: BF16_Optimizer");
+    else
+        out.evidence.push_back("`zero_stage` is " + std::to_string(out.zeroStage));
+    if (reading.modelRoot != kNoNode && !shardGroupRanks(reading, optimizers.guide))
+        out.evidence.push_back("`dp_world_size` is " + std::to_string(reading.worldSize));
+}
+
+} // namespace shardscope

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/folder/reading_state.h"
+
+namespace shardscope {
+
+/// What opening has found of a native checkpoint's optimizer files.
+struct OptimizerFiles {
+    size_t count = 0;
+    FileId guide = kNoFile; ///< the one that was read first
+    bool zero3 = false;
+};
+
+/// Fills Checkpoint::optimizer (names of the states) and lossScale.
+void describeOptimizer(Reading& reading);
+/// Adds to Checkpoint::evidence why the checkpoint is of its kind.
+void describeEvidence(Reading& reading, const OptimizerFiles& optimizers);
+
+} // namespace shardscope
