@@ -181,7 +181,7 @@ def full_run():
                   Setup(0, "fp16", shape=plain)):
         cases.append(Stage0(setup, 2, _in_stage(setup, 3), 3, through_universal=True))
         cases.append(Stage0(_in_stage(setup, 2), 3, setup, 2, through_universal=True))
-        cases.append(Stage0(setup, 2, setup, 3, through_universal=True, options=("--stage", 0)))
+        cases.append(Stage0(setup, 2, setup, 3, through_universal=True))
     for optimizer in ("adamw", "fusedadam"):
         for stage, between in ((0, 1), (0, 3), (1, 0), (3, 0)):
             setup = Setup(0, "fp16", optimizer)
