@@ -6,6 +6,7 @@
 #include "core/checkpoint/experts.h"
 #include "core/checkpoint/fused_experts.h"
 #include "core/checkpoint/group_search.h"
+#include "core/checkpoint/mapped_shapes.h"
 #include "core/checkpoint/nameless_groups.h"
 
 #include <algorithm>
@@ -281,6 +282,8 @@ std::optional<ShapeLists> findParamShapes(Reading& reading)
         }
         break;
     }
+    if (isStage0OfStages(reading))
+        return findMappedShapes(reading);
     return OldShapes(reading).find();
 }
 

@@ -6,6 +6,8 @@
 #include "core/checkpoint/release_facts.h"
 #include "core/checkpoint/shard_group.h"
 #include "core/checkpoint/stage0.h"
+#include "core/checkpoint/stage0_groups.h"
+#include "core/checkpoint/stage0_stages.h"
 #include "core/checkpoint/swap.h"
 #include "core/checkpoint/work_folders.h"
 
@@ -55,6 +57,8 @@ public:
         const uint32_t modelRanks = countModelRanks(m_reading);
         if (modelRanks < 2) {
             markBeyondModelRanks(m_reading, modelRanks);
+            const auto stages = findStage0Stages(m_reading, {});
+            takeStage0Stage(m_reading, stages, 0);
             return readModelRank(zero3);
         }
         return readParts(modelRanks, findings);
@@ -106,6 +110,9 @@ private:
     Status readParts(uint32_t modelRanks, size_t findings)
     {
         const ParallelDegrees degrees = modelParallelDegrees(m_reading, modelRanks);
+        const auto stages = findStage0Stages(m_reading, degrees);
+        if (!stages && stages.error().code == ErrorCode::Cancelled)
+            return forward(stages.error());
         m_out.findings.resize(findings); // the first part meets its files again
         markBeyondModelRanks(m_reading, modelRanks);
         m_out.parallel = degrees;
@@ -117,20 +124,11 @@ private:
         for (size_t i = 0; i < met.size(); ++i)
             met[i].content = std::exchange(m_out.files[i].content, nullptr);
         for (uint32_t rank = 0; rank < modelRanks; ++rank) {
-            auto part = std::make_shared<Checkpoint>();
-            part->runFolder = m_out.runFolder;
-            part->tagFolder = m_out.tagFolder;
-            part->tag = m_out.tag;
-            part->tags = m_out.tags;
-            part->latest = m_out.latest;
-            part->wrapper = m_out.wrapper;
-            part->parallel = degrees;
-            part->files = m_out.files;
-            part->modelRank = rank;
-            part->place = {0, rank % degrees.tp, rank / degrees.tp};
+            auto part = std::make_shared<Checkpoint>(partOf(m_out, rank));
             Opening opening(m_reading.files, m_options, m_reading.job, *part);
             opening.m_reading.prefetched = std::exchange(met, {});
             opening.m_reading.modelRanks = modelRanks;
+            takeStage0Stage(opening.m_reading, stages, rank);
             SHARDSCOPE_CHECK(opening.readPart());
             opening.finish();
             m_out.files = part->files;
@@ -153,8 +151,6 @@ private:
         if (zero3) {
             if (m_out.kind == CheckpointKind::Torch && refuseWithoutShards(m_reading))
                 return {};
-            if (m_out.kind == CheckpointKind::Bf16 && isStage0OfStages(m_reading))
-                refuseStage0OfStages(m_reading);
             return readModelRank(*zero3);
         }
         if (zero3.error().code != ErrorCode::NotACheckpoint)
@@ -304,10 +300,7 @@ private:
         readModelHeader(m_reading);
         const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
         const NodeId optimizer = lookup(graph, m_reading.modelRoot, "optimizer");
-        if (lookup(graph, optimizer, "fp32_groups_flat") != kNoNode)
-            m_out.kind = CheckpointKind::Fp16;
-        else if (lookup(graph, optimizer, "fp32_groups") != kNoNode)
-            m_out.kind = CheckpointKind::Fp16Unfused;
+        m_out.kind = formOfOptimizer(graph, optimizer);
         m_out.modelFiles = {m_out.rank0Model};
         const auto world = asInteger(graph, lookup(graph, m_reading.modelRoot, "dp_world_size"));
         if (world && *world > 0 && *world <= 1'000'000)

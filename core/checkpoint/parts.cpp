@@ -71,6 +71,8 @@ private:
     /// of its own (TiedLayerSpec's forward_fn), no layer file holds it (pipe/module.py).
     void noteTiedWithoutCopy() const
     {
+        if (m_out.kind == CheckpointKind::Torch) // the copies are the masters
+            return;
         std::map<std::string_view, bool> copied;
         for (const auto& part : m_out.parts) {
             for (uint32_t i = 0; i < part->params.size() && !part->modelError; ++i) {
@@ -211,6 +213,22 @@ ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks
     return out;
 }
 
+Checkpoint partOf(const Checkpoint& whole, uint32_t rank)
+{
+    Checkpoint part;
+    part.runFolder = whole.runFolder;
+    part.tagFolder = whole.tagFolder;
+    part.tag = whole.tag;
+    part.tags = whole.tags;
+    part.latest = whole.latest;
+    part.wrapper = whole.wrapper;
+    part.parallel = whole.parallel;
+    part.files = whole.files;
+    part.modelRank = rank;
+    part.place = {0, rank % whole.parallel.tp, rank / whole.parallel.tp};
+    return part;
+}
+
 bool isStage0OfStages(const Reading& reading)
 {
     const TorchFile* file = reading.content(reading.out.rank0Model);
@@ -219,19 +237,14 @@ bool isStage0OfStages(const Reading& reading)
         && !isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "module"));
 }
 
-void refuseStage0OfStages(Reading& reading)
-{
-    reading.refuse("it was saved without ZeRO (stage 0) by pipeline stages: no file records which layers and "
-                   "tied modules a stage has, and this build does not search for them");
-}
-
 bool refuseWithoutShards(Reading& reading)
 {
     Checkpoint& out = reading.out;
     const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
     if (!wasSavedWithZero(reading) || isMapping(graph, lookup(graph, reading.modelRoot, "optimizer"))) {
-        if (!isMapping(graph, lookup(graph, reading.modelRoot, "module")))
-            refuseStage0OfStages(reading);
+        if (!isMapping(graph, lookup(graph, reading.modelRoot, "module")) && reading.ofStage == nullptr)
+            reading.refuse("it was saved without ZeRO (stage 0) by pipeline stages, and its model files hold "
+                           "no optimizer, so that nothing tells which layers a stage has");
         return false;
     }
     out.kind = CheckpointKind::Unknown;

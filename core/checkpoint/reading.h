@@ -17,6 +17,8 @@ struct SwapFolder {
     std::vector<FileId> files;
 };
 
+struct ModuleTensor;
+
 /// What the readers share while they fill a Checkpoint. One thread at a time; the finished Checkpoint is then
 /// frozen.
 struct Reading {
@@ -37,6 +39,9 @@ struct Reading {
     /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
     std::vector<bool> reshaped{};
 
+    /// Saved without ZeRO by pipeline stages: what this one trains (stage0_stages.h); null for all others.
+    const std::vector<ModuleTensor>* ofStage = nullptr;
+
     struct Loaded {
         std::shared_ptr<const TorchFile> content;
         std::optional<Error> error;
@@ -56,6 +61,8 @@ struct Reading {
     void refuse(std::string why) const;
     /// No model can be made although the kind is supported; the first reason stands.
     void noModel(Error error) const;
+    /// refuse() for what is Unsupported, noModel() for all else.
+    void stop(Error error) const;
 
     [[nodiscard]] const TorchFile* content(FileId id) const
     {
@@ -214,13 +221,14 @@ void markBeyondModelRanks(const Reading& reading, uint32_t modelRanks);
 void markUnneeded(const Reading& reading, FileId file, std::string why);
 /// Where a model-parallel rank stands, of so many.
 ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks);
+/// What a model-parallel rank has in common with the whole, before anything of it is read.
+Checkpoint partOf(const Checkpoint& whole, uint32_t rank);
 /// A slice or stage without any optimizer file. True where such files are missing: then there is no model of
-/// it. Else it was saved without ZeRO; pipeline stages are refused, because no file names their parameters.
+/// it. Else it was saved without ZeRO.
 bool refuseWithoutShards(Reading& reading);
 /// Whether a stage holds the optimizer's state in its model file and its weights in the files of its layers.
 /// Under bf16 its ranks save optimizer files besides (runtime/engine.py, _save_checkpoint).
 bool isStage0OfStages(const Reading& reading);
-void refuseStage0OfStages(Reading& reading);
 /// Fills what the whole checkpoint says from its parts, and compares them.
 void mergeParts(Reading& reading);
 

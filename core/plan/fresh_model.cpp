@@ -3,6 +3,7 @@
 #include "core/plan/model_module.h"
 #include "core/plan/old_forms.h"
 #include "core/plan/slice_record.h"
+#include "core/plan/stage0_form.h"
 #include "core/plan/stage0_optimizer.h"
 #include "core/plan/zenflow_form.h"
 #include "core/torchfile/pickle_values.h"
@@ -63,10 +64,10 @@ private:
     std::set<std::string> m_left;
 };
 
-/// A source without ZeRO keeps its optimizer in the model file, and records no ties.
+/// A source without ZeRO has its optimizer, or a part of it, in the model file, and records no ties.
 void setOptimizerFree(ModelFile& file, const ReshardContext& context)
 {
-    if (!isStage0(context.source->kind))
+    if (!isStage0(context.source->kind) && !hasOptimizerInModel(*context.source))
         return;
     file.set("optimizer", file.composer().builder().none());
     file.set("shared_params", file.parts().sharedParams());

@@ -140,8 +140,7 @@ public:
             out["world_size"] = m_options.worldSize;
         putText(out, "tag", targetName());
         out["kind"] = kindName(targetKind());
-        out["source"]
-            = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
+        out["source"] = {{"kind", kindName(m_source->kind)}, {"world_size", m_source->parallel.ranks()}};
         putText(out["source"], "tag", m_source->tag);
         if (m_subGroupSize != 0)
             out["sub_group_size"] = m_subGroupSize;
@@ -329,8 +328,9 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
         : options.worldSize / (source->parallel.tp * source->parallel.pp);
     const bool dealsExperts = options.ep && *options.ep != source->parallel.ep;
     const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1 || dealsExperts;
-    const bool fresh = kind != source->kind || kind == CheckpointKind::Universal || source->joined || cuts
-        || deals || !options.ties.empty() || source->zenflow != columns
+    const bool fresh = kind != source->kind || (kind == CheckpointKind::Bf16 && hasOptimizerInModel(*source))
+        || kind == CheckpointKind::Universal || source->joined || cuts || deals || !options.ties.empty()
+        || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/stage0.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/saved_facts.h"
 
@@ -25,9 +24,13 @@ bool isZero3Adagrad(const Checkpoint& checkpoint)
     return checkpoint.kind == CheckpointKind::Zero3 && hasStateNamed(checkpoint, "sum");
 }
 
+/// Its loader takes the part of the first data-parallel rank, which is in the model file, for a list of parts
+/// (runtime/bf16_optimizer.py, _load_legacy_checkpoint).
 bool isBf16PipelineWithoutZero(const Checkpoint& checkpoint)
 {
-    return isStage0(checkpoint.kind) && checkpoint.precision == "bf16" && checkpoint.parallel.pp > 1;
+    const SavedFile model = savedModel(checkpoint);
+    return checkpoint.kind == CheckpointKind::Bf16 && model
+        && isMapping(*model.graph, model.at({"optimizer"}));
 }
 
 Status look(const Patient& patient, FindingSink& sink)
