@@ -36,7 +36,8 @@ def parts_of(rank, world, setup):
     """Which layers each stage has: what a user reads off the new run."""
     import parallel_models
     import torch
-    module = parallel_models.pipeline_model(setup.degree, blocks=setup.blocks, partition=setup.partition)
+    module = parallel_models.pipeline_model(setup.degree, blocks=setup.blocks, partition=setup.partition,
+                                            tied=setup.tied)
     torch.distributed.barrier()  # or the first to end leaves others without a peer that they still connect to
     return [int(layer) for layer in module.parts]
 
@@ -50,18 +51,22 @@ def source_of(context, setup, world):
     return _made[key]
 
 
+# Stock trains a pipeline without ZeRO otherwise than with it, from the first step on: only the loss before the next
+# step is the same.
+BEFORE_ANY_STEP = 1
+
 # What engines with ZeRO keep and those without do not, in fp32: the scaler and the clipping of the configuration.
 KEPT_WITH_ZERO = tuple(f"scalar {key}" for key in ("clip_grad", "dynamic_loss_scale", "loss_scaler", "overflow"))
 
 
-def goes_on_as(context, setup, world, target, source, expected, changed=(), ignored=()):
+def goes_on_as(context, setup, world, target, source, expected, changed=(), ignored=(), tracked=STEPS_AFTER):
     """An engine of `setup` loads TARGET, holds `expected` bit for bit but for the labels that `changed` gives other
-    values and those in `ignored`, and its losses are the source's."""
+    values and those in `ignored`, and its first `tracked` losses are the source's."""
     states, losses = zip(*ranks.run_ranks(world, load_and_train, setup, str(target), log_path=context.sources.log))
     expected, found = ({label: value for label, value in state.items() if label not in ignored}
                        for state in (expected, live_state.join(states)))
     tensors = checks.same_state_but(expected, found, dict(changed))
-    deviation = checks.losses_track(source.losses, mean_losses(losses), checks.TOLERANCE[setup.precision])
+    deviation = checks.losses_track(source.losses[:tracked], mean_losses(losses)[:tracked], checks.TOLERANCE[setup.precision])
     return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
 
 
@@ -94,7 +99,7 @@ class ParallelReshard:
 
 @dataclass(frozen=True)
 class UnpartitionedSlices:
-    """Tensor slices without ZeRO: no data-parallel rank holds a part, and only the recorded number of them changes."""
+    """Tensor slices or pipeline stages without ZeRO: no data-parallel rank holds a part, and only the recorded number of them changes."""
     setup: object
     before: int
     after: int
@@ -120,7 +125,7 @@ class UnpartitionedSlices:
 
 @dataclass(frozen=True)
 class SlicesToStage:
-    """Tensor slices of one stage, loaded in another, where one of the two is stage 0; in fp32."""
+    """Tensor slices or pipeline stages of one ZeRO stage, loaded in another, where one of the two is stage 0; in fp32."""
     setup: object
     before: int
     after: int
@@ -136,7 +141,30 @@ class SlicesToStage:
         context.tool.reshard(source.folder, target, self.after, "--stage", self.stage)
         same_values(context, target, source)
         engine = replace(self.setup, stage=self.stage)
-        return goes_on_as(context, engine, self.after, target, source, source.state, ignored=KEPT_WITH_ZERO)
+        tracked = BEFORE_ANY_STEP if self.setup.kind == "pipeline" else STEPS_AFTER
+        return goes_on_as(context, engine, self.after, target, source, source.state, ignored=KEPT_WITH_ZERO,
+                          tracked=tracked)
+
+
+@dataclass(frozen=True)
+class ShardsWithoutZero:
+    """Pipeline stages of a bf16 run without ZeRO, which stock saves as shards and cannot load again: an engine of ZeRO
+    stage 1 with the same BF16_Optimizer goes on with them."""
+    setup: object
+    before: int
+    after: int
+
+    @property
+    def name(self):
+        return f"parallel {self.setup.name} {self.before}->bf16opt {self.after}"
+
+    def run(self, context):
+        source = source_of(context, self.setup, self.before)
+        target = context.target(self.name)
+        context.tool.reshard(source.folder, target, self.after)
+        same_values(context, target, source)
+        engine = replace(self.setup, stage=1, bf16_optimizer=True)
+        return goes_on_as(context, engine, self.after, target, source, source.state, tracked=BEFORE_ANY_STEP)
 
 
 @dataclass(frozen=True)

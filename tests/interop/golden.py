@@ -66,6 +66,9 @@ PARALLEL = {
     "pipeline-w4": (4, ParallelSetup("pipeline", 1, "bf16"), [3]),
     "slices-w4": (4, ParallelSetup("slices", 1, "bf16"), [3]),
     "stage0-slices-w2": (2, ParallelSetup("megatron", 0, "bf16"), [3]),
+    "stage0-pipeline-fp32-w2": (2, ParallelSetup("pipeline", 0, "fp32"), [3]),
+    "stage0-pipeline-fp16-w2": (2, ParallelSetup("pipeline", 0, "fp16"), [3]),
+    "stage0-pipeline-bf16-w4": (4, ParallelSetup("pipeline", 0, "bf16"), [3]),
     "megatron-w2": (2, ParallelSetup("megatron", 1, "bf16", padding=2), [2, 3]),
 }
 

@@ -169,7 +169,8 @@ def local_state(engine, rank, rename=_same_name, data_rank=None):
     data_rank = rank if data_rank is None else data_rank
     fragments, scalars = [], _scalars(engine)
     for group, partition, cuts in _flat_groups(engine, rank, rename):
-        if engine.zero_optimization_stage() == 0 and data_rank > 0:
+        partitioned = engine.zero_optimization_stage() > 0 or hasattr(engine.optimizer, "bf16_groups")
+        if not partitioned and data_rank > 0:
             break  # the first has everything; join() would find it twice
         states = {"fp32": partition}
         inner = getattr(engine.optimizer, "optimizer", engine.optimizer)

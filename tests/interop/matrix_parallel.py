@@ -6,7 +6,7 @@ from dataclasses import replace
 from cases_cut import CutLikeUniversal, CutSlices
 from cases_megatron import AskedByName, JoinByPatterns, JoinLikeConverter
 from cases_parallel import (DealExperts, DealStages, JoinSlices, JoinStages, ParallelReshard, ParallelRoundTrip,
-                            SlicesToStage, UnpartitionedSlices)
+                            ShardsWithoutZero, SlicesToStage, UnpartitionedSlices)
 from parallel_setups import ParallelSetup
 
 EXPERTS = ParallelSetup("experts", 2, "bf16")
@@ -93,6 +93,20 @@ def folded_run():
     ]
 
 
+def stages_without_zero():
+    fp32, fp16, bf16 = (ParallelSetup("pipeline", 0, precision) for precision in ("fp32", "fp16", "bf16"))
+    untied = replace(fp32, tied=False)
+    return [
+        UnpartitionedSlices(fp32, 4, 2),
+        UnpartitionedSlices(fp16, 4, 2),
+        UnpartitionedSlices(untied, 2, 4),
+        UnpartitionedSlices(replace(fp16, tied=False), 4, 2),
+        SlicesToStage(untied, 2, 4, 1),
+        ShardsWithoutZero(bf16, 4, 2),
+        ShardsWithoutZero(replace(bf16, tied=False), 4, 2),
+    ]
+
+
 def full_run():
     cases = [ParallelReshard(setup, before, after)
              for setup in (EXPERTS, ParallelSetup("experts", 1, "fp32"), ParallelSetup("experts", 2, "fp16"))
@@ -153,6 +167,7 @@ def full_run():
               CutSlices(ParallelSetup("slices", 3, "fp32"), 4, 4, 4, 3),
               CutSlices(replace(SLICES, degree=1), 2, 4, 2, 1),
               CutLikeUniversal(ParallelSetup("slices", 1, "fp32"), 4, 4, 4)]
+    cases += stages_without_zero()
     staged = replace(full, stages=2)
     cases += [JoinLikeConverter(staged, 4), JoinByPatterns(staged, 4, 2, 1, universal=True),
               JoinByPatterns(replace(staged, padding=2, recorded=False), 4, 1, 1, universal=True)]

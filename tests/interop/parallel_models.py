@@ -40,15 +40,18 @@ def next_token_loss(logits, tokens):
     return functional.cross_entropy(logits.float().flatten(0, 1), tokens.flatten())
 
 
-def pipeline_model(stages, topology=None, blocks=3, partition="uniform"):
+def pipeline_model(stages, topology=None, blocks=3, partition="uniform", tied=True):
     from deepspeed.pipe import LayerSpec, PipelineModule, TiedLayerSpec
+    first = TiedLayerSpec("embed", Embedding, tied_weight_attr="weight") if tied else LayerSpec(Embedding)
+    last = (TiedLayerSpec("embed", Embedding, forward_fn=to_logits, tied_weight_attr="weight") if tied else
+            LayerSpec(nn.Linear, WIDTH, VOCABULARY, bias=False))
     layers = [
-        TiedLayerSpec("embed", Embedding, tied_weight_attr="weight"),
+        first,
         LayerSpec(Block),
         lambda x: x * 1.0,  # a function writes no layer file: the numbers have a gap
         *(LayerSpec(Block) for _ in range(blocks - 1)),
         LayerSpec(nn.LayerNorm, WIDTH),
-        TiedLayerSpec("embed", Embedding, forward_fn=to_logits, tied_weight_attr="weight"),
+        last,
     ]
     shape = {"topology": topology} if topology else {"num_stages": stages}
     return PipelineModule(layers=layers, loss_fn=next_token_loss, partition_method=partition, **shape)

@@ -20,6 +20,7 @@ class ParallelSetup:
     padding: int = 0  # megatron: rows of the embedding behind the vocabulary
     blocks: int = 3  # pipeline: layers of matrices
     partition: str = "uniform"  # pipeline: how its layers are dealt to stages
+    tied: bool = True  # pipeline: first and last layer share their module
     stages: int = 0  # megatron: of the PipelineModule that its layers are in; 0: in none
     recorded: bool = True  # megatron: universal_checkpoint_info goes into the checkpoint
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
@@ -34,6 +35,7 @@ class ParallelSetup:
         parts += ["roundrobin"] if self.round_robin else []
         parts += [f"blocks{self.blocks}"] if self.blocks != 3 else []
         parts += [f"by-{self.partition}"] if self.partition != "uniform" else []
+        parts += ["untied"] if not self.tied else []
         parts += [f"stages{self.stages}"] if self.stages else []
         parts += [f"padding{self.padding}"] if self.padding else []
         parts += ["unrecorded"] if not self.recorded else []

@@ -82,7 +82,8 @@ def build_engine(setup, world, seed=17):
         model = megatron.Model(mpu, parallel_models.VOCABULARY, setup.padding)
         groups = _param_groups(model)
     elif setup.kind == "pipeline":
-        model = parallel_models.pipeline_model(setup.degree, blocks=setup.blocks, partition=setup.partition)
+        model = parallel_models.pipeline_model(setup.degree, blocks=setup.blocks, partition=setup.partition,
+                                               tied=setup.tied)
         groups = _param_groups(model)
     else:
         from deepspeed.moe.utils import split_params_into_different_moe_groups_for_optimizer
@@ -161,4 +162,5 @@ def local_state(engine, setup, rank, world):
             fused = autoep.rename(name, parameter)
             return f"{name}:tp{part}" if setup.slices > 1 and fused == name else fused
         return autoep.one_by_one(live_state.local_state(engine, rank, rename_fused))
-    return live_state.local_state(engine, rank, rename, data_rank if setup.kind == "megatron" else None)
+    alike = setup.kind == "megatron" or (setup.kind == "pipeline" and setup.stage == 0)
+    return live_state.local_state(engine, rank, rename, data_rank if alike else None)

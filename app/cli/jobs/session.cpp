@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "app/cli/jobs/session.h"
 
+#include "core/checkpoint/model/require.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
 
 namespace shardscope::cli {

@@ -24,6 +24,14 @@ void Reading::refuse(std::string why) const
     add(code::kNotSupported, Severity::Info, std::move(why), {});
 }
 
+void Reading::stop(Error error) const
+{
+    if (error.code == ErrorCode::Unsupported)
+        refuse(std::move(error.message));
+    else
+        noModel(std::move(error));
+}
+
 void Reading::noModel(Error error) const
 {
     if (!out.modelError)

@@ -23,6 +23,8 @@ struct SwapFolder {
     std::vector<FileId> files;
 };
 
+struct ModuleTensor;
+
 /// What the readers share while they fill a Checkpoint. One thread at a time; the finished Checkpoint is then
 /// frozen.
 struct Reading {
@@ -43,6 +45,9 @@ struct Reading {
     /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
     std::vector<bool> reshaped{};
 
+    /// Saved without ZeRO by pipeline stages: what this one trains (stage0_stages.h); null for all others.
+    const std::vector<ModuleTensor>* ofStage = nullptr;
+
     struct Loaded {
         std::shared_ptr<const TorchFile> content;
         std::optional<Error> error;
@@ -62,6 +67,8 @@ struct Reading {
     void refuse(std::string why) const;
     /// No model can be made although the kind is supported; the first reason stands.
     void noModel(Error error) const;
+    /// refuse() for what is Unsupported, noModel() for all else.
+    void stop(Error error) const;
 
     [[nodiscard]] const TorchFile* content(FileId id) const
     {

@@ -7,7 +7,8 @@ namespace shardscope {
 
 namespace {
 
-constexpr std::string_view kTied = "tied_modules.";
+constexpr std::string_view kTied = kTiedPrefix;
+constexpr std::string_view kInferred = "layer_";
 
 } // namespace
 
@@ -34,6 +35,21 @@ std::string_view tiedKeyOf(std::string_view name)
         return {};
     name.remove_prefix(kTied.size());
     return name.substr(0, name.find('.'));
+}
+
+std::string inferredTiedKey(uint32_t layer)
+{
+    const std::string number = std::to_string(layer);
+    return std::string(kInferred) + (number.size() < 2 ? "0" : "") + number;
+}
+
+bool isInferredTiedKey(std::string_view key)
+{
+    if (!key.starts_with(kInferred))
+        return false;
+    uint32_t layer = 0;
+    TextCursor cursor(key.substr(kInferred.size()));
+    return cursor.takeNumber(layer) && cursor.rest().empty() && key == inferredTiedKey(layer);
 }
 
 } // namespace shardscope

@@ -3,9 +3,12 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace shardscope {
+
+inline constexpr std::string_view kTiedPrefix = "tied_modules.";
 
 /// "3.mlp.weight" → 3: PipelineModule names what its layers hold after their number
 /// (deepspeed/runtime/pipe/module.py, _build).
@@ -16,5 +19,9 @@ std::optional<uint32_t> layerOf(std::string_view name);
 std::string_view insideTied(std::string_view name);
 /// The same name → "embed".
 std::string_view tiedKeyOf(std::string_view name);
+
+/// Stands for the key of a tied module where no file records it: "layer_00", after its first layer.
+std::string inferredTiedKey(uint32_t layer);
+bool isInferredTiedKey(std::string_view key);
 
 } // namespace shardscope

@@ -7,7 +7,9 @@
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/naming/expert_tensors.h"
 #include "core/checkpoint/naming/group_search.h"
+#include "core/checkpoint/naming/mapped_shapes.h"
 #include "core/checkpoint/naming/nameless_groups.h"
+#include "core/checkpoint/units/model_ranks.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -282,6 +284,8 @@ std::optional<ShapeLists> findParamShapes(Reading& reading)
         }
         break;
     }
+    if (isStage0OfStages(reading))
+        return findMappedShapes(reading);
     return OldShapes(reading).find();
 }
 

@@ -42,20 +42,18 @@ std::vector<ModuleTensor> listModuleTensors(const Reading& reading)
     return out;
 }
 
-CopyEvidence::CopyEvidence(const Reading& reading, const std::vector<ModuleTensor>& copies)
+CopyEvidence::CopyEvidence(const Reading& reading, const std::vector<ModuleTensor>& copies, FileId masters)
     : m_reading(reading)
     , m_copies(copies)
+    , m_mastersFile(masters)
     , m_samples(copies.size())
 {
-    auto file = reading.files.openRead(reading.out.file(reading.out.rank0Model).path);
-    if (file)
-        m_file = std::move(*file);
 }
 
 bool CopyEvidence::agrees(uint32_t copy, uint64_t byte, DType masterType)
 {
     const ModuleTensor& tensor = m_copies[copy];
-    if (!m_file || !tensor.contiguous || !isFloatingPoint(tensor.dtype) || !isFloatingPoint(masterType))
+    if (!tensor.contiguous || !isFloatingPoint(tensor.dtype) || !isFloatingPoint(masterType))
         return true; // nothing to hold against it
     const Bytes& expected = sampleOf(copy);
     const uint32_t copyBytes = itemSize(tensor.dtype);
@@ -79,8 +77,8 @@ const CopyEvidence::Bytes& CopyEvidence::sampleOf(uint32_t copy)
 {
     const ModuleTensor& tensor = m_copies[copy];
     if (m_samples[copy].empty() && tensor.elements > 0)
-        m_samples[copy]
-            = read(tensor.run.byteOffset, std::min(tensor.elements, kSample) * itemSize(tensor.dtype));
+        m_samples[copy] = read(tensor.run.file, tensor.run.byteOffset,
+            std::min(tensor.elements, kSample) * itemSize(tensor.dtype));
     return m_samples[copy];
 }
 
@@ -90,17 +88,27 @@ const CopyEvidence::Bytes& CopyEvidence::mastersAt(uint64_t byte, uint32_t bytes
         m_masters.clear();
     Bytes& kept = m_masters[byte];
     if (kept.size() < bytes)
-        kept = read(byte, bytes);
+        kept = read(m_mastersFile, byte, bytes);
     return kept;
 }
 
-CopyEvidence::Bytes CopyEvidence::read(uint64_t byte, uint64_t bytes)
+CopyEvidence::Bytes CopyEvidence::read(FileId id, uint64_t byte, uint64_t bytes)
 {
+    const CheckpointFile& file = m_reading.out.file(id);
+    const auto [entry, isNew] = m_files.try_emplace(index(id));
+    if (isNew) {
+        if (auto opened = m_reading.files.openRead(file.path))
+            entry->second = std::move(*opened);
+    }
+    if (entry->second == nullptr) {
+        m_failed = true;
+        return {};
+    }
     Bytes out(bytes);
-    const Status done = m_file->readAt(byte, out);
+    const Status done = entry->second->readAt(byte, out);
     if (!done && !m_failed && !m_reading.hasNoValues())
         m_reading.add(code::kFileUnreadable, Severity::Error, "some values of the file cannot be read",
-            m_reading.out.file(m_reading.out.rank0Model).name, {describe(done.error())});
+            file.name, {describe(done.error())});
     m_failed = m_failed || !done;
     return out;
 }

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/folder/reading_state.h"
 
+#include <memory>
 #include <unordered_map>
 
 namespace shardscope {
@@ -10,7 +11,7 @@ namespace shardscope {
 /// A tensor of `module` that may be one of the optimizer's parameters: no buffer, and no second name of
 /// another.
 struct ModuleTensor {
-    std::string_view name; ///< lives as long as the model file's content
+    std::string_view name; ///< lives as long as the model file's content, or as Stage0Stages
     Shape shape;
     uint64_t elements = 0;
     DType dtype = DType::Unknown;
@@ -26,10 +27,10 @@ std::vector<ModuleTensor> listModuleTensors(const Reading& reading);
 class CopyEvidence
 {
 public:
-    /// Both lie in the model file; without it everything agrees.
-    CopyEvidence(const Reading& reading, const std::vector<ModuleTensor>& copies);
+    /// Masters lie in the model file `masters`, copies where their runs say. What cannot be read agrees.
+    CopyEvidence(const Reading& reading, const std::vector<ModuleTensor>& copies, FileId masters);
 
-    /// Whether the first elements of a copy are those of the masters from `byte` of the file on.
+    /// Whether the first elements of a copy are those of the masters from `byte` of their file on.
     [[nodiscard]] bool agrees(uint32_t copy, uint64_t byte, DType masterType);
 
 private:
@@ -39,11 +40,12 @@ private:
 
     const Bytes& sampleOf(uint32_t copy);
     const Bytes& mastersAt(uint64_t byte, uint32_t bytes);
-    Bytes read(uint64_t byte, uint64_t bytes);
+    Bytes read(FileId file, uint64_t byte, uint64_t bytes);
 
     const Reading& m_reading;
     const std::vector<ModuleTensor>& m_copies;
-    std::unique_ptr<io::ReadFile> m_file;
+    FileId m_mastersFile;
+    std::unordered_map<uint32_t, std::unique_ptr<io::ReadFile>> m_files; ///< by file; null: unreadable
     std::vector<Bytes> m_samples;
     std::unordered_map<uint64_t, Bytes> m_masters;
     bool m_failed = false;

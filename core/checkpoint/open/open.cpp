@@ -19,6 +19,7 @@
 #include "core/checkpoint/swap/swap.h"
 #include "core/checkpoint/units/consistency.h"
 #include "core/checkpoint/units/layer_files.h"
+#include "core/checkpoint/units/model_ranks.h"
 #include "core/checkpoint/units/release_facts.h"
 #include "core/checkpoint/units/unsupported.h"
 #include "core/checkpoint/units/world_size.h"
@@ -30,6 +31,9 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/swap_table.h"
+#include "core/checkpoint/stage0/stage0_groups.h"
+#include "core/checkpoint/stage0/stage0_stages.h"
+#include "core/checkpoint/units/shard_group.h"
 
 #include <algorithm>
 #include <functional>
@@ -77,6 +81,8 @@ public:
         const uint32_t modelRanks = countModelRanks(m_reading);
         if (modelRanks < 2) {
             markBeyondModelRanks(m_reading, modelRanks);
+            const auto stages = findStage0Stages(m_reading, {});
+            takeStage0Stage(m_reading, stages, 0);
             return readModelRank(zero3);
         }
         return readParts(modelRanks, findings);
@@ -128,6 +134,9 @@ private:
     Status readParts(uint32_t modelRanks, size_t findings)
     {
         const ParallelDegrees degrees = modelParallelDegrees(m_reading, modelRanks);
+        const auto stages = findStage0Stages(m_reading, degrees);
+        if (!stages && stages.error().code == ErrorCode::Cancelled)
+            return forward(stages.error());
         m_out.findings.resize(findings); // the first part meets its files again
         markBeyondModelRanks(m_reading, modelRanks);
         m_out.parallel = degrees;
@@ -139,20 +148,11 @@ private:
         for (size_t i = 0; i < met.size(); ++i)
             met[i].content = std::exchange(m_out.files[i].content, nullptr);
         for (uint32_t rank = 0; rank < modelRanks; ++rank) {
-            auto part = std::make_shared<Checkpoint>();
-            part->runFolder = m_out.runFolder;
-            part->tagFolder = m_out.tagFolder;
-            part->tag = m_out.tag;
-            part->tags = m_out.tags;
-            part->latest = m_out.latest;
-            part->wrapper = m_out.wrapper;
-            part->parallel = degrees;
-            part->files = m_out.files;
-            part->modelRank = rank;
-            part->place = {0, rank % degrees.tp, rank / degrees.tp};
+            auto part = std::make_shared<Checkpoint>(partOf(m_out, rank));
             Opening opening(m_reading.files, m_options, m_reading.job, *part);
             opening.m_reading.prefetched = std::exchange(met, {});
             opening.m_reading.modelRanks = modelRanks;
+            takeStage0Stage(opening.m_reading, stages, rank);
             SHARDSCOPE_CHECK(opening.readPart());
             opening.finish();
             m_out.files = part->files;
@@ -175,8 +175,6 @@ private:
         if (zero3) {
             if (hasTorchOptimizer(m_out.kind) && refuseWithoutShards(m_reading))
                 return {};
-            if (hasBf16Optimizer(m_out.kind) && isStage0OfStages(m_reading))
-                refuseStage0OfStages(m_reading);
             return readModelRank(*zero3);
         }
         if (zero3.error().code != ErrorCode::NotACheckpoint)
@@ -325,10 +323,7 @@ private:
         readModelHeader(m_reading);
         const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
         const NodeId optimizer = lookup(graph, m_reading.modelRoot, "optimizer");
-        if (lookup(graph, optimizer, "fp32_groups_flat") != kNoNode)
-            m_out.kind = CheckpointKind::Fp16;
-        else if (lookup(graph, optimizer, "fp32_groups") != kNoNode)
-            m_out.kind = CheckpointKind::Fp16Unfused;
+        m_out.kind = formOfOptimizer(graph, optimizer);
         m_out.modelFiles = {m_out.rank0Model};
         const auto world = asInteger(graph, lookup(graph, m_reading.modelRoot, "dp_world_size"));
         if (world && *world > 0 && *world <= 1'000'000)

@@ -23,8 +23,6 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint32_t kMostModelRanks = 4096;
-
 /// Puts the parts of one reading together.
 class Merging
 {
@@ -78,6 +76,8 @@ private:
     /// of its own (TiedLayerSpec's forward_fn), no layer file holds it (pipe/module.py).
     void noteTiedWithoutCopy() const
     {
+        if (hasTorchOptimizer(m_out.kind)) // the copies are the masters
+            return;
         std::map<std::string_view, bool> copied;
         for (const auto& part : m_out.parts) {
             for (uint32_t i = 0; i < part->params.size() && !part->modelError; ++i) {
@@ -147,105 +147,7 @@ private:
     Checkpoint& m_out;
 };
 
-std::optional<int64_t> modelInteger(const Reading& reading, NodeId mapping, std::string_view key)
-{
-    const TorchFile* file = reading.content(reading.out.rank0Model);
-    return file == nullptr ? std::nullopt : asInteger(file->pickle(), lookup(file->pickle(), mapping, key));
-}
-
 } // namespace
-
-uint32_t countModelRanks(const Reading& reading)
-{
-    uint32_t count = 1;
-    for (const CheckpointFile& file : reading.out.files) {
-        const auto parsed = parseCheckpointFileName(file.name);
-        if (parsed && parsed->mp < kMostModelRanks
-            && (parsed->role == FileRole::ModelStates || parsed->role == FileRole::OptimStates))
-            count = std::max(count, parsed->mp + 1);
-    }
-    const auto recorded = reading.modelRoot == kNoNode
-        ? std::nullopt
-        : modelInteger(reading, reading.modelRoot, "mp_world_size");
-    return recorded && *recorded > 0 && *recorded <= int64_t{kMostModelRanks}
-        ? static_cast<uint32_t>(*recorded)
-        : count;
-}
-
-void markBeyondModelRanks(const Reading& reading, uint32_t modelRanks)
-{
-    for (uint32_t i = 0; i < reading.out.files.size(); ++i) {
-        const auto parsed = parseCheckpointFileName(reading.out.files[i].name);
-        if (parsed && parsed->mp >= modelRanks)
-            markUnneeded(reading, FileId{i},
-                "the file is of a model-parallel rank beyond the " + std::to_string(modelRanks)
-                    + " that saved; stock DeepSpeed counts such files and refuses the folder");
-    }
-}
-
-ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks)
-{
-    ParallelDegrees out;
-    out.tp = modelRanks;
-    if (const TorchFile* file = reading.content(reading.out.rank0Model)) {
-        const NodeId degrees = lookup(file->pickle(), reading.modelRoot, "checkpoint_parallel_dimensions");
-        const auto tp = modelInteger(reading, degrees, "tp_degree");
-        const auto pp = modelInteger(reading, degrees, "pp_degree");
-        if (tp && pp && *tp > 0 && *pp > 0 && *tp <= modelRanks
-            && checkedMultiply(*tp, *pp) == int64_t{modelRanks}) {
-            out.tp = static_cast<uint32_t>(*tp);
-            out.pp = static_cast<uint32_t>(*pp);
-            return out;
-        }
-    }
-    uint32_t slices = 0;
-    for (const CheckpointFile& file : reading.out.files) {
-        const auto parsed = parseCheckpointFileName(file.name);
-        if (parsed && parsed->role == FileRole::LayerStates)
-            slices = std::max(slices, parsed->tp.value_or(0) + 1);
-    }
-    if (slices > 0 && modelRanks % slices == 0) {
-        out.tp = slices;
-        out.pp = modelRanks / slices;
-    }
-    return out;
-}
-
-bool isStage0OfStages(const Reading& reading)
-{
-    const TorchFile* file = reading.content(reading.out.rank0Model);
-    return file != nullptr
-        && isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "optimizer"))
-        && !isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "module"));
-}
-
-void refuseStage0OfStages(Reading& reading)
-{
-    reading.refuse("it was saved without ZeRO (stage 0) by pipeline stages: no file records which layers and "
-                   "tied modules a stage has, and this build does not search for them");
-}
-
-bool refuseWithoutShards(Reading& reading)
-{
-    Checkpoint& out = reading.out;
-    const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
-    if (!wasSavedWithZero(reading) || isMapping(graph, lookup(graph, reading.modelRoot, "optimizer"))) {
-        if (!isMapping(graph, lookup(graph, reading.modelRoot, "module")))
-            refuseStage0OfStages(reading);
-        return false;
-    }
-    out.kind = CheckpointKind::Unknown;
-    readModelHeader(reading);
-    const bool bf16 = std::any_of(out.files.begin(), out.files.end(), [](const CheckpointFile& file) {
-        const auto parsed = parseCheckpointFileName(file.name);
-        return parsed && parsed->role == FileRole::OptimStates && parsed->bf16Prefix;
-    });
-    const std::string what = "the optimizer files of model-parallel rank " + std::to_string(out.modelRank)
-        + " are missing: its model file was saved with ZeRO";
-    reading.add(code::kRankMissing, Severity::Error, what, optimFileName(0, out.modelRank, bf16));
-    reading.noModel({ErrorCode::Damaged, what, out.tagFolder.string(), {}});
-    return true;
-}
 
 void mergeParts(Reading& reading)
 {

@@ -7,7 +7,9 @@
 #include "core/checkpoint/model/fused_adam.h"
 #include "core/checkpoint/naming/group_search.h"
 #include "core/checkpoint/naming/stage0_evidence.h"
+#include "core/checkpoint/stage0/stage0_groups.h"
 #include "core/checkpoint/stage0/stage0_states.h"
+#include "core/checkpoint/units/layer_files.h"
 #include "core/checkpoint/units/module_reader.h"
 #include "core/checkpoint/units/odd_states.h"
 #include "core/checkpoint/units/unit_states.h"
@@ -18,18 +20,6 @@
 namespace shardscope {
 
 namespace {
-
-/// What one param group of the optimizer holds, as far as its state tells without names.
-struct Stage0Group {
-    GroupEntry entry;
-    NodeId flat = kNoNode; ///< `fp16`: the group's masters, one behind another
-    StoredRun flatRun;
-    DType masterType = DType::Float32;
-    std::vector<NodeId> masters; ///< `fp16-unfused`: one per parameter
-    std::vector<NodeId> states; ///< kinds with parameters of their own: kNoNode where there is none
-    std::vector<std::optional<Shape>> shapes; ///< of those parameters, where anything tells
-    std::vector<std::optional<uint64_t>> masterBytes; ///< where their masters lie in the file
-};
 
 /// Reads what engines without ZeRO save: FP16_Optimizer (runtime/fp16/fused_optimizer.py),
 /// FP16_UnfusedOptimizer (runtime/fp16/unfused_optimizer.py), or torch's optimizer as it is. No file names a
@@ -42,16 +32,18 @@ public:
         , m_out(reading.out)
         , m_graph(reading.content(reading.out.rank0Model)->pickle())
         , m_optimizer(lookup(m_graph, reading.modelRoot, "optimizer"))
-        , m_tensors(listModuleTensors(reading))
-        , m_evidence(reading, m_tensors)
+        , m_tensors(reading.ofStage != nullptr ? *reading.ofStage : listModuleTensors(reading))
+        , m_evidence(reading, m_tensors, reading.out.rank0Model)
     {
     }
 
-    void run()
+    Status run()
     {
         reserveParameters(m_reading);
-        if (!isMapping(m_graph, m_optimizer))
-            return readWithoutOptimizer();
+        if (!isMapping(m_graph, m_optimizer)) {
+            readWithoutOptimizer();
+            return {};
+        }
         m_out.rank0Optim = m_out.rank0Model;
         m_out.optimFiles = {m_out.rank0Model};
         m_out.optimWrapper = m_optimizer;
@@ -59,17 +51,24 @@ public:
         if (!m_out.modelError && !splitByNames())
             splitBySearch();
         if (m_out.modelError)
-            return;
+            return {};
         addUnits();
         if (m_out.modelError)
-            return;
+            return {};
         readModule(m_reading, true);
+        if (m_reading.ofStage != nullptr) {
+            if (hasTorchOptimizer(m_out.kind)) // in 16 bits masters show the order
+                m_out.evidence.emplace_back("the optimizer is taken to list the layers of a stage by their "
+                                            "numbers, after modules that stages share");
+            SHARDSCOPE_CHECK(readLayerFiles(m_reading));
+        }
         if (hasTorchOptimizer(m_out.kind)) // their copies are the masters themselves
             std::erase_if(m_out.whole, [&](const WholeTensor& whole) {
                 return m_out.params[index(whole.param)].role == ParamRole::Trainable;
             });
         for (uint32_t g = 0; g < m_groups.size() && !m_out.modelError; ++g)
             fillStates(g);
+        return {};
     }
 
 private:
@@ -108,93 +107,11 @@ private:
 
     void readGroups()
     {
-        const NodeId torchState = hasTorchOptimizer(m_out.kind)
-            ? m_optimizer
-            : lookup(m_graph, m_optimizer, "optimizer_state_dict");
-        m_state = lookup(m_graph, torchState, "state");
-        const auto states = mappingItems(m_graph, m_state);
-        for (size_t i = 0; i + 1 < states.size(); i += 2) {
-            if (const auto number = asInteger(m_graph, states[i]))
-                m_stateOf[*number] = states[i + 1];
-        }
-        const auto entries = readParamGroups(m_graph, torchState);
-        const auto masters = sequenceItems(
-            m_graph, lookup(m_graph, m_optimizer, isFlat() ? "fp32_groups_flat" : "fp32_groups"));
-        if (entries.empty())
-            return damaged("the optimizer's state tells no param groups");
-        if (!hasTorchOptimizer(m_out.kind) && masters.size() != entries.size())
-            return damaged("masters and options of the optimizer disagree about the number of param groups");
-        for (size_t g = 0; g < entries.size() && !m_out.modelError; ++g) {
-            m_groups.emplace_back().entry = entries[g];
-            if (isFlat())
-                readFlatGroup(masters[g]);
-            else
-                readListedGroup(hasTorchOptimizer(m_out.kind) ? kNoNode : masters[g]);
-        }
-    }
-
-    void readFlatGroup(NodeId masters)
-    {
-        Stage0Group& group = m_groups.back();
-        group.flat = masters;
-        const auto run = flatRun(m_reading, m_out.rank0Model, masters, group.masterType);
-        if (!run)
-            return damaged("the masters of a param group cannot be used");
-        group.flatRun = *run;
-    }
-
-    void readListedGroup(NodeId masters)
-    {
-        Stage0Group& group = m_groups.back();
-        const auto tensors = sequenceItems(m_graph, masters);
-        group.masters.assign(tensors.begin(), tensors.end());
-        const size_t count = group.entry.stateKeys.size();
-        if (masters != kNoNode && group.masters.size() != count)
-            return damaged("masters and options of a param group disagree about the number of parameters");
-        group.shapes.resize(count);
-        group.masterBytes.resize(count);
-        for (size_t i = 0; i < count; ++i) {
-            const auto state = m_stateOf.find(group.entry.stateKeys[i]);
-            group.states.push_back(state == m_stateOf.end() ? kNoNode : state->second);
-            if (masters == kNoNode) {
-                group.shapes[i] = shapeOfStates(group.states.back());
-                continue;
-            }
-            const auto tensor = asTensor(m_graph, group.masters[i]);
-            const auto extent
-                = tensor ? m_reading.content(m_out.rank0Model)->extentOf(*tensor) : forward(tensor.error());
-            if (!tensor || !extent)
-                return damaged(
-                    "a master cannot be used: " + describe(tensor ? extent.error() : tensor.error()));
-            if (!tensor->isContiguous())
-                return m_reading.refuse("a master is not stored in row-major order");
-            if (i == 0)
-                group.masterType = tensor->dtype;
-            if (tensor->dtype != group.masterType)
-                return damaged("the masters of a param group have different dtypes");
-            group.shapes[i] = tensor->sizes;
-            group.masterBytes[i] = extent->byteOffset;
-        }
-    }
-
-    /// The shape of a parameter is that of most states an optimizer keeps for it: of the largest.
-    [[nodiscard]] std::optional<Shape> shapeOfStates(NodeId entry) const
-    {
-        std::optional<Shape> out = factoredShape(m_graph, entry);
-        if (out)
-            return out;
-        uint64_t most = 0;
-        const auto items = mappingItems(m_graph, entry);
-        for (size_t i = 0; i + 1 < items.size(); i += 2) {
-            if (asString(m_graph, items[i]) == "step" || !looksLikeTensor(m_graph, items[i + 1]))
-                continue;
-            const auto tensor = asTensor(m_graph, items[i + 1]);
-            if (tensor && (!out || tensor->elements().value_or(0) > most)) {
-                out = tensor->sizes;
-                most = tensor->elements().value_or(0);
-            }
-        }
-        return out;
+        auto read = readStage0Groups(m_reading, m_out.rank0Model, m_optimizer, m_out.kind);
+        if (!read)
+            return m_reading.stop(read.error());
+        m_state = read->state;
+        m_groups = std::move(read->groups);
     }
 
     /// torch records names where the optimizer was given them (torch/optim/optimizer.py, `param_names`).
@@ -427,7 +344,6 @@ private:
     const PickleGraph& m_graph;
     NodeId m_optimizer;
     NodeId m_state = kNoNode;
-    std::unordered_map<int64_t, NodeId> m_stateOf; ///< by number: one entry per parameter of the model
     std::vector<ModuleTensor> m_tensors;
     CopyEvidence m_evidence;
     std::vector<Stage0Group> m_groups;
@@ -438,8 +354,7 @@ private:
 
 Status readStage0(Reading& reading)
 {
-    Stage0Reader(reading).run();
-    return {};
+    return Stage0Reader(reading).run();
 }
 
 } // namespace shardscope

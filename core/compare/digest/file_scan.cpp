@@ -274,7 +274,8 @@ std::vector<TensorRun> runsOfFile(
     wholeRuns.addTo(out, file);
     for (const FlatUnit& unit : checkpoint.units)
         addUnitRuns(checkpoint, table, unit, file, out);
-    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
+    std::stable_sort(
+        out.begin(), out.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
     uint64_t end = 0;
     std::erase_if(out, [&](const TensorRun& run) { // overlapping views: the first one stands for the bytes
         const bool overlaps = run.offset < end;

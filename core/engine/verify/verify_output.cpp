@@ -2,6 +2,7 @@
 #include "core/engine/verify/verify_output.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/model/layer_masters.h"
 #include "core/checkpoint/open/open.h"
 #include "core/compare/digest/file_scan.h"
 #include "core/compare/digest/state_digest.h"
@@ -75,7 +76,8 @@ public:
         for (uint32_t i = 0; i < m_table.size(); ++i) {
             const TensorTable::Entry entry = m_table.entry(i);
             const Parameter& param = m_checkpoint->params[index(entry.param)];
-            if (param.elements == 0)
+            if (param.elements == 0
+                || (entry.state == "fp32" && isMasterOfOtherStage(*m_checkpoint, entry.param)))
                 continue;
             const auto found = planned.find({param.name, entry.state});
             const bool same = found != planned.end() && plan.tensors()[found->second].dtype == entry.dtype

@@ -5,6 +5,7 @@
 #include "core/plan/emit/slice_record.h"
 #include "core/plan/emit/stage0_optimizer.h"
 #include "core/plan/emit/zenflow_form.h"
+#include "core/plan/target/stage0_form.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <map>
@@ -63,10 +64,10 @@ private:
     std::set<std::string> m_left;
 };
 
-/// A source without ZeRO keeps its optimizer in the model file, and records no ties.
+/// A source without ZeRO has its optimizer, or a part of it, in the model file, and records no ties.
 void setOptimizerFree(ModelFile& file, const ReshardContext& context)
 {
-    if (!isStage0(context.source->kind))
+    if (!isStage0(context.source->kind) && !hasOptimizerInModel(*context.source))
         return;
     file.set("optimizer", file.composer().builder().none());
     file.set("shared_params", file.parts().sharedParams());

@@ -3,11 +3,13 @@
 
 #include "core/base/text.h"
 #include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/model/layer_masters.h"
 #include "core/checkpoint/model/muon.h"
 #include "core/checkpoint/slices/joined_slices.h"
 #include "core/plan/emit/expert_files.h"
 #include "core/plan/emit/expert_records.h"
 #include "core/plan/emit/muon_momentum.h"
+#include "core/plan/emit/stage0_optimizer.h"
 #include "core/plan/model/model_types.h"
 #include "core/plan/model/source_list.h"
 #include "core/tensor/convert.h"
@@ -103,6 +105,8 @@ bool keepsCopies(CheckpointKind target)
 /// and they do not go along in the files of their layers.
 bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, CheckpointKind target)
 {
+    if (hasTorchOptimizer(target) && entry.state == "fp32" && isMasterOfOtherStage(source, entry.param))
+        return false;
     if (entry.state != "weight" || source.params[index(entry.param)].role != ParamRole::Trainable)
         return true;
     const WholeTensor* whole = source.wholeOf(entry.param);
@@ -110,10 +114,40 @@ bool isKept(const Checkpoint& source, const TensorTable::Entry& entry, Checkpoin
         || (whole != nullptr && source.file(whole->run.file).role == FileRole::LayerStates);
 }
 
+/// In fp32 without ZeRO a pipeline's layer files hold the masters themselves. They go along as the weights
+/// that ZeRO keeps beside its masters.
+void addLayerWeights(const Checkpoint& source, ReshardContext& out)
+{
+    out.newWeights.assign(source.params.size(), Segment::kNoTensor);
+    for (uint32_t i = 0; i < source.params.size(); ++i) {
+        const Parameter& param = source.params[i];
+        const auto type = sourceType(source, ParamId{i}, "fp32");
+        if (param.role != ParamRole::Trainable || param.sharedWith != kNoParam || !type)
+            continue;
+        out.newWeights[i] = static_cast<uint32_t>(out.tensors.size());
+        out.tensors.push_back({param.name, "weight", *type, 0, param.elements});
+    }
+}
+
+bool copiesLayers(const ReshardContext& context)
+{
+    return std::any_of(
+        context.copied.begin(), context.copied.end(), [&](const ReshardContext::Copied& copied) {
+            return context.source->file(copied.file).role == FileRole::LayerStates;
+        });
+}
+
+bool isPipeline(const ReshardContext& context)
+{
+    const PickleGraph& graph = context.modelTemplate().pickle();
+    const NodeId module = lookup(graph, graph.root(), "module");
+    return module != kNoNode && graph.kind(module) == NodeKind::None;
+}
+
 Status addNewWeights(const Checkpoint& source, ReshardContext& out)
 {
-    if (source.joined && source.joined->isStage)
-        return {}; // a pipeline's are in the files of its layers
+    if (isPipeline(out))
+        return {}; // its weights are in the files of its layers
     const auto types = moduleTypes(source);
     const auto ofExperts = expertTypes(out);
     out.newWeights.assign(source.params.size(), Segment::kNoTensor);
@@ -156,6 +190,8 @@ Status addTensors(const CheckpointPtr& source, ReshardContext& out)
             tensor.columnRows = static_cast<uint32_t>(order->rows);
         out.tensors.push_back(std::move(tensor));
     }
+    if (hasTorchOptimizer(source->kind) && !hasTorchOptimizer(out.target.kind) && copiesLayers(out))
+        addLayerWeights(*source, out);
     const bool makesExperts = out.refills && !out.refills->model().experts.empty();
     return (out.freshModel || makesExperts) && keepsCopies(out.target.kind) ? addNewWeights(*source, out)
                                                                             : Status();
@@ -311,7 +347,10 @@ Result<OutputFile> composeCopied(
     ArchiveComposer composer(*context->source->file(from.file).content, context->sourceIndex(from.file));
     if (from.use)
         composer.leaveOutUnused(*from.use);
-    markWholeTensors(composer, context, from.file);
+    if (hasTorchOptimizer(context->source->kind))
+        markStage0Tensors(composer, context, from.file); // its masters
+    else
+        markWholeTensors(composer, context, from.file);
     if (context->source->file(from.file).role == FileRole::ExpertStates)
         ExpertRecords(*context, 0).replaceInExpertFile(composer);
     return composer.finish(name, from.records);

@@ -241,6 +241,18 @@ private:
     CheckpointKind m_kind;
 };
 
+/// What a tensor of the source is in the plan, in the file that holds it: with ZeRO the masters of a layer
+/// file are weights beside masters.
+uint32_t tensorInFile(const ReshardContext& context, uint32_t tensor)
+{
+    const TensorTable::Entry entry = context.table->entry(tensor);
+    const bool becomesWeight = hasTorchOptimizer(context.source->kind)
+        && !hasTorchOptimizer(context.target.kind) && entry.state == "fp32";
+    if (!becomesWeight)
+        return context.planOfTable[tensor];
+    return context.newWeights.empty() ? Segment::kNoTensor : context.newWeights[index(entry.param)];
+}
+
 /// Where tensors of the plan lie in a run of a record of the model file, ascending.
 std::vector<MarkedRun> runsWithin(
     const ReshardContext& context, const std::vector<TensorRun>& runs, uint64_t begin, uint64_t bytes)
@@ -249,8 +261,11 @@ std::vector<MarkedRun> runsWithin(
     const uint64_t end = begin + bytes;
     auto run = std::lower_bound(runs.begin(), runs.end(), begin,
         [](const TensorRun& one, uint64_t offset) { return one.offset < offset; });
-    for (; run != runs.end() && run->offset + run->bytes <= end; ++run)
-        out.push_back({run->offset, run->bytes, context.planOfTable[run->tensor]});
+    for (; run != runs.end() && run->offset + run->bytes <= end; ++run) {
+        const uint32_t tensor = tensorInFile(context, run->tensor);
+        if (tensor != Segment::kNoTensor)
+            out.push_back({run->offset, run->bytes, tensor});
+    }
     return out;
 }
 
@@ -259,6 +274,18 @@ std::vector<MarkedRun> runsWithin(
 NodeId stage0Optimizer(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context)
 {
     return Stage0Optimizer(composer, context).make();
+}
+
+void markStage0Tensors(
+    ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file)
+{
+    const Checkpoint& source = *context->source;
+    const uint32_t from = context->sourceIndex(file);
+    const auto runs = std::make_shared<const std::vector<TensorRun>>(
+        runsOfFile(source, *context->table, WholeRuns(source, *context->table), file));
+    composer.setRecordCursor([context, from, runs](uint32_t record, uint64_t offset, uint64_t bytes) {
+        return markedRecordCursor(from, record, offset, bytes, runsWithin(*context, *runs, offset, bytes));
+    });
 }
 
 Result<OutputFile> composeSameStage0(
@@ -273,11 +300,7 @@ Result<OutputFile> composeSameStage0(
     const NodeId world = lookup(graph, graph.root(), "dp_world_size");
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
-    const auto runs = std::make_shared<const std::vector<TensorRun>>(
-        runsOfFile(source, *context->table, WholeRuns(source, *context->table), source.rank0Model));
-    composer.setRecordCursor([context, from, runs](uint32_t record, uint64_t offset, uint64_t bytes) {
-        return markedRecordCursor(from, record, offset, bytes, runsWithin(*context, *runs, offset, bytes));
-    });
+    markStage0Tensors(composer, context, source.rank0Model);
     return composer.finish(name, context->modelRecords);
 }
 

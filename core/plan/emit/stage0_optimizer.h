@@ -14,4 +14,8 @@ NodeId stage0Optimizer(ArchiveComposer& composer, const std::shared_ptr<const Re
 Result<OutputFile> composeSameStage0(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name);
 
+/// Copies the records of a source's file, and marks what they hold of its tensors, masters among them.
+void markStage0Tensors(
+    ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file);
+
 } // namespace shardscope

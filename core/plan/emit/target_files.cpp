@@ -52,6 +52,7 @@ std::vector<TargetFile> targetFiles(const ReshardContext& context)
     }
     if (isStage0(context.target.kind)) {
         out = {{Kind::Model}};
+        addCopied(context, out);
         addCarried(context, out);
         return out;
     }

@@ -327,8 +327,9 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
         = isUniversal(kind) ? 1 : options.worldSize / (source->parallel.tp * source->parallel.pp);
     const bool dealsExperts = options.ep && *options.ep != source->parallel.ep;
     const bool parallel = source->parallel.pp > 1 || source->parallel.ep > 1 || dealsExperts;
-    const bool fresh = kind != source->kind || isUniversal(kind) || source->joined || cuts || deals
-        || !options.ties.empty() || source->zenflow != columns
+    const bool fresh = kind != source->kind || (hasBf16Optimizer(kind) && hasOptimizerInModel(*source))
+        || isUniversal(kind) || source->joined || cuts || deals || !options.ties.empty()
+        || source->zenflow != columns
         || (!parallel && hasOldForm(source->parts.empty() ? *source : *source->parts.front()));
     std::vector<std::shared_ptr<const ReshardContext>> contexts;
     for (const CheckpointPtr& part : source->parts.empty() ? std::vector{source} : source->parts) {

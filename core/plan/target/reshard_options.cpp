@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/target/reshard_options.h"
 
+#include "core/base/text.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/layer_names.h"
 #include "core/plan/target/expert_degree.h"
 #include "core/plan/target/stage0_form.h"
 #include "core/plan/target/universal_names.h"
@@ -108,6 +110,26 @@ bool joinsParts(const Checkpoint& source, const ReshardOptions& options)
         || (source.parallel.pp > 1 && (universal || options.pp == 1u));
 }
 
+namespace {
+
+/// In fp32 without ZeRO the weights of a tied module are in one file for all stages that use it.
+Status requireOwnWeights(const Checkpoint& source)
+{
+    if (!hasTorchOptimizer(source.kind) || source.parts.empty())
+        return {};
+    for (const Parameter& param : source.params) {
+        if (isInferredTiedKey(tiedKeyOf(param.name)))
+            return fail(ErrorCode::Unsupported,
+                "this build does not give ZeRO stage 1 to an fp32 run without ZeRO whose pipeline stages "
+                "share `"
+                    + toValidUtf8(param.name) + "`",
+                source.tagFolder.string(), "leave --stage out, or give --pp 1");
+    }
+    return {};
+}
+
+} // namespace
+
 Status checkParallel(const Checkpoint& source, CheckpointKind target, const ReshardOptions& options)
 {
     const ParallelDegrees& degrees = source.parallel;
@@ -154,9 +176,12 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
         return fail(ErrorCode::Unsupported,
             "this build does not make " + std::to_string(*options.pp) + " pipeline stages of it",
             source.tagFolder.string(), "leave --pp out, or give 1");
-    if (isStage0(target) && degrees.pp > 1)
-        return fail(ErrorCode::Unsupported, "this build does not write pipeline stages without ZeRO",
-            source.tagFolder.string(), "leave --stage out");
+    const bool dealt = !source.parts.empty() && source.parts.front()->joined;
+    if (isStage0(target) && pipeline && (changes || dealt || source.joined))
+        return fail(ErrorCode::Unsupported,
+            "this build does not write pipeline stages without ZeRO but for the stages and the form that the "
+            "source has",
+            source.tagFolder.string(), changes ? "leave --stage out" : "give --stage 1, or leave --pp out");
     if (isUniversal(target) && experts)
         return fail(ErrorCode::Unsupported,
             "stock DeepSpeed has no universal form of its native experts: its engine looks every rank's up "
@@ -164,7 +189,14 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
             "their number on that rank, so that all ranks would load those of the first",
             source.tagFolder.string(),
             "`reshard --ep` rewrites them for another number of ranks and of expert-parallel ranks");
-    if (changes && !isUniversal(target) && (pipeline || experts))
+    const bool partitions = pipeline && !experts && isStage0(source.kind) && target == CheckpointKind::Zero1;
+    if (partitions && dealt && hasTorchOptimizer(source.kind))
+        return fail(ErrorCode::Unsupported,
+            "this build does not deal the layers of an fp32 run without ZeRO to other pipeline stages",
+            source.tagFolder.string(), "give --pp 1, or leave --pp out");
+    if (partitions)
+        SHARDSCOPE_CHECK(requireOwnWeights(source));
+    if (changes && !partitions && !isUniversal(target) && (pipeline || experts))
         return fail(ErrorCode::Unsupported,
             std::string("a checkpoint with ") + (pipeline ? "pipeline stages" : "experts")
                 + " keeps its ZeRO stage",
@@ -220,6 +252,22 @@ std::string targetTag(const Checkpoint& source, const ReshardOptions& options)
     return tag;
 }
 
+namespace {
+
+/// A run looks a tied module up by its key.
+Status checkTiedKey(const Checkpoint& source, const std::string& name)
+{
+    if (isInferredTiedKey(tiedKeyOf(name)))
+        return fail(ErrorCode::Unsupported,
+            "no file of a run without ZeRO records the key of the tied module that has `"
+                + toValidUtf8(std::string(insideTied(name))) + "` of " + std::string(tiedKeyOf(name))
+                + ", and a universal checkpoint keeps it under that key",
+            source.tagFolder.string(), "reshard it to another number of ranks instead");
+    return checkUniversalName(name);
+}
+
+} // namespace
+
 Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
 {
     const auto refuse = [&](const std::string& what, const std::string& hint = {}) {
@@ -240,7 +288,7 @@ Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
         return {};
     for (const FlatUnit& unit : source.units) {
         for (size_t i = 0; unit.kind != UnitKind::Frozen && i < unit.params.size(); ++i)
-            SHARDSCOPE_CHECK(checkUniversalName(source.params[index(unit.params[i])].name));
+            SHARDSCOPE_CHECK(checkTiedKey(source, source.params[index(unit.params[i])].name));
     }
     return {};
 }

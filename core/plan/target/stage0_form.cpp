@@ -70,11 +70,19 @@ bool ranInBf16(const Checkpoint& source)
     return isEnabled(source, "bf16");
 }
 
+bool hasOptimizerInModel(const Checkpoint& source)
+{
+    if (!source.isReadable(source.rank0Model))
+        return false;
+    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    return isMapping(graph, lookup(graph, graph.root(), "optimizer"));
+}
+
 Result<CheckpointKind> stage0KindOf(const Checkpoint& source, const ReshardOptions& options)
 {
     const bool mixed = isMixed(source);
     if (options.stage0Form) {
-        if ((*!hasTorchOptimizer(options.stage0Form)) != mixed)
+        if (!hasTorchOptimizer(*options.stage0Form) != mixed)
             return fail(ErrorCode::Usage,
                 "the form `" + std::string(kindName(*options.stage0Form)) + "` is that of runs "
                     + (mixed ? "in fp32, and the source's precision is " : "in 16 bits, and the source's is ")
@@ -183,6 +191,13 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
     if (hasTorchOptimizer(target))
         add(out, code::kStockLoaderTrap, Severity::Info,
             "the result has the form `torch`: the optimizer's own state, for a run in fp32");
+    const bool pipeline = std::any_of(source.files.begin(), source.files.end(),
+        [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
+    if (isUniversal(target) && isStage0(source.kind) && pipeline)
+        add(out, code::kStockLoaderTrap, Severity::Warning,
+            "without ZeRO no file records whether layers of one pipeline stage share a module: where some "
+            "do, "
+            "stock DeepSpeed looks for its parameters under another name than the result has");
     const auto dynamic = [&] {
         const ScalerTexts texts = scalerTexts(source);
         return std::find(texts.begin(), texts.end(), std::pair<std::string, std::string>("dynamic", "true"))

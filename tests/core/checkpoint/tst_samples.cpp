@@ -47,6 +47,15 @@ std::string sha256Of(const Checkpoint& checkpoint, ParamId param, const std::str
     return sha.finishHex();
 }
 
+/// Without ZeRO no file records the key of a tied module: the first layer that uses it stands for it.
+std::string nameWithoutKey(const Checkpoint& checkpoint, std::string name)
+{
+    const std::string key = "tied_modules.embed.";
+    if (name.starts_with(key) && !checkpoint.findParam(name))
+        name.replace(0, key.size(), "tied_modules.layer_00.");
+    return name;
+}
+
 void compareParameters(const Checkpoint& checkpoint, const nlohmann::json& parameters)
 {
     size_t trainable = 0;
@@ -55,7 +64,7 @@ void compareParameters(const Checkpoint& checkpoint, const nlohmann::json& param
     CHECK(trainable == parameters.size());
     for (const auto& [name, facts] : parameters.items()) {
         CAPTURE(name);
-        const auto id = checkpoint.findParam(name);
+        const auto id = checkpoint.findParam(nameWithoutKey(checkpoint, name));
         REQUIRE(id);
         const Parameter& param = checkpoint.params[index(*id)];
         CHECK(param.elements == facts["elements"].get<uint64_t>());
@@ -81,7 +90,8 @@ TEST_CASE("every parameter and state of every sample is what the live engine hel
              "zero2-universal-w2", "zero3-universal-w3", "stage0-fp32", "stage0-bf16", "stage0-fp16",
              "stage0-adafactor", "elastic-w3", "zero3-elastic-w3", "zenflow-w2", "ds0192-zenflow-w2",
              "ds0192-zenflow-w3", "muon-w3", "experts-w4", "autoep-w4", "ds0192-experts-w4",
-             "ds0192-autoep-w4", "folded-w4", "pipeline-w4", "slices-w4", "stage0-slices-w2"}) {
+             "ds0192-autoep-w4", "folded-w4", "pipeline-w4", "slices-w4", "stage0-slices-w2",
+             "stage0-pipeline-fp32-w2", "stage0-pipeline-fp16-w2", "stage0-pipeline-bf16-w4"}) {
         CAPTURE(name);
         const auto facts = factsOf(name);
         for (const auto& [tag, tagFacts] : facts["tags"].items()) {

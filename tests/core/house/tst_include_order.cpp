@@ -27,7 +27,7 @@ const std::vector<std::string>& rooms()
 {
     static const std::vector<std::string> kRooms = [] {
         std::vector<std::string> out;
-        std::ifstream stream(shardscope::sourceFolder() / "rooms.txt");
+        std::ifstream stream(fs::path(shardscope::sourceFolder()) / "rooms.txt");
         for (std::string line; std::getline(stream, line);) {
             if (!line.empty() && line.front() != '#')
                 out.push_back(line.substr(0, line.find(' ')));

@@ -25,9 +25,12 @@ bool isZero3Adagrad(const Checkpoint& checkpoint)
     return partitionsParameters(checkpoint.kind) && hasStateNamed(checkpoint, "sum");
 }
 
+/// Its loader takes the part of the first data-parallel rank, which is in the model file, for a list of parts
+/// (runtime/bf16_optimizer.py, _load_legacy_checkpoint).
 bool isBf16PipelineWithoutZero(const Checkpoint& checkpoint)
 {
-    return isStage0(checkpoint.kind) && checkpoint.precision == "bf16" && checkpoint.parallel.pp > 1;
+    const SavedFile model = savedModel(checkpoint);
+    return hasBf16Optimizer(checkpoint.kind) && model && isMapping(*model.graph, model.at({"optimizer"}));
 }
 
 Status look(const Patient& patient, FindingSink& sink)

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/model/layer_masters.h"
+
+namespace shardscope {
+
+bool isMasterOfOtherStage(const Checkpoint& checkpoint, ParamId param)
+{
+    const FlatUnit* unit
+        = !hasTorchOptimizer(checkpoint.kind) || checkpoint.joined ? nullptr : checkpoint.unitOf(param);
+    if (unit == nullptr || unit->states.empty() || unit->states.front().perParam.empty())
+        return false;
+    const StoredRun& run = unit->states.front().perParam[checkpoint.params[index(param)].indexInUnit];
+    if (!run.isPresent() || checkpoint.file(run.file).role != FileRole::LayerStates)
+        return false;
+    const RankCoordinate& own
+        = checkpoint.parts.empty() ? checkpoint.place : checkpoint.parts[unit->part]->place;
+    return checkpoint.file(run.file).rank != own;
+}
+
+} // namespace shardscope

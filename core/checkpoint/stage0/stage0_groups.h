@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/units/unit_states.h"
+
+namespace shardscope {
+
+/// What one param group of an optimizer without ZeRO holds, as far as its state tells without names.
+struct Stage0Group {
+    GroupEntry entry;
+    NodeId flat = kNoNode; ///< `fp16`: the group's masters, one behind another
+    StoredRun flatRun;
+    DType masterType = DType::Float32;
+    std::vector<NodeId> masters; ///< `fp16-unfused`: one per parameter
+    std::vector<NodeId> states; ///< kinds with parameters of their own: kNoNode where there is none
+    std::vector<std::optional<Shape>> shapes; ///< of those parameters, where anything tells
+    std::vector<std::optional<uint64_t>> masterBytes; ///< where their masters lie in the file
+};
+
+struct Stage0Groups {
+    NodeId state = kNoNode; ///< of the torch optimizer: one entry per parameter, or per flat group
+    std::vector<Stage0Group> groups;
+};
+
+/// Which form `optimizer` of a model file has.
+CheckpointKind formOfOptimizer(const PickleGraph& graph, NodeId optimizer);
+
+/// The groups of `optimizer` in the model file `file`. An error of the code Unsupported names what this build
+/// does not read; all others are damage.
+Result<Stage0Groups> readStage0Groups(
+    const Reading& reading, FileId file, NodeId optimizer, CheckpointKind kind);
+
+} // namespace shardscope

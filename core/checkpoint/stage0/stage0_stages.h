@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/checkpoint/naming/stage0_evidence.h"
+
+#include <deque>
+#include <memory>
+
+namespace shardscope {
+
+/// Which tensors of the layer files each pipeline stage trains, where a run without ZeRO saved them. No file
+/// records it: a stage has consecutive layers (runtime/pipe/module.py, _partition_layers) and the tied
+/// modules that it uses, and its optimizer must have a parameter for each of their tensors.
+struct Stage0Stages {
+    std::deque<std::string> names; ///< what the tensors' names refer to
+    std::vector<std::vector<ModuleTensor>> ofRank; ///< by model-parallel rank, in the order of the stage
+};
+
+/// Loads the model files of all ranks and all layer files. A tied module, whose key no file records, is named
+/// after the first layer that uses it. Null where this is no such checkpoint. An error of the code
+/// Unsupported says why the stages cannot be determined; all others are damage.
+Result<std::shared_ptr<const Stage0Stages>> findStage0Stages(
+    Reading& reading, const ParallelDegrees& degrees);
+/// Gives them to the reading of one model-parallel rank, or the reason why there are none.
+void takeStage0Stage(
+    Reading& reading, const Result<std::shared_ptr<const Stage0Stages>>& stages, uint32_t rank);
+
+} // namespace shardscope

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/units/model_ranks.h"
+
+#include "core/base/checked.h"
+#include "core/base/finding_codes.h"
+#include "core/checkpoint/folder/file_table.h"
+#include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/model/file_names.h"
+#include "core/checkpoint/units/module_reader.h"
+
+#include <algorithm>
+
+namespace shardscope {
+
+namespace {
+
+constexpr uint32_t kMostModelRanks = 4096;
+
+std::optional<int64_t> modelInteger(const Reading& reading, NodeId mapping, std::string_view key)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    return file == nullptr ? std::nullopt : asInteger(file->pickle(), lookup(file->pickle(), mapping, key));
+}
+
+} // namespace
+
+uint32_t countModelRanks(const Reading& reading)
+{
+    uint32_t count = 1;
+    for (const CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (parsed && parsed->mp < kMostModelRanks
+            && (parsed->role == FileRole::ModelStates || parsed->role == FileRole::OptimStates))
+            count = std::max(count, parsed->mp + 1);
+    }
+    const auto recorded = reading.modelRoot == kNoNode
+        ? std::nullopt
+        : modelInteger(reading, reading.modelRoot, "mp_world_size");
+    return recorded && *recorded > 0 && *recorded <= int64_t{kMostModelRanks}
+        ? static_cast<uint32_t>(*recorded)
+        : count;
+}
+
+void markBeyondModelRanks(const Reading& reading, uint32_t modelRanks)
+{
+    for (uint32_t i = 0; i < reading.out.files.size(); ++i) {
+        const auto parsed = parseCheckpointFileName(reading.out.files[i].name);
+        if (parsed && parsed->mp >= modelRanks)
+            markUnneeded(reading, FileId{i},
+                "the file is of a model-parallel rank beyond the " + std::to_string(modelRanks)
+                    + " that saved; stock DeepSpeed counts such files and refuses the folder");
+    }
+}
+
+ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks)
+{
+    ParallelDegrees out;
+    out.tp = modelRanks;
+    if (const TorchFile* file = reading.content(reading.out.rank0Model)) {
+        const NodeId degrees = lookup(file->pickle(), reading.modelRoot, "checkpoint_parallel_dimensions");
+        const auto tp = modelInteger(reading, degrees, "tp_degree");
+        const auto pp = modelInteger(reading, degrees, "pp_degree");
+        if (tp && pp && *tp > 0 && *pp > 0 && *tp <= modelRanks
+            && checkedMultiply(*tp, *pp) == int64_t{modelRanks}) {
+            out.tp = static_cast<uint32_t>(*tp);
+            out.pp = static_cast<uint32_t>(*pp);
+            return out;
+        }
+    }
+    uint32_t slices = 0;
+    for (const CheckpointFile& file : reading.out.files) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        if (parsed && parsed->role == FileRole::LayerStates)
+            slices = std::max(slices, parsed->tp.value_or(0) + 1);
+    }
+    if (slices > 0 && modelRanks % slices == 0) {
+        out.tp = slices;
+        out.pp = modelRanks / slices;
+    }
+    return out;
+}
+
+Checkpoint partOf(const Checkpoint& whole, uint32_t rank)
+{
+    Checkpoint part;
+    part.runFolder = whole.runFolder;
+    part.tagFolder = whole.tagFolder;
+    part.tag = whole.tag;
+    part.tags = whole.tags;
+    part.latest = whole.latest;
+    part.wrapper = whole.wrapper;
+    part.parallel = whole.parallel;
+    part.files = whole.files;
+    part.modelRank = rank;
+    part.place = {0, rank % whole.parallel.tp, rank / whole.parallel.tp};
+    return part;
+}
+
+bool isStage0OfStages(const Reading& reading)
+{
+    const TorchFile* file = reading.content(reading.out.rank0Model);
+    return file != nullptr
+        && isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "optimizer"))
+        && !isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "module"));
+}
+
+bool refuseWithoutShards(Reading& reading)
+{
+    Checkpoint& out = reading.out;
+    const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
+    if (!wasSavedWithZero(reading) || isMapping(graph, lookup(graph, reading.modelRoot, "optimizer"))) {
+        if (!isMapping(graph, lookup(graph, reading.modelRoot, "module")) && reading.ofStage == nullptr)
+            reading.refuse("it was saved without ZeRO (stage 0) by pipeline stages, and its model files hold "
+                           "no optimizer, so that nothing tells which layers a stage has");
+        return false;
+    }
+    out.kind = CheckpointKind::Unknown;
+    readModelHeader(reading);
+    const bool bf16 = std::any_of(out.files.begin(), out.files.end(), [](const CheckpointFile& file) {
+        const auto parsed = parseCheckpointFileName(file.name);
+        return parsed && parsed->role == FileRole::OptimStates && parsed->bf16Prefix;
+    });
+    const std::string what = "the optimizer files of model-parallel rank " + std::to_string(out.modelRank)
+        + " are missing: its model file was saved with ZeRO";
+    reading.add(code::kRankMissing, Severity::Error, what, optimFileName(0, out.modelRank, bf16));
+    reading.noModel({ErrorCode::Damaged, what, out.tagFolder.string(), {}});
+    return true;
+}
+
+} // namespace shardscope
