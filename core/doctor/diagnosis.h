@@ -12,7 +12,7 @@
 namespace shardscope {
 
 class FindingSink;
-struct Patient;
+struct CheckContext;
 
 /// How deep the doctor looks. Each tier includes those before it.
 enum class CheckDepth {
@@ -31,7 +31,7 @@ struct Meaning {
     std::string_view exporting = {}; ///< weights for other tools
 };
 
-/// Something that can be wrong with a checkpoint: what tells it, what it means, what mends it.
+/// Something that can be wrong with a checkpoint: what tells it, what it means, what repairs it.
 ///
 /// Each is one file of core/doctor/diagnoses, named like its constant; the registry lists them by itself. A
 /// diagnosis without `look` is seen by the readers of core/checkpoint, which raise its code.
@@ -41,22 +41,22 @@ struct Diagnosis {
     std::string_view name = {}; ///< for people, "Files of a rank are missing"
     CheckDepth depth = CheckDepth::Metadata; ///< the least at which it is seen
     Severity worst = Severity::Error; ///< of its findings
-    bool silent = false; ///< stock DeepSpeed loads it without a word
+    bool silent = false; ///< stock DeepSpeed loads it silently
     bool needsTarget = false; ///< only seen for a CheckTarget
     Meaning means = {};
-    /// What mends it, in words. Where it is empty, `noRemedy` says why nothing does.
+    /// What repairs it, in words. Where it is empty, `noRemedy` says why nothing does.
     std::string_view remedy = {};
     std::string_view noRemedy = {};
     /// Whether `repair --fix CODE` does what `remedy` says.
     bool repairs = false;
     Severity repairsFrom = Severity::Warning; ///< what is less than this is left as it is
     /// The command that does it otherwise, without the program's name; empty for a finding that it cannot
-    /// mend.
-    std::string (*command)(const Patient& patient, const Finding& finding) = nullptr;
+    /// repair.
+    std::string (*command)(const CheckContext& context, const Finding& finding) = nullptr;
     std::string_view threads = {}; ///< public threads of people who had it, "DS#2319, HF#22170"
     /// Adds what it sees; an error (but Cancelled) means that it could not look, which becomes a finding.
     /// Called from any thread, beside the others of its tier.
-    Status (*look)(const Patient& patient, FindingSink& sink) = nullptr;
+    Status (*look)(const CheckContext& context, FindingSink& sink) = nullptr;
 };
 
 /// All of them, by code.
@@ -65,7 +65,7 @@ std::span<const Diagnosis* const> diagnoses();
 const Diagnosis* findDiagnosis(std::string_view code);
 /// Whether `word` names it: its code, or its letter in any case.
 bool isNamedBy(const Diagnosis& diagnosis, std::string_view word);
-/// Whether `repair --fix` mends this finding of it.
+/// Whether `repair --fix` repairs this finding of it.
 bool repairs(const Diagnosis& diagnosis, const Finding& finding);
 
 } // namespace shardscope

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/checkpoint/open/open.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/diagnosis.h"
-#include "core/doctor/patient.h"
 
 #include <array>
 #include <functional>
@@ -26,7 +26,7 @@ struct CheckOptions {
 struct DoctorFinding {
     Finding finding;
     const Diagnosis* diagnosis = nullptr; ///< never null
-    /// What mends it, without the program's name; empty when nothing does, or when it is not known how yet.
+    /// What repairs it, without the program's name; empty when nothing does, or when it is not known how yet.
     std::string command;
     CheckDepth seenIn = CheckDepth::Names; ///< the tier in which it was seen
 };
@@ -43,7 +43,7 @@ struct CheckResult {
     CheckpointPtr checkpoint; ///< null below the metadata, and where nothing opens
     io::Path folder; ///< the tag folder, else the run folder, that relative names start from
     std::string tag;
-    /// What matters most first: errors that stock DeepSpeed loads without a word, other errors, warnings,
+    /// What matters most first: errors that stock DeepSpeed loads silently, other errors, warnings,
     /// notes.
     std::vector<DoctorFinding> findings;
     std::array<TierFacts, 4> tiers; ///< by CheckDepth

@@ -230,7 +230,7 @@ void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
         return;
     for (const FileId id : part.modelFiles) {
         const SavedFile model = savedFile(part, id);
-        if (id != part.rank0Model && model && model.file->status != FileStatus::Stale)
+        if (id != part.templateModel && model && model.file->status != FileStatus::Stale)
             checkModelFile(part, *model.file, *model.graph, out);
     }
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
-#include "core/doctor/patient.h"
+#include "core/doctor/check_context.h"
 
 #include <initializer_list>
 #include <optional>
@@ -41,14 +41,14 @@ bool isStoredAnywhere(const Checkpoint& checkpoint, ParamId param);
 /// when it is behind. Nothing where either is not recorded.
 std::optional<double> stepsAhead(const Checkpoint& checkpoint);
 /// Whether this program laid it out: it told then what of the source it could not carry.
-bool isLaidOutAnew(const Patient& patient);
+bool isLaidOutAnew(const CheckContext& context);
 
 /// "NAME#STATE", or "NAME#STATE[element]".
 std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state);
 std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t element);
 
 /// Commands of this program for what was asked for.
-std::string convertCommand(const Patient& patient, const Finding& finding);
-std::string reshardCommand(const Patient& patient, const Finding& finding);
+std::string convertCommand(const CheckContext& context, const Finding& finding);
+std::string reshardCommand(const CheckContext& context, const Finding& finding);
 
 } // namespace shardscope

@@ -3,7 +3,7 @@
 
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/open/open.h"
-#include "core/doctor/patient.h"
+#include "core/doctor/check_context.h"
 
 #include <algorithm>
 #include <iterator>

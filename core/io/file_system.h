@@ -124,7 +124,7 @@ public:
     virtual Result<Path> canonical(const Path& path) = 0;
     virtual Result<Space> space(const Path& path) = 0;
     /// Whether a new file in `folder` could share the bytes of a file (WriteFile::shareBytesOf). Leaves
-    /// nothing behind; false where it cannot be told.
+    /// nothing behind; false where it cannot be determined.
     virtual bool canShareBytes(const Path& file, const Path& folder) = 0;
 
     virtual Status makeDirectory(const Path& path, uint32_t mode = 0755) = 0; ///< parent must exist

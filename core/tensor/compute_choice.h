@@ -60,7 +60,8 @@ struct ComputeNeed {
 /// work.
 inline constexpr uint64_t kWorthMeasuring = uint64_t{2} << 30;
 
-/// Where figures are kept by default: shardscope/compute.txt of the user's cache; empty where the user has none.
+/// Where figures are kept by default: shardscope/compute.txt of the user's cache; empty where the user has
+/// none.
 io::Path userRateMemory();
 
 /// Finds the backend. What is asked for by name is Unsupported where it is not there. Else those that there

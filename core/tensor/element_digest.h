@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/tensor/transposed_order.h"
 #include "core/tensor/dtype.h"
+#include "core/tensor/transposed_order.h"
 
 #include <cstdint>
 #include <optional>

@@ -113,7 +113,7 @@ TEST_CASE("storages that are not those of the archive")
 
 TEST_CASE("a key of a storage that looks like one of those made while a result is composed")
 {
-    // A step counter of rank 0 is carried along as it is, between state tensors that are made anew.
+    // A step counter of rank 0 is carried along as it is, between state tensors that are rebuilt.
     for (const std::string key : {"+0", "+1", "++0", "+4242424242", "+", "+x", "-1", "00"}) {
         CAPTURE(key);
         const TemporaryFolder folder;

@@ -342,7 +342,7 @@ TEST_CASE("files that stand for the whole folder")
     CHECK(noOptions.open()->groups.size() == 3);
     checkRow(noOptions.path, kHurt, "universal", noOptions.temporary);
 
-    const Folder noGroups(true); // without it, sub-groups cannot be told from groups
+    const Folder noGroups(true); // without it, sub-groups cannot be determined from groups
     spill(noGroups.path / "zero/optimizer_state.pt", "x");
     CHECK(!noGroups.open()->complete);
 

@@ -105,7 +105,7 @@ Job* makeReshardJob(
 Job* makeRepairJob(
     io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options)
 {
-    return makeJob(Words::tr("Mend a copy"), files, plan, options,
+    return makeJob(Words::tr("Repair a copy"), files, plan, options,
         [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<Afterlook> {
             CheckOptions again;
             again.depth = plan->depth();

@@ -171,7 +171,7 @@ void ChangeSetPanel::show(RepairPreview preview)
     m_preview = std::move(preview);
     m_apply->setEnabled(m_preview.plan != nullptr);
     if (m_preview.problem) {
-        m_title->setText(tr("Change set: it cannot be mended like this."));
+        m_title->setText(tr("Change set: it cannot be repaired like this."));
         return m_messages->showError(*m_preview.problem);
     }
     const std::vector<RepairChange>& changes = m_preview.plan->changes();
@@ -185,7 +185,7 @@ void ChangeSetPanel::show(RepairPreview preview)
 
 void ChangeSetPanel::askWhere()
 {
-    auto* dialog = new QFileDialog(this, tr("Choose the Run Folder to Write the Mended Copy Into"));
+    auto* dialog = new QFileDialog(this, tr("Choose the Run Folder to Write the Repaired Copy Into"));
     dialog->setObjectName(u"repairFolderDialog"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);

@@ -39,7 +39,7 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
     , m_theme(theme)
     , m_text(new QTextBrowser(this))
     , m_command(new CommandLine(theme, u"findingCommand"_s, this))
-    , m_tick(new QCheckBox(tr("&Mend on a copy"), this))
+    , m_tick(new QCheckBox(tr("&Repair on a copy"), this))
 {
     setObjectName(u"findingDetails"_s);
     m_text->setObjectName(u"findingText"_s);
@@ -49,7 +49,7 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
     m_text->document()->setDocumentMargin(12);
     m_tick->setObjectName(u"findingTick"_s);
     m_tick->setToolTip(
-        tr("Put what mends it into the change set below; nothing is written before it is applied, and "
+        tr("Put what repairs it into the change set below; nothing is written before it is applied, and "
            "then only to a copy"));
     auto* foot = new QVBoxLayout;
     foot->setContentsMargins(12, 6, 12, 8);
@@ -106,7 +106,7 @@ QString FindingDetails::headOf(const DoctorFinding& made) const
         html += u" · "_s % escaped(diagnosis.letter);
     html += u" · "_s % tr("seen in %1").arg(toText(checkDepthName(made.seenIn))) % u"</p>"_s;
     if (diagnosis.silent && finding.severity == Severity::Error)
-        html += u"<p><b>"_s % tr("Stock DeepSpeed loads this without a word.") % u"</b></p>"_s;
+        html += u"<p><b>"_s % tr("Stock DeepSpeed loads this silently.") % u"</b></p>"_s;
     return html;
 }
 

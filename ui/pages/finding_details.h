@@ -15,7 +15,7 @@ namespace shardscope::ui {
 class CommandLine;
 
 /// All that the doctor knows of one finding, or of a kind of them: what was seen and where, what it means,
-/// what mends it, who had it, the command line, and whether it goes into the change set.
+/// what repairs it, who had it, the command line, and whether it goes into the change set.
 class FindingDetails : public QWidget
 {
     Q_OBJECT

@@ -68,7 +68,7 @@ private:
     FindingDetails* m_details;
     ChangeSetPanel* m_changeSet;
     QLabel* m_empty;
-    FindingTreeModel::Key m_current; ///< is chosen again when the list is made anew
+    FindingTreeModel::Key m_current; ///< is chosen again when the list is rebuilt
     bool m_filling = false;
     std::set<std::string> m_ticked;
     LatestOnly m_writer;

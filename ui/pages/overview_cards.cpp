@@ -55,9 +55,9 @@ QString optionText(const PickleGraph& graph, NodeId node)
 /// "lr 0.001 · weight_decay 0.1 · …": the options of a param group, without its list of parameters.
 QString optionsText(const Checkpoint& checkpoint, const ParamGroup& group)
 {
-    if (group.options == kNoNode || checkpoint.rank0Optim == kNoFile)
+    if (group.options == kNoNode || checkpoint.templateOptim == kNoFile)
         return {};
-    const auto& content = checkpoint.file(checkpoint.rank0Optim).content;
+    const auto& content = checkpoint.file(checkpoint.templateOptim).content;
     if (!content || !isMapping(content->pickle(), group.options))
         return {};
     const PickleGraph& graph = content->pickle();

@@ -155,7 +155,7 @@ void ParametersPage::showEmptyState()
         m_empty->setText(tr("No parameter matches the filter. Esc takes its last word away."));
     else
         m_empty->setText(m_checkpoint->modelError
-                ? tr("The parameters cannot be told.\n%1").arg(errorText(*m_checkpoint->modelError))
+                ? tr("The parameters cannot be determined.\n%1").arg(errorText(*m_checkpoint->modelError))
                 : tr("This checkpoint holds no parameters."));
 }
 

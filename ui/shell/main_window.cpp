@@ -62,7 +62,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     connectSession();
     connectPages();
     m_focusRing = new FocusRing(m_theme, this);
-    // What is shown anew is made anew, and Tab would come to it last.
+    // What is shown anew is rebuilt, and Tab would come to it last.
     connect(m_details, &DetailsPanel::shown, this, &MainWindow::orderPanes);
     connect(m_parameters, &ParametersPage::filtered, this, &MainWindow::orderPanes);
     orderPanes();

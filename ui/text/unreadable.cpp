@@ -48,7 +48,7 @@ QString lossText(const Checkpoint& checkpoint, const Fragment& fragment)
     if (fragment.file != kNoFile)
         return lossWords(true); // it is known where it is stored
     if (fragment.unit == kNoUnit)
-        return lossWords(isUnreadable(checkpoint, checkpoint.rank0Model));
+        return lossWords(isUnreadable(checkpoint, checkpoint.templateModel));
     const FlatUnit& unit = checkpoint.units[index(fragment.unit)];
     const auto share = checkpoint.shareOf(unit, fragment.rank);
     return lossWords(share && isUnreadable(checkpoint, unit, *share));

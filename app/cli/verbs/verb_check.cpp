@@ -198,8 +198,8 @@ Command checkCommand()
         = {"Looks for everything that is known to go wrong with checkpoints: files that are missing, stale, "
            "torn or of another rank or step, parameters in another order, steps and options that disagree, "
            "NVMe folders of another state, universal folders that a converter scrambled, and more. Each "
-           "finding says what it means for loading, for training on and for export, and what mends it.",
-            "First comes what stock DeepSpeed would load without a word. Nothing is changed; a checkpoint "
+           "finding says what it means for loading, for training on and for export, and what repairs it.",
+            "First comes what stock DeepSpeed would load silently. Nothing is changed; a checkpoint "
             "with findings at or above --fail-on gives the exit status 1.",
             "Of several paths each has its own answer, also one that cannot be read. The exit status is the "
             "worst: 3 when a path cannot be read, else 4 when one is not supported, else 1."},

@@ -34,7 +34,7 @@ Result<RepairOptions> optionsFrom(const Session& session)
 }
 
 /// Plans, shows what changes, writes, and checks what was written.
-Result<int> runMend(Session& session, const std::shared_ptr<const RepairPlan>& plan)
+Result<int> runRepair(Session& session, const std::shared_ptr<const RepairPlan>& plan)
 {
     Output& output = session.output();
     std::optional<RepairCheck> check;
@@ -80,7 +80,7 @@ Result<int> runUndo(Session& session, const std::vector<std::string>& undone)
     if (!planned)
         return forward(refusal(planned.error()));
     if (planned->repair)
-        return runMend(session, planned->repair);
+        return runRepair(session, planned->repair);
     const std::string destination = arguments.positional("DST");
     return runWriteJob(session, {planned->copy, planned->source, destination, destination}, "repair");
 }
@@ -100,13 +100,13 @@ Result<int> runRepair(Session& session)
         return runUndo(session, options.fixes);
     }
     if (options.fixes.empty() && options.values.empty())
-        return fail(ErrorCode::Usage, "nothing is named that is to be mended", {},
+        return fail(ErrorCode::Usage, "nothing is named that is to be repaired", {},
             "name findings with --fix, or --fix all; `shardscope check` shows them");
     auto planned
         = planRepair(session.files(), session.askedPath(), session.openOptions(), options, session.job());
     if (!planned)
         return forward(refusal(planned.error()));
-    return runMend(session, *planned);
+    return runRepair(session, *planned);
 }
 
 std::vector<Option> repairOptions()
@@ -115,8 +115,8 @@ std::vector<Option> repairOptions()
         {.name = "--fix",
             .kind = ValueKind::Text,
             .valueName = "CODE",
-            .help = "What to mend: findings of `check` by code or letter, with commas between, or all that "
-                    "can be mended (but notes and split-shards, which are to be named). Can be repeated.",
+            .help = "What to repair: findings of `check` by code or letter, with commas between, or all that "
+                    "can be repaired (but notes and split-shards, which are to be named). Can be repeated.",
             .repeats = true},
         {.name = "--set",
             .kind = ValueKind::Text,
@@ -127,7 +127,7 @@ std::vector<Option> repairOptions()
               "Nothing needs to be wrong with the old one. Can be repeated.",
             .repeats = true},
         {.name = "--undo",
-            .help = "SRC is a mended copy: write its source again, without the fixes that --fix names, or "
+            .help = "SRC is a repaired copy: write its source again, without the fixes that --fix names, or "
                     "without any."},
         {.name = "--from",
             .kind = ValueKind::Path,
@@ -157,7 +157,7 @@ std::vector<Option> repairOptions()
         {.name = "--tag-out",
             .kind = ValueKind::Text,
             .valueName = "TAG",
-            .help = "Name of the mended tag; without it the source's."},
+            .help = "Name of the repaired tag; without it the source's."},
         {.name = "--no-latest", .help = "Do not write `latest`."},
         {.name = "--allow",
             .kind = ValueKind::Text,
@@ -172,9 +172,9 @@ Command repairCommand()
 {
     return {
         .name = "repair",
-        .summary = "write a mended copy of a checkpoint",
+        .summary = "write a repaired copy of a checkpoint",
         .description
-        = {"Mends what `check` found, on a copy: the source is never changed. What will change is shown "
+        = {"Repairs what `check` found, on a copy: the source is never changed. What will change is shown "
            "first, "
            "value by value; the copy is verified and checked again, and the exit status is 1 when something "
            "is still found or newly found in it.",
@@ -182,15 +182,16 @@ Command repairCommand()
             "another tag, is marked: DST/TAG/repair.json lists it, `inspect` shows it, and `verify` refuses "
             "it without --allow-marked."},
         .positionals
-        = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to mend: a run or tag folder."},
+        = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to repair: a run or tag folder."},
             {.name = "DST", .kind = ValueKind::Folder, .help = "The run folder to write into."}},
         .options = joined(repairOptions(), joined(writeOptions(), tagOptions())),
         .commonOptions = outputOptions(),
         .examples
-        = {{"shardscope repair runs/llama runs/mended --fix all --dry-run", "What could be mended?"},
-            {"shardscope repair runs/llama runs/mended --fix rank-missing", "Refill a lost shard:"},
-            {"shardscope repair runs/llama runs/mended --fix L6 --moments zeros", "Begin its moments anew:"},
-            {"shardscope repair --undo runs/mended runs/again", "The source again, byte by byte:"}},
+        = {{"shardscope repair runs/llama runs/repaired --fix all --dry-run", "What could be repaired?"},
+            {"shardscope repair runs/llama runs/repaired --fix rank-missing", "Refill a lost shard:"},
+            {"shardscope repair runs/llama runs/repaired --fix L6 --moments zeros",
+                "Begin its moments anew:"},
+            {"shardscope repair --undo runs/repaired runs/again", "The source again, byte by byte:"}},
         .run = runRepair,
         .values = Command::Values::Needed,
         .resumes = true,

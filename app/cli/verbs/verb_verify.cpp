@@ -76,7 +76,7 @@ Command verifyCommand()
         .positionals = {pathArgument()},
         .options = joined(
             {{.name = "--allow-marked",
-                 .help = "Accept what was reconstructed instead of read, as in a mended copy."},
+                 .help = "Accept what was reconstructed instead of read, as in a repaired copy."},
                 {.name = "--against",
                     .kind = ValueKind::Path,
                     .valueName = "SRC",

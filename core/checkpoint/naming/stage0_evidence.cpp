@@ -13,7 +13,7 @@ namespace shardscope {
 
 std::vector<ModuleTensor> listModuleTensors(const Reading& reading)
 {
-    const TorchFile& file = *reading.content(reading.out.rank0Model);
+    const TorchFile& file = *reading.content(reading.out.templateModel);
     const PickleGraph& graph = file.pickle();
     std::unordered_set<std::string_view> buffers;
     for (const NodeId item : sequenceItems(graph, lookup(graph, reading.modelRoot, "buffer_names"))) {
@@ -37,7 +37,8 @@ std::vector<ModuleTensor> listModuleTensors(const Reading& reading)
         if (elements > 0 && !places.emplace(std::tuple(extent->byteOffset, tensor->sizes), true).second)
             continue;
         out.push_back({*name, tensor->sizes, elements, tensor->dtype,
-            {reading.out.rank0Model, extent->record, extent->byteOffset, elements}, tensor->isContiguous()});
+            {reading.out.templateModel, extent->record, extent->byteOffset, elements},
+            tensor->isContiguous()});
     }
     return out;
 }
@@ -47,7 +48,7 @@ CopyEvidence::CopyEvidence(const Reading& reading, const std::vector<ModuleTenso
     , m_copies(copies)
     , m_samples(copies.size())
 {
-    auto file = reading.files.openRead(reading.out.file(reading.out.rank0Model).path);
+    auto file = reading.files.openRead(reading.out.file(reading.out.templateModel).path);
     if (file)
         m_file = std::move(*file);
 }
@@ -100,7 +101,7 @@ CopyEvidence::Bytes CopyEvidence::read(uint64_t byte, uint64_t bytes)
     const Status done = m_file->readAt(byte, out);
     if (!done && !m_failed && !m_reading.hasNoValues())
         m_reading.add(code::kFileUnreadable, Severity::Error, "some values of the file cannot be read",
-            m_reading.out.file(m_reading.out.rank0Model).name, {describe(done.error())});
+            m_reading.out.file(m_reading.out.templateModel).name, {describe(done.error())});
     m_failed = m_failed || !done;
     return out;
 }

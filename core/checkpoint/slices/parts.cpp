@@ -66,8 +66,8 @@ private:
         m_out.roundRobin = first.roundRobin;
         m_out.lossScale = first.lossScale;
         m_out.clientStateKeys = first.clientStateKeys;
-        m_out.rank0Model = first.rank0Model;
-        m_out.rank0Optim = first.rank0Optim;
+        m_out.templateModel = first.templateModel;
+        m_out.templateOptim = first.templateOptim;
         m_out.optimWrapper = first.optimWrapper;
         m_out.optimFiles = first.optimFiles;
         m_out.modelFiles = first.modelFiles;
@@ -107,7 +107,7 @@ private:
 
     [[nodiscard]] static bool hasModelFile(const Checkpoint& part)
     {
-        return part.rank0Model != kNoFile && part.isReadable(part.rank0Model);
+        return part.templateModel != kNoFile && part.isReadable(part.templateModel);
     }
 
     /// What one step of one run has in common, whatever the rank. Where files are missing, that is told.
@@ -118,7 +118,7 @@ private:
                                  const std::string& there) {
             if (here == there)
                 return;
-            const FileId file = part.rank0Model != kNoFile ? part.rank0Model : part.rank0Optim;
+            const FileId file = part.templateModel != kNoFile ? part.templateModel : part.templateOptim;
             m_reading.add(code, Severity::Error,
                 "the files of model-parallel rank " + std::to_string(part.modelRank)
                     + " do not belong to the others: " + what + " differs",
@@ -149,7 +149,7 @@ private:
 
 std::optional<int64_t> modelInteger(const Reading& reading, NodeId mapping, std::string_view key)
 {
-    const TorchFile* file = reading.content(reading.out.rank0Model);
+    const TorchFile* file = reading.content(reading.out.templateModel);
     return file == nullptr ? std::nullopt : asInteger(file->pickle(), lookup(file->pickle(), mapping, key));
 }
 
@@ -187,7 +187,7 @@ ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks
 {
     ParallelDegrees out;
     out.tp = modelRanks;
-    if (const TorchFile* file = reading.content(reading.out.rank0Model)) {
+    if (const TorchFile* file = reading.content(reading.out.templateModel)) {
         const NodeId degrees = lookup(file->pickle(), reading.modelRoot, "checkpoint_parallel_dimensions");
         const auto tp = modelInteger(reading, degrees, "tp_degree");
         const auto pp = modelInteger(reading, degrees, "pp_degree");
@@ -213,7 +213,7 @@ ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks
 
 bool isStage0OfStages(const Reading& reading)
 {
-    const TorchFile* file = reading.content(reading.out.rank0Model);
+    const TorchFile* file = reading.content(reading.out.templateModel);
     return file != nullptr
         && isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "optimizer"))
         && !isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "module"));
@@ -228,7 +228,7 @@ void refuseStage0OfStages(Reading& reading)
 bool refuseWithoutShards(Reading& reading)
 {
     Checkpoint& out = reading.out;
-    const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(out.templateModel)->pickle();
     if (!wasSavedWithZero(reading) || isMapping(graph, lookup(graph, reading.modelRoot, "optimizer"))) {
         if (!isMapping(graph, lookup(graph, reading.modelRoot, "module")))
             refuseStage0OfStages(reading);

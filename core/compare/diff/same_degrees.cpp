@@ -27,7 +27,7 @@ bool hasPadding(const Checkpoint& joined)
 Result<CheckpointPtr> asOne(
     const CheckpointPtr& checkpoint, const SliceRules* given, const std::optional<SliceRules>& ofOther)
 {
-    if (checkpoint->modelError || !checkpoint->isReadable(checkpoint->rank0Model))
+    if (checkpoint->modelError || !checkpoint->isReadable(checkpoint->templateModel))
         return checkpoint; // nothing to join; what is damaged is said elsewhere
     const std::optional<SliceRules> own = readableRules(*checkpoint);
     const SliceRules* rules = given != nullptr ? given : !own && ofOther ? &*ofOther : nullptr;

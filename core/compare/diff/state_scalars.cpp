@@ -64,14 +64,14 @@ UpdateKind kindOf(const FlatUnit& unit, const PickleGraph& graph, NodeId options
 std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
 {
     std::vector<StateScalar> out;
-    const bool told = graphOf(checkpoint, checkpoint.rank0Optim) != nullptr;
+    const bool told = graphOf(checkpoint, checkpoint.templateOptim) != nullptr;
     if (told)
         addGroups(out, checkpoint);
     if (told) {
         for (const auto& [name, value] : scalerTexts(checkpoint))
             out.push_back({ScalarKind::Scaler, -1, name, value});
     }
-    if (const PickleGraph* model = graphOf(checkpoint, checkpoint.rank0Model)) {
+    if (const PickleGraph* model = graphOf(checkpoint, checkpoint.templateModel)) {
         const PickleGraph& graph = *model;
         const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
         const auto items = scheduler == kNoNode ? std::span<const NodeId>() : mappingItems(graph, scheduler);
@@ -92,7 +92,7 @@ std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
 UpdateRule updateRule(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     UpdateRule rule;
-    const PickleGraph* optimizer = graphOf(checkpoint, checkpoint.rank0Optim);
+    const PickleGraph* optimizer = graphOf(checkpoint, checkpoint.templateOptim);
     if (optimizer == nullptr || group.options == kNoNode || group.units.empty())
         return rule;
     const PickleGraph& graph = *optimizer;

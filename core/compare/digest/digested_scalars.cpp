@@ -42,7 +42,7 @@ std::vector<DigestedScalar> scalarsOf(const Checkpoint& checkpoint, const ParamG
     }
     if (group.options == kNoNode)
         return out;
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateOptim).content->pickle();
     const auto items = mappingItems(graph, group.options);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto key = asString(graph, items[i]);
@@ -85,20 +85,20 @@ std::vector<DigestedScalar> groupScalars(const Checkpoint& checkpoint)
 
 std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint)
 {
-    return digestedScalars(
-        checkpoint, checkpoint.isReadable(checkpoint.rank0Optim) ? scalerTexts(checkpoint) : ScalerTexts());
+    return digestedScalars(checkpoint,
+        checkpoint.isReadable(checkpoint.templateOptim) ? scalerTexts(checkpoint) : ScalerTexts());
 }
 
 std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const ScalerTexts& scaler)
 {
     std::vector<DigestedScalar> out;
-    if (checkpoint.isReadable(checkpoint.rank0Optim)) {
+    if (checkpoint.isReadable(checkpoint.templateOptim)) {
         out = groupScalars(checkpoint);
         for (const auto& [attribute, value] : scaler)
             out.push_back({"scaler", attribute, value, {}, {}});
     }
-    if (checkpoint.isReadable(checkpoint.rank0Model)) {
-        const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    if (checkpoint.isReadable(checkpoint.templateModel)) {
+        const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
         const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
         if (scheduler != kNoNode && graph.kind(scheduler) != NodeKind::None)
             out.emplace_back(spelled("", graph, scheduler)).name = "lr_scheduler";

@@ -56,8 +56,8 @@ std::vector<StateShare> expectedShares(const CheckpointPtr& checkpoint)
 std::vector<DigestedScalar> scalarsHere(const Checkpoint& checkpoint)
 {
     std::vector<DigestedScalar> out = digestedScalars(checkpoint);
-    if (checkpoint.isReadable(checkpoint.rank0Model)
-        && !isOfFirstRank(checkpoint.file(checkpoint.rank0Model)))
+    if (checkpoint.isReadable(checkpoint.templateModel)
+        && !isOfFirstRank(checkpoint.file(checkpoint.templateModel)))
         std::erase_if(out, [](const DigestedScalar& scalar) { return scalar.name == "lr_scheduler"; });
     return out;
 }

@@ -169,7 +169,7 @@ std::pair<std::string, std::string> comparable(
     }
     const bool across = keepsScalerKeys(*checkpoint) != keepsScalerKeys(*against);
     const auto print = [&](const CheckpointPtr& of, const CheckpointScan& tensors) {
-        const bool restricted = across && of->isReadable(of->rank0Optim);
+        const bool restricted = across && of->isReadable(of->templateOptim);
         return restricted
             ? fingerprintOf(of, tensors.tensors, scalerTextsWithoutZero(scalerTexts(*of))).text()
             : fingerprintOf(of, tensors.tensors).text();

@@ -51,7 +51,7 @@ Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes,
 uint64_t sharedBytes(io::FileSystem& files, const WritePlan& plan, const io::Path& folder,
     const std::function<bool(size_t file)>& isDone);
 
-/// Bytes free for us below `folder`, which may be absent still; nothing where it cannot be told.
+/// Bytes free for us below `folder`, which may be absent still; nothing where it cannot be determined.
 std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& folder);
 
 /// Makes a folder with all its parents, on disk when it returns.

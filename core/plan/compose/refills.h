@@ -13,12 +13,12 @@
 
 namespace shardscope {
 
-/// How the model files of a mended copy differ from the source's.
+/// How the model files of a repaired copy differ from the source's.
 struct ModelFiles {
     /// They are made from the model, with 16-bit copies that the source does not have from masters: its own
     /// lists and tensors will not do.
     bool anew = false;
-    bool withoutFrozen = false; ///< made anew, without frozen parameters
+    bool withoutFrozen = false; ///< rebuilt, without frozen parameters
     /// The file of an expert that is lost, of which the checkpoint has the masters.
     struct Expert {
         std::string name; ///< of the file
@@ -37,7 +37,7 @@ struct ModelFiles {
 class Refills
 {
 public:
-    /// `source`: the checkpoint that is mended, with what is lost left out.
+    /// `source`: the checkpoint that is repaired, with what is lost left out.
     Refills(CheckpointPtr source, ModelFiles model)
         : m_source(std::move(source))
         , m_model(std::move(model))

@@ -24,7 +24,7 @@ public:
         : m_composer(composer)
         , m_context(context)
         , m_file(context.optimTemplate())
-        , m_same(context.source->rank0Optim == context.source->rank0Model)
+        , m_same(context.source->templateOptim == context.source->templateModel)
         , m_importer(composer.builder(), m_file.pickle())
     {
     }
@@ -58,7 +58,7 @@ private:
         if (!tensor || !extent || !tensor->isContiguous())
             return kNoNode;
         return m_composer.tensor(tensor->dtype, tensor->sizes, tensor->requiresGrad,
-            wholeRecordCursor(m_context.sourceIndex(m_context.source->rank0Optim), extent->record,
+            wholeRecordCursor(m_context.sourceIndex(m_context.source->templateOptim), extent->record,
                 extent->byteOffset, extent->bytes));
     }
 
@@ -265,7 +265,7 @@ Result<OutputFile> composeSameStage0(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name)
 {
     const Checkpoint& source = *context->source;
-    const uint32_t from = context->sourceIndex(source.rank0Model);
+    const uint32_t from = context->sourceIndex(source.templateModel);
     ArchiveComposer composer(context->modelTemplate(), from);
     if (context->modelUse)
         composer.leaveOutUnused(*context->modelUse);
@@ -274,7 +274,7 @@ Result<OutputFile> composeSameStage0(
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
     const auto runs = std::make_shared<const std::vector<TensorRun>>(
-        runsOfFile(source, *context->table, WholeRuns(source, *context->table), source.rank0Model));
+        runsOfFile(source, *context->table, WholeRuns(source, *context->table), source.templateModel));
     composer.setRecordCursor([context, from, runs](uint32_t record, uint64_t offset, uint64_t bytes) {
         return markedRecordCursor(from, record, offset, bytes, runsWithin(*context, *runs, offset, bytes));
     });

@@ -106,12 +106,13 @@ public:
                 return std::vector<DcpStep>{"optim", "param_groups", int64_t{group.index}, std::move(key)};
             };
             if (group.options != kNoNode) {
-                const PickleGraph& graph = m_source.file(m_source.rank0Optim).content->pickle();
+                const PickleGraph& graph = m_source.file(m_source.templateOptim).content->pickle();
                 const auto items = mappingItems(graph, group.options);
                 for (size_t i = 0; i + 1 < items.size(); i += 2) {
                     const auto key = asString(graph, items[i]);
                     if (key && *key != "params")
-                        SHARDSCOPE_CHECK(carry(m_source.rank0Optim, items[i + 1], pathOf(std::string(*key))));
+                        SHARDSCOPE_CHECK(
+                            carry(m_source.templateOptim, items[i + 1], pathOf(std::string(*key))));
                 }
             }
             ArchiveComposer composer;
@@ -127,7 +128,7 @@ public:
 
     Status addRun()
     {
-        if (const TorchFile* model = contentOf(m_source.rank0Model)) {
+        if (const TorchFile* model = contentOf(m_source.templateModel)) {
             const PickleGraph& graph = model->pickle();
             const auto items = mappingItems(graph, graph.root());
             for (size_t i = 0; i + 1 < items.size(); i += 2) {
@@ -137,23 +138,23 @@ public:
                     continue;
                 if (key && std::find(kNotCarried.begin(), kNotCarried.end(), *key) == kNotCarried.end())
                     SHARDSCOPE_CHECK(
-                        carry(m_source.rank0Model, items[i + 1], {"deepspeed", std::string(*key)}));
+                        carry(m_source.templateModel, items[i + 1], {"deepspeed", std::string(*key)}));
             }
         }
-        const TorchFile* optim = contentOf(m_source.rank0Optim);
+        const TorchFile* optim = contentOf(m_source.templateOptim);
         if (optim == nullptr)
             return {};
         const PickleGraph& graph = optim->pickle();
         for (const std::string_view key : kScalerKeys) {
             if (const NodeId value = lookup(graph, m_source.optimWrapper, key); value != kNoNode)
                 SHARDSCOPE_CHECK(
-                    carry(m_source.rank0Optim, value, {"deepspeed", "scaler", std::string(key)}));
+                    carry(m_source.templateOptim, value, {"deepspeed", "scaler", std::string(key)}));
         }
         // The scaler is an object of DeepSpeed's; its numbers are what counts.
         const auto scaler = asObject(graph, lookup(graph, m_source.optimWrapper, "loss_scaler"));
         if (scaler && scaler->attributes != kNoNode)
             SHARDSCOPE_CHECK(
-                carry(m_source.rank0Optim, scaler->attributes, {"deepspeed", "scaler", "loss_scaler"}));
+                carry(m_source.templateOptim, scaler->attributes, {"deepspeed", "scaler", "loss_scaler"}));
         return {};
     }
 

@@ -319,7 +319,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     SourceList list(files, *source, job);
     SHARDSCOPE_CHECK(addSources(*source, context->tensors, list));
     if (dcp) { // for what is no tensor
-        for (const FileId file : {source->rank0Model, source->rank0Optim}) {
+        for (const FileId file : {source->templateModel, source->templateOptim}) {
             if (source->isReadable(file) && source->file(file).content)
                 SHARDSCOPE_CHECK(list.add(file));
         }

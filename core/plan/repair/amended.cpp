@@ -24,7 +24,7 @@ void Amended::settle(const Finding& finding)
     std::erase_if(findings(), [&](const Finding& other) { return isSame(finding, other); });
 }
 
-void Amended::mend(const Finding& finding, std::string what, std::string before, std::string after)
+void Amended::repair(const Finding& finding, std::string what, std::string before, std::string after)
 {
     tell({finding.code, finding.where, std::move(what), std::move(before), std::move(after), false});
     settle(finding);
@@ -114,7 +114,7 @@ Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings
         std::string folders;
         for (const io::Path& folder : foldersIn(*finding))
             folders += (folders.empty() ? "`" : "`, `") + folder.string();
-        amended.mend(*finding, "joined in one folder, with the files of " + folders + "`");
+        amended.repair(*finding, "joined in one folder, with the files of " + folders + "`");
     }
     return {};
 }
@@ -122,7 +122,7 @@ Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings)
-        amended.mend(*finding, "left out of the copy: " + finding->message);
+        amended.repair(*finding, "left out of the copy: " + finding->message);
     return {};
 }
 
@@ -130,7 +130,7 @@ Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings)
 {
     amended.anew = true;
     for (const Finding* finding : findings)
-        amended.mend(*finding, "written anew, so that it is no longer true: " + finding->message);
+        amended.repair(*finding, "rewritten, so that it is no longer true: " + finding->message);
     return {};
 }
 

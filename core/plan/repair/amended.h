@@ -30,8 +30,8 @@ struct LostPart {
 };
 
 /// A checkpoint in memory that fixes are applied to, one after the other, and what they changed. What stands
-/// on disk is never touched. Tensor slices and pipeline stages are mended each by itself, as parts of a whole
-/// (core/plan/repair/amended_parts.h). Used by one thread.
+/// on disk is never touched. Tensor slices and pipeline stages are repaired each by itself, as parts of a
+/// whole (core/plan/repair/amended_parts.h). Used by one thread.
 struct Amended {
     io::FileSystem& files;
     JobContext& job;
@@ -79,18 +79,18 @@ struct Amended {
     /// Takes a finding from what stands in the way.
     void settle(const Finding& finding);
     /// Settles it, and tells what is done about it.
-    void mend(const Finding& finding, std::string what, std::string before = {}, std::string after = {});
+    void repair(const Finding& finding, std::string what, std::string before = {}, std::string after = {});
     /// Says of something that no run saved it.
     void mark(std::string_view code, std::string where, std::string what);
 };
 
-/// One fix: which findings it mends, and how. Findings are those of `code` that were found, at least one.
+/// One fix: which findings it repairs, and how. Findings are those of `code` that were found, at least one.
 struct RepairFix {
     /// Which slices and stages a fix is applied to: those that its findings speak of, the whole, or each.
     enum class Reach { Parts, Whole, Each };
     std::string_view code;
     Status (*apply)(Amended& amended, const std::vector<const Finding*>& findings) = nullptr;
-    bool readsAll = false; ///< what it mends is seen only by reading every byte
+    bool readsAll = false; ///< what it repairs is seen only by reading every byte
     Reach reach = Reach::Parts;
 };
 /// All of them, in the order in which they are applied; their codes are those of the diagnoses that say
@@ -101,7 +101,7 @@ std::span<const RepairFix> repairFixes();
 Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings);
 /// Leaves out of the copy what does not belong to the checkpoint.
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings);
-/// What every file is written anew without.
+/// What every file is rewritten without.
 Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings);
 /// Takes the values that most ranks have where one rank's steps, options or scaler differ; a rank whose
 /// masters are of another step counts as lost.
@@ -172,8 +172,8 @@ std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const std::strin
 /// The data-parallel rank whose optimizer file a finding names, or whose share of it; Unsupported where it is
 /// no such file.
 Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding);
-/// That it is not mended, and why.
-tl::unexpected<Error> cannotMend(const Amended& amended, const Finding& finding, const std::string& why);
+/// That it is not repaired, and why.
+tl::unexpected<Error> cannotRepair(const Amended& amended, const Finding& finding, const std::string& why);
 std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where);
 /// Counts a rank's share of a unit's state as lost, once, and forgets where it lies.
 void loseShare(Amended& amended, UnitId unit, uint32_t state, uint32_t share, std::string_view code);

@@ -25,7 +25,7 @@ Status requireZero(const Amended& amended, const Finding& finding)
     const Checkpoint& source = *amended.source;
     const bool inRanks = hasRankFiles(source.kind);
     if (!inRanks || amended.isCut() || hasExperts(source))
-        return cannotMend(amended, finding,
+        return cannotRepair(amended, finding,
             "what is not trained is changed in ZeRO checkpoints without tensor slices, pipeline stages and "
             "experts");
     return {};
@@ -94,7 +94,7 @@ Status graftFrozen(Amended& amended, const std::vector<const Finding*>& findings
         const auto name = nameIn(amended, *finding);
         const auto id = name ? amended.source->findParam(*name) : std::nullopt;
         if (!id)
-            return cannotMend(amended, *finding, "it is not told which parameters are lost");
+            return cannotRepair(amended, *finding, "it is not told which parameters are lost");
         const auto found = weightIn(*donor, *name);
         const auto type = listed.find(*name);
         SHARDSCOPE_CHECK(makePlace(*amended.checkpoint, *id,
@@ -157,7 +157,7 @@ Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings
     amended.model.anew = true;
     amended.model.withoutFrozen = true;
     for (const Finding* finding : findings)
-        amended.mend(*finding,
+        amended.repair(*finding,
             formatCount(count) + " frozen parameters (" + formatBytes(bytes)
                 + ") are left out, as exclude_frozen_parameters does; load the copy over the base model, "
                   "with "

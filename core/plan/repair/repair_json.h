@@ -18,7 +18,7 @@ struct RepairRecord {
     std::string source; ///< PATH of the source as it was asked for, absolute
     std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute
     std::string tag;
-    RepairOptions options; ///< as they were, with what was mended as its fixes
+    RepairOptions options; ///< as they were, with what was repaired as its fixes
     std::string identity; ///< of the files that were read, by name, size and time
 };
 /// Damaged where the text is none.

@@ -187,12 +187,12 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
     const Checkpoint& source = *amended.source;
     const Finding& first = *findings.front();
     if (amended.isCut() || hasExperts(source) || source.zenflow)
-        return cannotMend(
+        return cannotRepair(
             amended, first, "the order of tensor slices, stages, experts and ZenFlow's columns is kept");
     SHARDSCOPE_TRY(const CheckpointPtr listed, withOrder(source, inShards(source, listedOrder(source))));
     SHARDSCOPE_TRY(const bool asListed, provenBy(amended, *listed));
     if (asListed)
-        return cannotMend(amended, first,
+        return cannotRepair(amended, first,
             "the parameters do lie where `param_shapes` says; it is the configuration that tells another "
             "order");
     // Data in the order before round_robin_gradients are listed in that after it, and the other way round.
@@ -207,7 +207,7 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
         const bool stay = dealt == source.roundRobin;
         amended.anew = true; // the files of all ranks record places
         for (const Finding* finding : findings)
-            amended.mend(*finding,
+            amended.repair(*finding,
                 stay ? "`param_shapes` lists the parameters in the order in which their copies prove them to "
                        "lie"
                      : "the parameters are put in the order that `param_shapes` records; their copies prove "
@@ -218,7 +218,7 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
             takeFrom(amended, other);
         return {};
     }
-    return cannotMend(
+    return cannotRepair(
         amended, first, "no order that DeepSpeed has gives every parameter the values of its copy");
 }
 
@@ -227,17 +227,18 @@ Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findin
     const Checkpoint& source = *amended.source;
     const auto ranks = convertedRanks(source);
     if (!ranks || amended.isCut())
-        return cannotMend(amended, *findings.front(), "the model file does not tell the ranks of the source");
+        return cannotRepair(
+            amended, *findings.front(), "the model file does not tell the ranks of the source");
     std::vector<OverlookedOrder> orders;
     for (const FlatUnit& unit : source.units)
         orders.emplace_back(unit, *ranks);
     SHARDSCOPE_TRY(const CheckpointPtr other, withOrder(source, inOtherFiles(orders)));
     SHARDSCOPE_TRY(const bool proven, provenBy(amended, *other));
     if (!proven)
-        return cannotMend(amended, *findings.front(),
+        return cannotRepair(amended, *findings.front(),
             "where the parameters' elements should lie, not all of them have the values of their copies");
     for (const Finding* finding : findings)
-        amended.mend(*finding,
+        amended.repair(*finding,
             "every parameter gets its own elements of all states; the 16-bit copies prove where they lay");
     takeFrom(amended, other);
     return {};

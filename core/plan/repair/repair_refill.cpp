@@ -44,7 +44,7 @@ public:
     {
         Checkpoint& out = *m_amended.checkpoint;
         // The form of all optimizer files: that of a rank that is left.
-        if (!m_amended.lostRanks.empty() && (out.rank0Optim == kNoFile || !isLeft(out.rank0Optim)))
+        if (!m_amended.lostRanks.empty() && (out.templateOptim == kNoFile || !isLeft(out.templateOptim)))
             return fail(ErrorCode::Unsupported,
                 "the first rank's optimizer file is lost, and it is the form of all others",
                 out.tagFolder.string(),
@@ -167,7 +167,7 @@ private:
             if (m_lost.contains(state))
                 return fail(ErrorCode::Refused,
                     "`" + state + "` lies in another order than recorded, and some of it is lost",
-                    m_source.tagFolder.string(), "mend the one first, and then the other on the copy");
+                    m_source.tagFolder.string(), "repair the one first, and then the other on the copy");
             for (const ParamId param : moved.params)
                 SHARDSCOPE_CHECK(
                     m_amended.refills->lose(state, param, 0, m_source.params[index(param)].elements));

@@ -80,7 +80,7 @@ Status setCounter(Amended& amended, const std::string& key, const std::string& v
     const SavedFile model = savedModel(*amended.source);
     if (!model)
         return cannotSet(amended, key, "there is no model file");
-    SHARDSCOPE_CHECK(put(amended, amended.source->rank0Model, model.graph->root(), key, key, value, code));
+    SHARDSCOPE_CHECK(put(amended, amended.source->templateModel, model.graph->root(), key, key, value, code));
     StepCounters& steps = amended.checkpoint->steps;
     auto& counter = key == "global_steps" ? steps.globalSteps
         : key == "global_samples"         ? steps.globalSamples
@@ -103,7 +103,7 @@ Status setScale(Amended& amended, const std::string& value)
     const NodeId mapping = scaler ? scaler->attributes : source.optimWrapper;
     // torch's floats stay floats.
     const std::string text = value.find_first_of(".eE") == std::string::npos ? value + ".0" : value;
-    SHARDSCOPE_CHECK(put(amended, source.rank0Optim, mapping, "cur_scale", "scale", text, kSetCode));
+    SHARDSCOPE_CHECK(put(amended, source.templateOptim, mapping, "cur_scale", "scale", text, kSetCode));
     amended.checkpoint->lossScale = *number;
     return {};
 }
@@ -120,7 +120,7 @@ Status setOption(Amended& amended, const std::string& text)
                 + " param groups, counted from 0");
     for (const ParamGroup& group : source.groups) {
         if (!option.group || *option.group == group.index)
-            SHARDSCOPE_CHECK(put(amended, source.rank0Optim, group.options, option.key,
+            SHARDSCOPE_CHECK(put(amended, source.templateOptim, group.options, option.key,
                 std::to_string(group.index) + ":" + option.key, option.value, kSetCode));
     }
     return {};
@@ -143,7 +143,7 @@ Status setStep(Amended& amended, double step, std::string_view code)
             continue;
         const std::string name = unit.subgroup ? "sub-group " + std::to_string(*unit.subgroup)
                                                : "group " + std::to_string(unit.group);
-        tell(amended, code, source.file(source.rank0Optim).name, "the step of " + name + " is set",
+        tell(amended, code, source.file(source.templateOptim).name, "the step of " + name + " is set",
             unit.step ? numberText(*unit.step) : std::string(), numberText(step));
         unit.step = step;
         unit.stepSet = true;
@@ -154,7 +154,7 @@ Status setStep(Amended& amended, double step, std::string_view code)
         if (!optimizer || lookup(*optimizer.graph, mapping, key) == kNoNode)
             return {};
         ++places;
-        return put(amended, source.rank0Optim, mapping, key, name, text, code);
+        return put(amended, source.templateOptim, mapping, key, name, text, code);
     };
     for (const ParamGroup& group : source.groups) {
         // FusedAdam's groups have one, too, which stays 0; Apex keeps it nowhere else.
@@ -174,7 +174,7 @@ Status takeCounters(Amended& amended, const std::vector<const Finding*>& finding
 {
     const StepCounters& steps = amended.source->steps;
     if (!steps.globalSteps)
-        return cannotMend(amended, *findings.front(), "the engine's counters are not there");
+        return cannotRepair(amended, *findings.front(), "the engine's counters are not there");
     const int64_t taken = *steps.globalSteps - steps.skippedSteps.value_or(0);
     SHARDSCOPE_CHECK(setStep(amended, static_cast<double>(taken), findings.front()->code));
     for (const Finding* finding : findings)
@@ -198,7 +198,7 @@ Status takeSchedule(Amended& amended, const std::vector<const Finding*>& finding
         const NodeId old = rate ? lookup(*optimizer.graph, group.options, "lr") : kNoNode;
         const auto kept = old == kNoNode ? std::nullopt : asNumber(*optimizer.graph, old);
         if (kept && *kept != *rate)
-            SHARDSCOPE_CHECK(put(amended, source.rank0Optim, group.options, "lr",
+            SHARDSCOPE_CHECK(put(amended, source.templateOptim, group.options, "lr",
                 std::to_string(group.index) + ":lr", numberText(*rate), code));
     }
     const NodeId last
@@ -206,7 +206,7 @@ Status takeSchedule(Amended& amended, const std::vector<const Finding*>& finding
     if (last != kNoNode && source.steps.globalSteps) {
         const int64_t taken = *source.steps.globalSteps - source.steps.skippedSteps.value_or(0);
         if (asInteger(*model.graph, last) != taken - 1)
-            SHARDSCOPE_CHECK(put(amended, source.rank0Model, scheduler, "last_batch_iteration",
+            SHARDSCOPE_CHECK(put(amended, source.templateModel, scheduler, "last_batch_iteration",
                 "lr_scheduler.last_batch_iteration", std::to_string(taken - 1), code));
     }
     for (const Finding* finding : findings)
@@ -227,9 +227,9 @@ Status takeOwners(Amended& amended, const std::vector<const Finding*>& findings)
         const NodeId module = model ? model.at({"module"}) : kNoNode;
         const NodeId value = owner ? lookup(*model.graph, module, *owner) : kNoNode;
         if (value == kNoNode)
-            return cannotMend(amended, *finding, "which one owns the values is not recorded");
-        amended.edit(amended.source->rank0Model).share(module, named->name, value);
-        amended.mend(*finding, "both names get the values of " + toValidUtf8(std::string(*owner)));
+            return cannotRepair(amended, *finding, "which one owns the values is not recorded");
+        amended.edit(amended.source->templateModel).share(module, named->name, value);
+        amended.repair(*finding, "both names get the values of " + toValidUtf8(std::string(*owner)));
     }
     return {};
 }
@@ -242,14 +242,14 @@ Status addUniversalInfo(Amended& amended, const std::vector<const Finding*>& fin
     SHARDSCOPE_CHECK(requireOnePart(amended, "universal_checkpoint_info"));
     const SavedFile model = savedModel(*amended.source);
     if (!model)
-        return cannotMend(amended, *findings.front(), "there is no model file");
-    PickleEdit& edit = amended.edit(amended.source->rank0Model);
+        return cannotRepair(amended, *findings.front(), "there is no model file");
+    PickleEdit& edit = amended.edit(amended.source->templateModel);
     const NodeId info = edit.builder().dict();
     edit.builder().setItem(
         info, edit.builder().string("universal_checkpoint_version"), edit.builder().real(kVersion));
     edit.put(edit.graph().root(), "universal_checkpoint_info", info);
     for (const Finding* finding : findings)
-        amended.mend(
+        amended.repair(
             *finding, "the key is added with its version alone: nothing is cut, so nothing has to be joined");
     return {};
 }
@@ -276,7 +276,7 @@ Status setValues(Amended& amended, const std::vector<std::string>& values)
             const NodeId scheduler = model ? model.at({"lr_scheduler"}) : kNoNode;
             if (scheduler == kNoNode)
                 return cannotSet(amended, name, "there is no scheduler");
-            SHARDSCOPE_CHECK(put(amended, amended.source->rank0Model, scheduler,
+            SHARDSCOPE_CHECK(put(amended, amended.source->templateModel, scheduler,
                 name.substr(kScheduler.size()), name, value, kSetCode));
         } else {
             SHARDSCOPE_CHECK(setOption(amended, text));

@@ -28,7 +28,7 @@ bool isAmong(std::span<const std::string_view> codes, std::string_view code)
     return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
-bool mends(const std::vector<std::string>& fixes, std::string_view code)
+bool repairs(const std::vector<std::string>& fixes, std::string_view code)
 {
     return std::find(fixes.begin(), fixes.end(), code) != fixes.end();
 }
@@ -53,7 +53,7 @@ bool needsOtherModel(const CheckResult& found, const std::vector<std::string>& f
             [](const FlatUnit& unit) { return unit.kind == UnitKind::Frozen; });
     return std::any_of(found.findings.begin(), found.findings.end(), [&](const DoctorFinding& made) {
         const Finding& finding = made.finding;
-        if (!mends(fixes, finding.code) || !isModelFile(finding))
+        if (!repairs(fixes, finding.code) || !isModelFile(finding))
             return false;
         const auto parsed = fileOf(finding);
         if (finding.code == code::kFileTorn && found.checkpoint && !found.checkpoint->modelError) {
@@ -80,7 +80,7 @@ bool ofEachPart(const Checkpoint& checkpoint, const Predicate& isSo)
 /// A rank that no finding speaks of, where the first one's file must not tell the form of all.
 std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<std::string>& fixes)
 {
-    if (!found.checkpoint || found.checkpoint->rank0Optim == kNoFile)
+    if (!found.checkpoint || found.checkpoint->templateOptim == kNoFile)
         return std::nullopt;
     const Checkpoint& checkpoint = *found.checkpoint;
     std::set<uint32_t> odd;
@@ -93,9 +93,9 @@ std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<st
         odd.insert(parsed->dp);
         const std::string name = fileOfPlace(finding.where);
         first = first
-            || (isAmong(kOddRanks, finding.code) && mends(fixes, finding.code)
+            || (isAmong(kOddRanks, finding.code) && repairs(fixes, finding.code)
                 && !ofEachPart(checkpoint, [&](const Checkpoint& part) {
-                       return part.rank0Optim == kNoFile || part.file(part.rank0Optim).name != name;
+                       return part.templateOptim == kNoFile || part.file(part.templateOptim).name != name;
                    }));
     }
     for (uint32_t rank = 0; first && rank < checkpoint.parallel.dp; ++rank) {
@@ -129,7 +129,7 @@ std::map<std::string, std::string> exchangedFiles(
     const CheckResult& found, const std::vector<std::string>& fixes)
 {
     std::map<std::string, std::string> liesUnder; // name when saved → name now
-    if (!found.checkpoint || !mends(fixes, code::kRankForeign))
+    if (!found.checkpoint || !repairs(fixes, code::kRankForeign))
         return liesUnder;
     std::set<std::string> twice;
     const auto add = [&](const Checkpoint& checkpoint) {
@@ -194,8 +194,8 @@ bool isWholeAgain(const CheckpointFile& file)
 
 bool hasOtherModel(const Checkpoint& checkpoint)
 {
-    return checkpoint.rank0Model != kNoFile
-        && checkpoint.file(checkpoint.rank0Model).path.parent_path() != checkpoint.tagFolder;
+    return checkpoint.templateModel != kNoFile
+        && checkpoint.file(checkpoint.templateModel).path.parent_path() != checkpoint.tagFolder;
 }
 
 Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOptions& open,
@@ -209,7 +209,7 @@ Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOpti
     }
     out.formOf = otherForm(found, fixes);
     out.exchanged = exchangedFiles(found, fixes);
-    if (mends(fixes, kSplitShards)) {
+    if (repairs(fixes, kSplitShards)) {
         for (const DoctorFinding& made : found.findings) {
             if (made.finding.code != kSplitShards)
                 continue;

@@ -10,12 +10,12 @@
 
 namespace shardscope {
 
-// Some wounds hide others: without a model file nothing has a name, and where the first rank's file is the
+// Some damages hide others: without a model file nothing has a name, and where the first rank's file is the
 // odd one it must not tell the form of all. Files that lie under
 // each other's names are read under their own. Files that lie in other folders count as lost until they are
 // read from there. The checkpoint is then read once more, with something else in place of what is wrong.
 
-/// How to read it once more; nothing where what was read will do. `fixes`: the codes that are mended.
+/// How to read it once more; nothing where what was read will do. `fixes`: the codes that are repaired.
 /// Refused where a model file is lost and no other tag has one; Io errors of tags that cannot be listed.
 Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOptions& open,
     const CheckResult& found, const std::vector<std::string>& fixes, const RepairOptions& options,

@@ -158,7 +158,7 @@ Status takeSoundValues(Amended& amended, const std::vector<const Finding*>& find
         lose(amended, of, std::move(runs), findings.front()->code);
     }
     for (const Finding* finding : findings)
-        amended.mend(*finding, "what is damaged is made anew: " + finding->message);
+        amended.repair(*finding, "what is damaged is rebuilt: " + finding->message);
     return {};
 }
 
@@ -185,7 +185,7 @@ Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& f
         }
     }
     for (const Finding* finding : findings)
-        amended.mend(*finding, "masters that do not fit their copies are made anew, with their other states");
+        amended.repair(*finding, "masters that do not fit their copies are rebuilt, with their other states");
     // A few of the same masters had told the reader of it, who took it for the copies' fault.
     std::erase_if(amended.findings(), [&](const Finding& other) {
         const auto model = fileNamed(source, other.where);
@@ -226,7 +226,7 @@ Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding
                 [&](const LostPart& part) { return part.params.front() == named->param; });
     });
     for (const Finding* finding : findings)
-        amended.mend(*finding, "what the converter passed by is made anew, and the master stays rounded");
+        amended.repair(*finding, "what the converter passed by is rebuilt, and the master stays rounded");
     return {};
 }
 

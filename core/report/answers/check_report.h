@@ -12,7 +12,8 @@ namespace shardscope {
 /// depth each result has its own.
 void writeCheckJson(
     const TextSink& sink, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth);
-/// For people: what matters most first, each kind of finding with what it means and what mends it told once.
+/// For people: what matters most first, each kind of finding with what it means and what repairs it told
+/// once.
 void writeCheckText(const TextSink& sink, const TextStyle& style, const std::vector<CheckResult>& results);
 /// "values not read: 3.1 GiB (3,328,599,654 bytes)"; empty where every byte was read.
 std::string notReadText(const CheckResult& result);

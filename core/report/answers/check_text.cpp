@@ -28,9 +28,9 @@ std::string explanation(const TextStyle& style, const DoctorFinding& made)
     out += paragraph(style, "resuming: ", diagnosis.means.resuming);
     out += paragraph(style, "exporting:", diagnosis.means.exporting);
     if (!made.command.empty())
-        out += paragraph(style, "mend:     ", "shardscope " + printable(made.command));
+        out += paragraph(style, "repair:     ", "shardscope " + printable(made.command));
     else if (!diagnosis.remedy.empty())
-        out += paragraph(style, "mend:     ", diagnosis.remedy);
+        out += paragraph(style, "repair:     ", diagnosis.remedy);
     else
         out += paragraph(style, "no remedy:", diagnosis.noRemedy);
     return out;

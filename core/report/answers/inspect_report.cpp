@@ -41,8 +41,9 @@ void writeStep(JsonWriter& json, const Checkpoint& checkpoint)
 
 void writeGroups(JsonWriter& json, const Checkpoint& checkpoint)
 {
-    const TorchFile* rank0
-        = checkpoint.rank0Optim == kNoFile ? nullptr : checkpoint.file(checkpoint.rank0Optim).content.get();
+    const TorchFile* rank0 = checkpoint.templateOptim == kNoFile
+        ? nullptr
+        : checkpoint.file(checkpoint.templateOptim).content.get();
     json.arrayField("param_groups");
     for (const ParamGroup& group : checkpoint.groups) {
         json.beginObject();

@@ -67,9 +67,9 @@ std::string joined(const std::vector<std::string>& texts)
 /// "lr 0.001, betas [0.9, 0.95], weight_decay 0.1": the options of a group that have a short text.
 std::string optionText(const Checkpoint& checkpoint, const ParamGroup& group)
 {
-    if (checkpoint.rank0Optim == kNoFile || group.options == kNoNode)
+    if (checkpoint.templateOptim == kNoFile || group.options == kNoNode)
         return {};
-    const TorchFile* file = checkpoint.file(checkpoint.rank0Optim).content.get();
+    const TorchFile* file = checkpoint.file(checkpoint.templateOptim).content.get();
     if (file == nullptr)
         return {};
     std::string out;

@@ -80,7 +80,7 @@ void writeRepairCheckText(const TextSink& sink, const TextStyle& style, const Re
         sink("values that were set are not those beside them, which this tells from now on:\n");
     writeFindingsText(sink, style, check.told, "  ");
     if (check.ok()) {
-        sink(style.green("checked again") + ": what was mended is gone, and nothing else came\n");
+        sink(style.green("checked again") + ": what was repaired is gone, and nothing else came\n");
         return;
     }
     for (const std::string& code : check.remaining)

@@ -11,9 +11,9 @@
 
 namespace shardscope {
 
-/// What a check of the mended copy shows beside one of its source.
+/// What a check of the repaired copy shows beside one of its source.
 struct RepairCheck {
-    std::vector<std::string> remaining; ///< codes that were to be mended and are still found
+    std::vector<std::string> remaining; ///< codes that were to be repaired and are still found
     std::vector<Finding> appeared; ///< above info, of codes that the source did not have
     std::vector<Finding>
         told; ///< the same, where reviewed values were set that differ from those beside them

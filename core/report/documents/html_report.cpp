@@ -84,7 +84,7 @@ std::string card(
         + " <code class=\"dim\">" + escaped(begin->finding.code)
         + (diagnosis.letter.empty() ? "" : " " + escaped(diagnosis.letter)) + "</code></h3>\n";
     if (diagnosis.silent && begin->finding.severity == Severity::Error)
-        out += "<p>Stock DeepSpeed would load this without a word.</p>\n";
+        out += "<p>Stock DeepSpeed would load this silently.</p>\n";
     out += "<ul>\n";
     for (auto at = begin; at != end; ++at) {
         out += "<li>" + escaped(at->finding.message);

@@ -32,7 +32,7 @@ fs::path damaged(const TemporaryFolder& folder)
 
 } // namespace
 
-TEST_CASE("a mended copy is marked, checked again, and verifies only as such")
+TEST_CASE("a repaired copy is marked, checked again, and verifies only as such")
 {
     const TemporaryFolder folder;
     const fs::path run = damaged(folder);
@@ -266,7 +266,7 @@ TEST_CASE("a shard of another step: its own values are no one's, so it is refill
     CHECK(marked > 0);
 }
 
-TEST_CASE("what cannot be mended is refused, and nothing is written")
+TEST_CASE("what cannot be repaired is refused, and nothing is written")
 {
     const TemporaryFolder folder;
     const fs::path healthy = copySample("zero3-w4", folder);

@@ -261,7 +261,7 @@ TEST_CASE("a tag that is named, and one file, open again as they were asked for"
     CHECK(answerOf({"inspect", one}).at("kind") == "zero3");
 }
 
-TEST_CASE("a checkpoint with wounds shows them from its skeleton")
+TEST_CASE("a checkpoint with damages shows them from its skeleton")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that nothing mends, or that say what only a person can decide: each wound on a copy of what stock
+// Files that nothing repairs, or that say what only a person can decide: each damage on a copy of what stock
 // DeepSpeed wrote.
 #include "core/checkpoint/open/open.h"
 #include "core/engine/skeleton/skeleton.h"
 #include "core/io/faulting_file_system.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
+#include "tests/support/damages.h"
 #include "tests/support/torch_archive_builder.h"
-#include "tests/support/wounds.h"
 
 #include <array>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Diagnoses of folders and files: each wound on a copy of what stock DeepSpeed wrote.
+// Diagnoses of folders and files: each damage on a copy of what stock DeepSpeed wrote.
 #include "core/doctor/examine.h"
+#include "tests/support/damages.h"
 #include "tests/support/places.h"
-#include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // No false alarm: what stock DeepSpeed wrote and nobody hurt has nothing above a note, however deep one
 // looks.
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include "core/checkpoint/open/open.h"
 #include "core/doctor/diagnosis.h"
 #include "core/io/faulting_file_system.h"
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <array>
 #include <optional>
@@ -180,10 +180,12 @@ const std::vector<Planted>& planted()
         {Id::Stage0Optimizer, "stage0-fp32", kModel, without({}, "optimizer")},
         {Id::UniversalGroups, "zero2-universal-w2", kUniversal, without({}, "param_groups")},
         {Id::UniversalVersion, "zero2-universal-w2", kUniversal, without({}, "ds_version")},
-        {Id::UniversalGroups, "zero3-universal-w3", kUniversal, emptyList({"optimizer_state_dict", "param_groups"})},
+        {Id::UniversalGroups, "zero3-universal-w3", kUniversal,
+            emptyList({"optimizer_state_dict", "param_groups"})},
         {Id::UniversalStep, "zero3-universal-w3", kUniversal,
             without({"optimizer_state_dict", "state", 0}, "step")},
-        {Id::UniversalStep, "zero3-universal-w3", kUniversal, withoutFirst({"optimizer_state_dict", "state"})},
+        {Id::UniversalStep, "zero3-universal-w3", kUniversal,
+            withoutFirst({"optimizer_state_dict", "state"})},
         // Each ZeRO-3 rank reads a model file of its own.
         {Id::ModuleKey, "zero3-w4", kRank1Model, without({}, "module")},
         {Id::DataParallelSize, "zero3-w4", kRank1Model, without({}, "dp_world_size")},

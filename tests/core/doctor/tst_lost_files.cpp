@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file of every sample, gone or cut off: it is missed by its name, and nothing is said of the others.
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <algorithm>
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of the model that are named and not there, or there twice and not alike.
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps, schedules and scales that contradict each other in files that all ranks agree on.
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands in the way of a target: another number of ranks, another ZeRO stage.
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only every byte shows: values that cannot be, and masters of another model than the copies.
+#include "tests/support/damages.h"
 #include "tests/support/places.h"
-#include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
 

@@ -2,7 +2,7 @@
 // Weights beside a checkpoint that are not the weights; and universal folders that lost some on the way.
 #include "core/checkpoint/slices/joined_slices.h"
 #include "core/tensor/convert.h"
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

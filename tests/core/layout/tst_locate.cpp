@@ -178,7 +178,7 @@ TEST_CASE("places that do not exist")
     options.ranks = 2;
     options.missingRanks = {1};
     const Checkpoint checkpoint = test::buildSyntheticCheckpoint(options);
-    const std::string file = checkpoint.file(checkpoint.rank0Optim).name;
+    const std::string file = checkpoint.file(checkpoint.templateOptim).name;
     const std::string gone = checkpoint.files.back().name;
     const std::vector<Address> places{
         ParamAddress{"v", "fp32", std::nullopt},

@@ -116,7 +116,7 @@ TEST_CASE("a flipped byte anywhere is refused, told, or changes nothing")
                     CHECK((payload[at] ? readable == content.size() - 1
                                        : readable == content.size() || !zip->findings().empty()));
                     if (!payload[at]) {
-                        // Whatever is accepted without a word is not torch's own bytes any more, and says so.
+                        // Whatever is accepted silently is not torch's own bytes any more, and says so.
                         CHECK_FALSE(zip->isTorchProfile());
                         if (zip->findings().empty())
                             ++silent;

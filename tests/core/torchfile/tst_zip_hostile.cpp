@@ -75,7 +75,7 @@ struct Ends {
     }
 };
 
-/// `second` behind `first`, with all its offsets mended.
+/// `second` behind `first`, with all its offsets repaired.
 std::string behind(const std::string& first, const std::string& second)
 {
     std::string out = second;
@@ -123,7 +123,7 @@ TEST_CASE("Z07: two archives one behind the other")
     const std::string bytes = test::buildTorchArchive(kPlain);
     checkRefused(bytes + bytes, ErrorCode::Hostile, "two archives");
     checkRefused(bytes + buildForeignArchive({{"a/x", "y"}}), ErrorCode::Hostile, "two archives");
-    // The second one's offsets mended, so that it is consistent: the first is what a streaming reader sees.
+    // The second one's offsets repaired, so that it is consistent: the first is what a streaming reader sees.
     const std::string longOne = test::buildTorchArchive({{"data.pkl", std::string(100'000, 'x')}});
     checkRefused(behind(bytes, bytes), ErrorCode::Hostile, "two end records");
     checkRefused(behind(bytes, longOne), ErrorCode::Hostile, "before the archive's first record");
@@ -261,7 +261,7 @@ TEST_CASE("Z18 Z19: records that overlap or lie outside")
     checkRefused(buildForeignArchive({outer, inside}), ErrorCode::Hostile, "overlap");
 }
 
-TEST_CASE("Z20 Z21 Z24: names that cannot be told apart, prefixes")
+TEST_CASE("Z20 Z21 Z24: names that cannot be determined apart, prefixes")
 {
     checkRefused(
         buildForeignArchive({{"a/x", "1"}, {"a/y", "2"}, {"a/x", "3"}}), ErrorCode::Hostile, "two records");

@@ -77,7 +77,7 @@ private Q_SLOTS:
         auto* dialog = ui.find<QFileDialog>("repairFolderDialog");
         QVERIFY(dialog != nullptr);
         dialog->close();
-        panel->apply(ui.folder(u"mended"_s));
+        panel->apply(ui.folder(u"repaired"_s));
         Job* job = ui.window().jobs().jobs().first();
         QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 60'000);
         QVERIFY2(job->state() == JobState::Succeeded, describe(job->error()).c_str());
@@ -148,7 +148,7 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         QVERIFY(!panel->isVisible());
         QVERIFY(panel->preview().plan == nullptr);
-        panel->apply(ui.folder(u"mended"_s));
+        panel->apply(ui.folder(u"repaired"_s));
         QVERIFY(ui.window().jobs().jobs().isEmpty());
     }
 };

@@ -148,7 +148,7 @@ private Q_SLOTS:
         for (const QString& page : {u"map"_s, u"parameters"_s, u"files"_s}) {
             QVERIFY(ui.window().showPage(page));
             if (page == u"files"_s)
-                ui.window().selection().selectFile(ui.checkpoint()->rank0Optim);
+                ui.window().selection().selectFile(ui.checkpoint()->templateOptim);
             QVERIFY(ui.settle());
             shoot(&ui.window(), page);
         }

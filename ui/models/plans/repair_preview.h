@@ -11,7 +11,7 @@
 
 namespace shardscope::ui {
 
-/// A plan that mends, or why there is none.
+/// A plan that repairs, or why there is none.
 struct RepairPreview {
     std::shared_ptr<const RepairPlan> plan;
     std::optional<Error> problem; ///< set exactly when there is no plan

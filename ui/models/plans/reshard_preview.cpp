@@ -110,8 +110,8 @@ CheckpointPtr plannedCheckpoint(const ReshardPlan& plan)
     target->findings.clear();
     target->modelFiles.clear();
     target->whole.clear();
-    target->rank0Model = kNoFile;
-    target->rank0Optim = kNoFile;
+    target->templateModel = kNoFile;
+    target->templateOptim = kNoFile;
     addPlannedFiles(*target, source, plan);
     addPlannedUnits(*target, plan);
     return target;

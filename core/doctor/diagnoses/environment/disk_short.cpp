@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || !patient.target.disk)
+    if (!context.checkpoint || !context.target.disk)
         return {};
     uint64_t bytes = 0;
-    for (const CheckpointFile& file : patient.checkpoint->files)
+    for (const CheckpointFile& file : context.checkpoint->files)
         bytes += file.identity.bytes;
-    SHARDSCOPE_TRY(const io::Space space, patient.files.space(*patient.target.disk));
+    SHARDSCOPE_TRY(const io::Space space, context.files.space(*context.target.disk));
     if (space.freeBytes >= 2 * bytes)
         return {};
     const bool copyFits = space.freeBytes >= bytes;

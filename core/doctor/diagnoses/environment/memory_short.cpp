@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
@@ -9,18 +9,18 @@ namespace {
 
 /// zero_to_fp32.py and ds_to_universal.py hold the optimizer files of all ranks, or one process's share of
 /// them, and what they build from them (utils/zero_to_fp32.py, parse_optim_states).
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || !patient.target.memoryBytes)
+    if (!context.checkpoint || !context.target.memoryBytes)
         return {};
     uint64_t shards = 0;
-    for (const CheckpointFile& file : patient.checkpoint->files)
+    for (const CheckpointFile& file : context.checkpoint->files)
         shards += file.role == FileRole::OptimStates ? file.identity.bytes : 0;
-    if (shards <= *patient.target.memoryBytes)
+    if (shards <= *context.target.memoryBytes)
         return {};
     sink.add(Severity::Warning, "tools that load all shards at once need more memory than there is", {},
         {"optimizer files hold " + formatBytes(shards),
-            "there are " + formatBytes(*patient.target.memoryBytes),
+            "there are " + formatBytes(*context.target.memoryBytes),
             "this program streams: 256 MiB of buffers unless told otherwise"});
     return {};
 }

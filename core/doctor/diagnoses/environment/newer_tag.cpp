@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 #include <algorithm>
 
@@ -15,9 +15,9 @@ bool isStaging(const std::string& name)
     return name.starts_with("tmp-") || name.starts_with("tmp_") || name.ends_with(".tmp");
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    const Discovery& found = patient.found;
+    const Discovery& found = context.found;
     if (found.latest && !found.tag.empty() && *found.latest == found.tag) {
         const auto at = std::find(found.tags.begin(), found.tags.end(), found.tag);
         for (auto tag = at; tag != found.tags.end(); ++tag) {
@@ -27,7 +27,7 @@ Status look(const Patient& patient, FindingSink& sink)
                         "there is `" + toValidUtf8(*tag) + "`"});
         }
     }
-    for (const FolderEntry& entry : patient.run) {
+    for (const FolderEntry& entry : context.run) {
         if (entry.isFolder && isStaging(entry.name))
             sink.add(Severity::Info, "a folder of an unfinished save lies in the run folder", {},
                 {toValidUtf8(entry.name)});

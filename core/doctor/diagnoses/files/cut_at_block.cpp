@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
@@ -9,15 +9,15 @@ namespace {
 
 constexpr uint64_t kBlockBytes = 4096;
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    for (const FileHeader& header : patient.headers) {
+    for (const FileHeader& header : context.headers) {
         const bool empty = header.bytes == 0 && !header.unreadable;
         const bool cut = header.noEnd && header.bytes % kBlockBytes == 0;
         if (!empty && !cut)
             continue;
         std::vector<std::string> evidence{formatCount(header.bytes) + " bytes"};
-        if (const auto space = patient.files.space(patient.found.tagFolder))
+        if (const auto space = context.files.space(context.found.tagFolder))
             evidence.push_back(formatBytes(space->freeBytes) + " are free there now");
         sink.add(Severity::Warning,
             empty ? "the file is empty: the disk was full, or the save was stopped at once"
@@ -39,7 +39,7 @@ const Diagnosis kCutAtBlock{
     .worst = Severity::Warning,
     .means = {.loading = "torch.load stops at the file.",
         .resuming = "What the other ranks saved may be whole, or cut in the same moment."},
-    .remedy = "mend the torn file; plans of this program state the space that they need before they write",
+    .remedy = "repair the torn file; plans of this program state the space that they need before they write",
     .threads = "zai-org/ChatGLM-6B#1166, LF#1223, hpcaitech/ColossalAI#5798",
     .look = look,
 };

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
 /// At the headers; readers tell more once they read the file.
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    for (const FileHeader& header : patient.headers) {
+    for (const FileHeader& header : context.headers) {
         if (header.bytes == 0 && !header.unreadable)
             sink.add(Severity::Error, "the file is empty", header.name);
         else if (header.noEnd)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
 /// State files by their names that are something else by their first bytes.
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    for (const FileHeader& header : patient.headers) {
+    for (const FileHeader& header : context.headers) {
         if (header.unreadable || header.kind.torchZip || header.bytes == 0)
             continue;
         // Legacy pickles of torch begin with no name of their own: readers look at them.

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || patient.checkpoint->tags.size() < 2)
+    if (!context.hasModel() || context.checkpoint->tags.size() < 2)
         return {};
     uint64_t frozen = 0;
     uint64_t trainable = 0;
-    for (const Parameter& param : patient.checkpoint->params) {
+    for (const Parameter& param : context.checkpoint->params) {
         if (param.sharedWith == kNoParam && param.role != ParamRole::Buffer)
             (param.role == ParamRole::Frozen ? frozen : trainable) += param.elements;
     }
@@ -21,7 +21,7 @@ Status look(const Patient& patient, FindingSink& sink)
         return {};
     sink.add(Severity::Info, "every tag repeats the frozen part of the model", {},
         {formatCount(frozen) + " frozen elements, " + formatCount(trainable) + " that are trained",
-            formatCount(patient.checkpoint->tags.size()) + " tags"});
+            formatCount(context.checkpoint->tags.size()) + " tags"});
     return {};
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/dropped_files.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 #include "core/torchfile/storage_use.h"
 
 namespace shardscope::diagnosis {
@@ -21,15 +21,15 @@ void lookAt(const CheckpointFile& file, const TorchFile& content, FindingSink& s
             formatBytes(use.storedBytes - use.usedBytes) + " could be saved"});
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint)
+    if (!context.checkpoint)
         return {};
-    for (const CheckpointFile& file : patient.checkpoint->files) {
+    for (const CheckpointFile& file : context.checkpoint->files) {
         if (file.content)
             lookAt(file, *file.content, sink);
     }
-    return forEachDroppedFile(*patient.checkpoint, patient.files, patient.job,
+    return forEachDroppedFile(*context.checkpoint, context.files, context.job,
         [&](const Checkpoint&, const CheckpointFile& file, const TorchFile& content) {
             lookAt(file, content, sink);
         });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 #include <algorithm>
 #include <set>
@@ -37,19 +37,19 @@ std::vector<std::string> neighbours(const Discovery& found)
 
 /// What a layer holds that has no parameters of its own, or tied ones, no other file tells: but every save of
 /// a run has the same layers.
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    const std::set<std::string> here = layerFiles(patient.tag);
+    const std::set<std::string> here = layerFiles(context.tag);
     if (here.empty())
         return {};
     std::set<std::string> told;
-    if (patient.checkpoint) {
-        for (const Finding& finding : patient.checkpoint->findings)
+    if (context.checkpoint) {
+        for (const Finding& finding : context.checkpoint->findings)
             told.insert(finding.where);
     }
     Status listed;
-    for (const std::string& tag : neighbours(patient.found)) {
-        const auto entries = folderEntries(patient.files, patient.found.runFolder / tag);
+    for (const std::string& tag : neighbours(context.found)) {
+        const auto entries = folderEntries(context.files, context.found.runFolder / tag);
         if (!entries) {
             listed = forward(entries.error());
             continue;

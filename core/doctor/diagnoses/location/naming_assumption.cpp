@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 #include <algorithm>
 
@@ -8,11 +8,11 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
     uint32_t layers = 0;
     bool first = false;
-    for (const FolderEntry& entry : patient.tag) {
+    for (const FolderEntry& entry : context.tag) {
         const auto& name = entry.parsed;
         if (!name || name->role != FileRole::LayerStates || !name->layer)
             continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 #include <algorithm>
 
@@ -25,11 +25,11 @@ uint32_t ranksPerNode(const std::vector<bool>& isThere)
     return 0;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || !patient.checkpoint->parts.empty())
+    if (!context.checkpoint || !context.checkpoint->parts.empty())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     std::vector<bool> isThere;
     for (const FileId file : checkpoint.optimFiles)
         isThere.push_back(file != kNoFile && checkpoint.file(file).status != FileStatus::Missing);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 #include "core/doctor/split_folders.h"
 
 namespace shardscope::diagnosis {
@@ -17,12 +17,12 @@ std::string namesOf(const std::vector<std::string>& files)
     return files.size() > kMost ? out + " and " + std::to_string(files.size() - kMost) + " more" : out;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || patient.checkpoint->tagFolder.empty())
+    if (!context.checkpoint || context.checkpoint->tagFolder.empty())
         return {};
     SHARDSCOPE_TRY(
-        const SplitFolders split, findSplitFolders(patient.files, *patient.checkpoint, patient.job));
+        const SplitFolders split, findSplitFolders(context.files, *context.checkpoint, context.job));
     if (split.folders.empty())
         return split.notRead ? Status(forward(*split.notRead)) : Status();
     std::vector<std::string> evidence = evidenceOf(split.folders);

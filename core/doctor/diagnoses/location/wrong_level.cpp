@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    const Discovery& found = patient.found;
+    const Discovery& found = context.found;
     if (found.tagFolder.empty() || found.runFolder.empty())
         return {};
-    SHARDSCOPE_TRY(const io::Path asked, patient.files.canonical(patient.asked));
+    SHARDSCOPE_TRY(const io::Path asked, context.files.canonical(context.asked));
     if (asked == found.tagFolder)
         sink.add(Severity::Info, "the path is the tag folder itself", {},
             {"`load_checkpoint` of stock DeepSpeed wants the folder above, with tag=`" + found.tag + "`",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 #include "core/doctor/saved_facts.h"
 
 #include <algorithm>
@@ -18,11 +18,11 @@ bool isInSwapFiles(const Checkpoint& checkpoint, const FlatUnit& unit)
     });
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !partitionsParameters(patient.checkpoint->kind))
+    if (!context.hasModel() || !partitionsParameters(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const auto isSubGroup = [](const FlatUnit& unit) { return unit.kind == UnitKind::SubGroup; };
     const auto all = std::count_if(checkpoint.units.begin(), checkpoint.units.end(), isSubGroup);
     const auto swapped = std::count_if(checkpoint.units.begin(), checkpoint.units.end(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 #include "core/doctor/saved_facts.h"
 
 #include <algorithm>
@@ -9,11 +9,11 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !partitionsParameters(patient.checkpoint->kind))
+    if (!context.hasModel() || !partitionsParameters(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const auto swapped = std::count_if(checkpoint.files.begin(), checkpoint.files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
     if (swapped > 0)

@@ -34,7 +34,7 @@ constexpr std::array kDiagnoses{
         .means = {.loading = "Loading it in Python may run code, or exhaust memory.",
             .resuming = "Do not load it.",
             .exporting = "Shardscope reads nothing of it."},
-        .noRemedy = "a file like that is not mended; take the checkpoint from a source that you "
+        .noRemedy = "a file like that is not repaired; take the checkpoint from a source that you "
                     "trust",
         .threads = "public proofs of concept of forged zip files",
     },
@@ -62,11 +62,12 @@ constexpr std::array kDiagnoses{
         .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "torch.load stops where the header is wrong; it does not check sums of "
-                             "payloads, and loads wrong numbers without a word.",
+                             "payloads, and loads wrong numbers silently.",
             .resuming = "The parameters in this record are not what was saved.",
             .exporting = "They are exported as they lie."},
-        .remedy = "refill what the record held on a copy, marked: masters from the 16-bit copies, moments from a "
-                  "neighbouring tag or another checkpoint",
+        .remedy
+        = "refill what the record held on a copy, marked: masters from the 16-bit copies, moments from a "
+          "neighbouring tag or another checkpoint",
         .repairs = true,
         .threads = "2U1/Gemma3-Finetune#3, pytorch/pytorch#170244",
     },
@@ -91,9 +92,9 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .means = {.loading = "Stock DeepSpeed stops at it.",
-            .resuming = "What it holds is lost unless the disk or its permissions are mended.",
+            .resuming = "What it holds is lost unless the disk or its permissions are repaired.",
             .exporting = "What it holds cannot be exported."},
-        .noRemedy = "the bytes are out of reach: mend permissions, disk or mount, or copy the "
+        .noRemedy = "the bytes are out of reach: repair permissions, disk or mount, or copy the "
                     "file anew from where it was saved",
     },
     // A diagnosis that could not look, for instance because a file cannot be read.
@@ -102,7 +103,7 @@ constexpr std::array kDiagnoses{
         .name = "Could not be examined",
         .depth = CheckDepth::Names,
         .worst = Severity::Warning,
-        .noRemedy = "nothing is known to be wrong; mend what stopped it and check again",
+        .noRemedy = "nothing is known to be wrong; repair what stopped it and check again",
     },
     // Recognised, and beyond what this build interprets.
     Diagnosis{

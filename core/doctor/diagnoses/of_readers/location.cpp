@@ -26,7 +26,8 @@ constexpr std::array kDiagnoses{
         .threads = "HF#22170, lean-dojo/ReProver#71, allenai/open-instruct#1589, BS-MDS#159, BS-"
                    "MDS#164",
     },
-    // `latest` names what is not there, cannot be read, or is spelled so that stock DeepSpeed looks elsewhere.
+    // `latest` names what is not there, cannot be read, or is spelled so that stock DeepSpeed looks
+    // elsewhere.
     Diagnosis{
         .code = code::kLatestDangling,
         .letter = "L2",
@@ -51,13 +52,13 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .silent = true,
-        .means = {.loading = "Stock DeepSpeed loads it without a word where sizes agree.",
+        .means = {.loading = "Stock DeepSpeed loads it silently where sizes agree.",
             .resuming = "Part of the model goes on from another state; the loss shows it late or "
                         "never.",
             .exporting = "Merged weights mix two states."},
-        .remedy
-        = "bring the right file back; on a copy, files with exchanged names get their own names back, and others "
-          "are refilled as missing ones",
+        .remedy = "bring the right file back; on a copy, files with exchanged names get their own names "
+                  "back, and others "
+                  "are refilled as missing ones",
         .repairs = true,
         .threads = "DS#1793, DS#5405, EleutherAI/gpt-neox#750",
     },
@@ -119,7 +120,7 @@ constexpr std::array kDiagnoses{
         .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Stock DeepSpeed slices by the recorded order and gives every parameter "
-                             "another one's values, without a word.",
+                             "another one's values, silently.",
             .resuming = "At another world size the loss jumps.",
             .exporting = "Merged weights are scrambled."},
         .remedy = "lay the state out anew in the right order",
@@ -135,8 +136,9 @@ constexpr std::array kDiagnoses{
         .worst = Severity::Error,
         .means = {.loading = "Stock DeepSpeed ignores it. Where the files of an export were being moved into "
                              "place, the folder holds files of two exports."},
-        .noRemedy = "the command that was interrupted continues it; `shardscope clean` lists such folders, and "
-                    "removes them with --remove",
+        .noRemedy
+        = "the command that was interrupted continues it; `shardscope clean` lists such folders, and "
+          "removes them with --remove",
     },
 };
 

@@ -19,7 +19,7 @@ constexpr std::array kDiagnoses{
         .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Stock DeepSpeed goes on with fresh masters and moments for these sub-"
-                             "groups, without a word.",
+                             "groups, silently.",
             .resuming = "The loss falls far slower, or jumps.",
             .exporting = "Weights fall back to 16-bit copies."},
         .remedy
@@ -106,7 +106,7 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .silent = true,
-        .means = {.loading = "Stock DeepSpeed takes each rank's own step, without a word.",
+        .means = {.loading = "Stock DeepSpeed takes each rank's own step, silently.",
             .resuming = "Bias correction differs between parts of the model, or files are of "
                         "different saves.",
             .exporting = "Weights may mix two steps."},
@@ -122,8 +122,9 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "It loads.", .exporting = "The name is absent from merged weights."},
-        .remedy = "name the owner with --tie NAME=OWNER in reshard, convert or export; the model's code shows "
-                  "which parameter it is",
+        .remedy
+        = "name the owner with --tie NAME=OWNER in reshard, convert or export; the model's code shows "
+          "which parameter it is",
         .threads = "DS#1896, DS#3033, DS#3824, PL#15694, PL#10964, PL#12230, NVIDIA-"
                    "NeMo/Automodel#2511",
     },
@@ -148,11 +149,12 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .silent = true,
-        .means = {.loading = "Stock DeepSpeed loads it without a word.",
+        .means = {.loading = "Stock DeepSpeed loads it silently.",
             .resuming = "Masters and moments are pieces of other parameters': the loss jumps.",
             .exporting = "Weights made from the masters are scrambled."},
-        .remedy = "give every parameter its own elements again: where each lies follows from the shapes and the "
-                  "source's ranks, and the model file's copies prove it",
+        .remedy
+        = "give every parameter its own elements again: where each lies follows from the shapes and the "
+          "source's ranks, and the model file's copies prove it",
         .repairs = true,
         .threads = "reproduced with 0.19.8",
     },
@@ -164,7 +166,7 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .silent = true,
-        .means = {.loading = "Stock DeepSpeed loads it without a word.",
+        .means = {.loading = "Stock DeepSpeed loads it silently.",
             .resuming = "Masters are not those that were trained; the loss jumps.",
             .exporting = "Merged weights are scrambled."},
         .remedy = "convert again from the source shards",

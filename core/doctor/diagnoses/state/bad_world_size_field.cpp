@@ -46,11 +46,11 @@ std::optional<int64_t> countedByFiles(const Checkpoint& checkpoint)
     return counted && *counted == there ? counted : std::nullopt;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || !hasZeroShards(*patient.checkpoint))
+    if (!context.checkpoint || !hasZeroShards(*context.checkpoint))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile model = savedModel(checkpoint);
     if (!model)
         return {};

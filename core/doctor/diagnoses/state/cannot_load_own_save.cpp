@@ -30,11 +30,11 @@ bool isBf16PipelineWithoutZero(const Checkpoint& checkpoint)
     return isStage0(checkpoint.kind) && checkpoint.precision == "bf16" && checkpoint.parallel.pp > 1;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile optimizer = savedOptimizer(checkpoint);
     if (!optimizer)
         return {};

@@ -10,12 +10,12 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || liesInNoRun(patient.checkpoint->kind))
+    if (!context.hasModel() || liesInNoRun(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
-    SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesBeside(patient));
+    const Checkpoint& checkpoint = *context.checkpoint;
+    SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesBeside(context));
     for (const WeightFile& file : files) {
         size_t count = 0;
         std::vector<std::string> named;
@@ -39,9 +39,9 @@ Status look(const Patient& patient, FindingSink& sink)
     return {};
 }
 
-std::string exportCommand(const Patient& patient, const Finding& finding)
+std::string exportCommand(const CheckContext& context, const Finding& finding)
 {
-    return "export " + shellQuoted(patient.asked.string()) + " DST --format "
+    return "export " + shellQuoted(context.asked.string()) + " DST --format "
         + (finding.where.ends_with(".bin") ? "torch" : "safetensors");
 }
 

@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kOptions{"lr", "weight_decay", "betas", "eps"};
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !isUniversal(patient.checkpoint->kind))
+    if (!context.hasModel() || !isUniversal(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile optimizer = savedOptimizer(checkpoint);
     if (!optimizer || checkpoint.groups.size() < 2)
         return {};
@@ -35,7 +35,7 @@ Status look(const Patient& patient, FindingSink& sink)
     }
     if (evidence.empty())
         return {};
-    const bool wanted = patient.target.stage == 3;
+    const bool wanted = context.target.stage == 3;
     sink.add(wanted ? Severity::Warning : Severity::Info,
         wanted ? "ZeRO-3 of stock DeepSpeed gives all param groups the options of group 0"
                : "param groups have options of their own, which stock DeepSpeed keeps apart but in ZeRO-3",
@@ -55,7 +55,7 @@ const Diagnosis kGroupCollapse{
     .worst = Severity::Warning,
     .silent = true,
     .means = {.loading = "Stages 1 and 2 give every group its own options. Stage 3 gives all groups those of "
-                         "group 0, without a word.",
+                         "group 0, silently.",
         .resuming = "In stage 3 learning rates, weight decay and betas are those of group 0 for all "
                     "parameters; a scheduler may set the learning rates right again, and nothing else.",
         .exporting = "Weights are not touched."},

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/loader_checks.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint)
+    if (!context.checkpoint)
         return {};
     std::vector<LoaderViolation> violations;
-    const Status looked = findLoaderViolations(*patient.checkpoint, patient.files, patient.job, violations);
+    const Status looked = findLoaderViolations(*context.checkpoint, context.files, context.job, violations);
     for (LoaderViolation& violation : violations) {
         const LoaderCheck& check = loaderCheck(violation.check);
         const Severity severity = violation.bySomeEngines ? Severity::Warning : Severity::Error;

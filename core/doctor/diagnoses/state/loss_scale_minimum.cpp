@@ -9,11 +9,11 @@ namespace shardscope::diagnosis {
 namespace {
 
 /// Attributes of runtime/fp16/loss_scaler.py, DynamicLossScaler.
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const SavedFile optimizer = savedOptimizer(*patient.checkpoint);
+    const SavedFile optimizer = savedOptimizer(*context.checkpoint);
     const NodeId node = optimizer.at({"optimizer_state_dict", "loss_scaler"});
     const auto scaler = node == kNoNode ? std::nullopt : asObject(*optimizer.graph, node);
     if (!scaler || scaler->attributes == kNoNode)

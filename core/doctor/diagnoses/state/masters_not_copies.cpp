@@ -25,11 +25,11 @@ struct Sums {
     double copySquares = 0;
 };
 
-std::map<int32_t, Sums> sumsByGroup(const Patient& patient)
+std::map<int32_t, Sums> sumsByGroup(const CheckContext& context)
 {
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     std::map<uint32_t, std::pair<const Statistics*, const Statistics*>> both;
-    for (const TensorStatistics& tensor : patient.bytes->tensors) {
+    for (const TensorStatistics& tensor : context.bytes->tensors) {
         auto& entry = both[index(tensor.tensor.param)];
         if (tensor.tensor.state == "fp32")
             entry.first = &tensor.found;
@@ -60,17 +60,17 @@ bool sumsAgree(const Sums& sums)
 
 /// In other places: master and copy of the parameter have nothing in common. Those of another step nearly
 /// agree.
-Result<bool> areStrangers(const Patient& patient, ParamId param)
+Result<bool> areStrangers(const CheckContext& context, ParamId param)
 {
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const WholeTensor* weight = checkpoint.wholeOf(param);
     const uint64_t count = std::min(checkpoint.params[index(param)].elements, kSampleElements);
     if (weight == nullptr || !hasStatistics(weight->dtype) || count < kLeastElements)
         return false;
     std::vector<uint8_t> masters(count * itemSize(DType::Float32));
     std::vector<uint8_t> copies(count * itemSize(weight->dtype));
-    SHARDSCOPE_CHECK(readElements(patient.files, checkpoint, param, "fp32", 0, count, masters));
-    SHARDSCOPE_CHECK(readElements(patient.files, checkpoint, param, "weight", 0, count, copies));
+    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, param, "fp32", 0, count, masters));
+    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, param, "weight", 0, count, copies));
     double apart = 0;
     double squares = 0;
     for (uint64_t i = 0; i < count; ++i) {
@@ -83,10 +83,10 @@ Result<bool> areStrangers(const Patient& patient, ParamId param)
 }
 
 /// Copies that hold what is no number, which another diagnosis tells: they prove nothing of their masters.
-std::set<ParamId> spoiledCopies(const Patient& patient)
+std::set<ParamId> spoiledCopies(const CheckContext& context)
 {
     std::set<ParamId> out;
-    for (const TensorStatistics& tensor : patient.bytes->tensors) {
+    for (const TensorStatistics& tensor : context.bytes->tensors) {
         if (tensor.tensor.state == "weight" && tensor.found.finite() < tensor.found.elements)
             out.insert(tensor.tensor.param);
     }
@@ -102,17 +102,17 @@ bool liesElsewhere(const Checkpoint& checkpoint)
     });
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
     // ZenFlow writes the 16-bit copies ahead of the masters.
-    if (!patient.bytes || !patient.hasModel() || isOfZenflow(*patient.checkpoint))
+    if (!context.bytes || !context.hasModel() || isOfZenflow(*context.checkpoint))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     if (liesElsewhere(checkpoint))
         return {};
     std::map<int32_t, std::vector<ParamId>> byGroup;
-    const std::set<ParamId> spoiled = spoiledCopies(patient);
-    for (const std::string& name : patient.bytes->staleCopies) {
+    const std::set<ParamId> spoiled = spoiledCopies(context);
+    for (const std::string& name : context.bytes->staleCopies) {
         if (const auto param = checkpoint.findParam(name); param && !spoiled.contains(*param))
             byGroup[checkpoint.params[index(*param)].group].push_back(*param);
     }
@@ -120,15 +120,15 @@ Status look(const Patient& patient, FindingSink& sink)
         return {};
     // Nor do they follow at once where this program took a run of ZenFlow's out of it; the optimizer's step
     // still shows that.
-    const bool wasZenflow = isLaidOutAnew(patient) && stepsAhead(checkpoint).value_or(0) > 1;
+    const bool wasZenflow = isLaidOutAnew(context) && stepsAhead(checkpoint).value_or(0) > 1;
     const Severity severity = wasZenflow ? Severity::Info : Severity::Error;
-    const auto sums = sumsByGroup(patient);
+    const auto sums = sumsByGroup(context);
     for (const auto& [group, params] : byGroup) {
-        SHARDSCOPE_CHECK(patient.job.poll());
+        SHARDSCOPE_CHECK(context.job.poll());
         const auto own = sums.find(group);
         bool permuted = own != sums.end() && sumsAgree(own->second);
         if (permuted) {
-            SHARDSCOPE_TRY(permuted, areStrangers(patient, params.front()));
+            SHARDSCOPE_TRY(permuted, areStrangers(context, params.front()));
         }
         for (const ParamId param : params)
             sink.add(severity, "the masters are not those that the 16-bit copy was rounded from",
@@ -151,7 +151,7 @@ const Diagnosis kMastersNotCopies{
     .depth = CheckDepth::Bytes,
     .worst = Severity::Error,
     .silent = true,
-    .means = {.loading = "Stock DeepSpeed loads both, and training goes on from the masters, without a word.",
+    .means = {.loading = "Stock DeepSpeed loads both, and training goes on from the masters, silently.",
         .resuming = "The model is another one than the copy: of another step or run, in another order, or "
                     "fresh. The loss jumps.",
         .exporting = "Weights made from masters and weights taken from the module differ."},

@@ -43,11 +43,11 @@ Names compareNames(const SavedFile& model, NodeId module)
     return out;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile model = savedModel(checkpoint);
     const NodeId module = model.at({"module"});
     // Experts are in files of their own, the layers of a pipeline, too.

@@ -13,10 +13,10 @@ namespace {
 /// Experts by MoE layer, in the files of one model-parallel rank.
 using LayerFiles = std::map<uint32_t, std::set<uint32_t>>;
 
-std::map<uint32_t, LayerFiles> expertFiles(const Patient& patient)
+std::map<uint32_t, LayerFiles> expertFiles(const CheckContext& context)
 {
     std::map<uint32_t, LayerFiles> out;
-    for (const FolderEntry& entry : patient.tag) {
+    for (const FolderEntry& entry : context.tag) {
         if (entry.parsed && entry.parsed->role == FileRole::ExpertStates && entry.parsed->layer
             && entry.parsed->expert)
             out[entry.parsed->mp][*entry.parsed->layer].insert(*entry.parsed->expert);
@@ -58,14 +58,14 @@ void compare(uint32_t mp, const LayerFiles& files, const std::vector<int64_t>& e
 
 /// Releases before 0.19.3 write a file of its own for the optimizer of every expert-parallel rank, whatever
 /// the ZeRO stage.
-void lookAtOptimizers(const Patient& patient, FindingSink& sink)
+void lookAtOptimizers(const CheckContext& context, FindingSink& sink)
 {
     std::set<std::string_view> there;
-    for (const FolderEntry& entry : patient.tag) {
+    for (const FolderEntry& entry : context.tag) {
         if (entry.name.starts_with("expp_rank_"))
             there.insert(entry.name);
     }
-    for (uint32_t rank = 0; !there.empty() && rank < patient.checkpoint->parallel.ep; ++rank) {
+    for (uint32_t rank = 0; !there.empty() && rank < context.checkpoint->parallel.ep; ++rank) {
         const std::string name = "expp_rank_" + std::to_string(rank) + "_mp_rank_00_optim_states.pt";
         if (!there.contains(name))
             sink.add(Severity::Warning, "the optimizer file of this expert-parallel rank is missing", name,
@@ -73,11 +73,11 @@ void lookAtOptimizers(const Patient& patient, FindingSink& sink)
     }
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint)
+    if (!context.checkpoint)
         return {};
-    const SavedFile model = savedModel(*patient.checkpoint);
+    const SavedFile model = savedModel(*context.checkpoint);
     const NodeId list = model.at({"num_experts"});
     if (list == kNoNode || model.graph->kind(list) != NodeKind::List)
         return {}; // one number for all layers: files of old releases, which name no layer
@@ -91,11 +91,11 @@ Status look(const Patient& patient, FindingSink& sink)
     // Without any, experts lie in ZeRO's shards (AutoEP of ZeRO-3), or the readers tell. Folded over tensor
     // slices, every slice has some of them, and its reader knows which.
     if (model.at({kFolding}) == kNoNode) {
-        for (const auto& [mp, files] : expertFiles(patient))
+        for (const auto& [mp, files] : expertFiles(context))
             compare(mp, files, experts, sink);
     }
-    if (patient.hasModel())
-        lookAtOptimizers(patient, sink);
+    if (context.hasModel())
+        lookAtOptimizers(context, sink);
     return {};
 }
 

@@ -70,14 +70,14 @@ void lookSliced(const Checkpoint& checkpoint, FindingSink& sink)
         first, std::move(named));
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !hasZeroShards(*patient.checkpoint))
+    if (!context.hasModel() || !hasZeroShards(*context.checkpoint))
         return {};
-    if (partitionsParameters(patient.checkpoint->kind))
-        lookSliced(*patient.checkpoint, sink);
+    if (partitionsParameters(context.checkpoint->kind))
+        lookSliced(*context.checkpoint, sink);
     else
-        lookContiguous(*patient.checkpoint, sink);
+        lookContiguous(*context.checkpoint, sink);
     return {};
 }
 

@@ -12,13 +12,13 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || patient.checkpoint->wrapper.empty())
+    if (!context.checkpoint || context.checkpoint->wrapper.empty())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     // A universal folder is for any number of ranks, and its own tells nothing.
-    if (isUniversal(checkpoint.kind) && !patient.target.worldSize)
+    if (isUniversal(checkpoint.kind) && !context.target.worldSize)
         return {};
     std::set<std::string_view> there;
     for (const CheckpointFile& file : checkpoint.files) {
@@ -30,7 +30,7 @@ Status look(const Patient& patient, FindingSink& sink)
     }
     if (there.empty())
         return {}; // the wrapper was told not to save them, or keeps none
-    const uint32_t ranks = patient.target.worldSize.value_or(checkpoint.parallel.ranks());
+    const uint32_t ranks = context.target.worldSize.value_or(checkpoint.parallel.ranks());
     size_t count = 0;
     std::vector<std::string> missing;
     for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -41,7 +41,7 @@ Status look(const Patient& patient, FindingSink& sink)
     if (count == 0)
         return {};
     const std::string first = missing.front();
-    const bool known = isLaidOutAnew(patient) && !patient.target.worldSize;
+    const bool known = isLaidOutAnew(context) && !context.target.worldSize;
     sink.add(known ? Severity::Info : Severity::Warning,
         "random states of " + std::to_string(count) + " of " + std::to_string(ranks) + " ranks are not there",
         first, std::move(missing));

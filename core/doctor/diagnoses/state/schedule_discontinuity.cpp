@@ -80,15 +80,15 @@ void compareCounts(const Checkpoint& checkpoint, const SavedFile& model, Finding
         model.file->name, {fmt::format("last_batch_iteration {}", *last)});
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const SavedFile model = savedModel(*patient.checkpoint);
+    const SavedFile model = savedModel(*context.checkpoint);
     if (!model || model.at({"lr_scheduler"}) == kNoNode)
         return {};
-    compareRates(*patient.checkpoint, model, sink);
-    compareCounts(*patient.checkpoint, model, sink);
+    compareRates(*context.checkpoint, model, sink);
+    compareCounts(*context.checkpoint, model, sink);
     return {};
 }
 
@@ -103,7 +103,7 @@ const Diagnosis kScheduleDiscontinuity{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .silent = true,
-    .means = {.loading = "Stock DeepSpeed loads scheduler and rates as they stand, without a word.",
+    .means = {.loading = "Stock DeepSpeed loads scheduler and rates as they stand, silently.",
         .resuming = "The learning rate of the next step is not the one that follows: a scheduler sets it from"
                     " its own count, or goes on from the rate it finds.",
         .exporting = "Weights are not touched."},

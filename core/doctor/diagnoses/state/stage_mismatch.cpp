@@ -39,13 +39,13 @@ const char* whatIsMissing(Family saved, Family wanted)
     return "ZeRO-1 and 2 look for mp_rank_00_model_states.pt, and ZeRO-3 has a model file per rank";
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.target.stage || !patient.hasModel())
+    if (!context.target.stage || !context.hasModel())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const auto saved = familyOf(checkpoint);
-    const Family wanted = familyOf(*patient.target.stage);
+    const Family wanted = familyOf(*context.target.stage);
     // BF16_Optimizer also runs with stage 0.
     const bool plainBf16 = hasBf16Optimizer(checkpoint.kind) && wanted == Family::None;
     if (!saved || *saved == wanted || plainBf16)
@@ -53,7 +53,7 @@ Status look(const Patient& patient, FindingSink& sink)
     const SavedFile model = savedModel(checkpoint);
     sink.add(Severity::Error,
         "it was saved with ZeRO stage " + std::to_string(checkpoint.zeroStage) + " and is wanted with "
-            + std::to_string(*patient.target.stage),
+            + std::to_string(*context.target.stage),
         model.file == nullptr ? std::string() : model.file->name, {whatIsMissing(*saved, wanted)});
     return {};
 }

@@ -87,11 +87,11 @@ void requireStep(const Checkpoint& checkpoint, const SavedFile& optimizer, Findi
             optimizer.file->name, std::move(without));
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile optimizer = savedOptimizer(checkpoint);
     const SavedFile model = savedModel(checkpoint);
     const std::string file = optimizer.file != nullptr ? optimizer.file->name
@@ -115,7 +115,7 @@ const Diagnosis kStepOffCounters{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .silent = true,
-    .means = {.loading = "Stock DeepSpeed takes the optimizer's step as it stands, without a word.",
+    .means = {.loading = "Stock DeepSpeed takes the optimizer's step as it stands, silently.",
         .resuming = "Without any step the first update stops with a KeyError. Else bias correction is that "
                     "of the other step, so that updates have another size than they had; a step that began "
                     "anew says that the moments did, too.",

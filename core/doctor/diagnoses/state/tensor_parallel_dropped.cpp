@@ -10,15 +10,15 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || patient.checkpoint->parallel.tp < 2)
+    if (!context.hasModel() || context.checkpoint->parallel.tp < 2)
         return {};
-    SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesBeside(patient));
+    SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesBeside(context));
     if (files.empty())
         return {};
     // Where nothing says how the slices join, nothing says what the whole is.
-    const auto joined = joinParts(patient.checkpoint);
+    const auto joined = joinParts(context.checkpoint);
     if (!joined)
         return {};
     const Checkpoint& whole = **joined;
@@ -30,7 +30,7 @@ Status look(const Patient& patient, FindingSink& sink)
             if (!id)
                 continue;
             const Parameter& param = whole.params[index(*id)];
-            if (tensor.elements * patient.checkpoint->parallel.tp != param.elements
+            if (tensor.elements * context.checkpoint->parallel.tp != param.elements
                 || tensor.shape.size() != param.shape.size())
                 continue;
             if (++count <= kMostNamed)
@@ -40,16 +40,16 @@ Status look(const Patient& patient, FindingSink& sink)
         if (count > 0)
             sink.add(Severity::Error,
                 std::to_string(count) + " of " + std::to_string(file.tensors.size())
-                    + " tensors are one tensor slice of " + std::to_string(patient.checkpoint->parallel.tp)
+                    + " tensors are one tensor slice of " + std::to_string(context.checkpoint->parallel.tp)
                     + ", not the whole",
                 file.name, std::move(named));
     }
     return {};
 }
 
-std::string exportCommand(const Patient& patient, const Finding& finding)
+std::string exportCommand(const CheckContext& context, const Finding& finding)
 {
-    return "export " + shellQuoted(patient.asked.string()) + " DST --format "
+    return "export " + shellQuoted(context.asked.string()) + " DST --format "
         + (finding.where.ends_with(".bin") ? "torch" : "safetensors");
 }
 

@@ -6,13 +6,13 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
     // The converter asks for it where it reads files of ZeRO-1 and 2, and not for those of ZeRO-3.
-    if (!patient.hasModel() || !hasZeroShards(*patient.checkpoint)
-        || partitionsParameters(patient.checkpoint->kind))
+    if (!context.hasModel() || !hasZeroShards(*context.checkpoint)
+        || partitionsParameters(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile model = savedModel(checkpoint);
     if (!model || model.at({"universal_checkpoint_info"}) != kNoNode)
         return {};

@@ -23,16 +23,16 @@ std::string sourceTag(const Checkpoint& universal)
 }
 
 /// The tag beside the folder that it was converted from: of that name, whole, and at the same step.
-Result<CheckpointPtr> openSource(const Patient& patient)
+Result<CheckpointPtr> openSource(const CheckContext& context)
 {
-    const Checkpoint& universal = *patient.checkpoint;
+    const Checkpoint& universal = *context.checkpoint;
     OpenOptions options;
     options.tag = sourceTag(universal);
     if (options.tag.empty()
-        || std::none_of(patient.run.begin(), patient.run.end(),
+        || std::none_of(context.run.begin(), context.run.end(),
             [&](const FolderEntry& entry) { return entry.isFolder && entry.name == options.tag; }))
         return CheckpointPtr();
-    auto opened = openCheckpoint(patient.files, universal.runFolder, options, patient.job);
+    auto opened = openCheckpoint(context.files, universal.runFolder, options, context.job);
     if (!opened) {
         if (opened.error().code == ErrorCode::Cancelled)
             return forward(std::move(opened).error());
@@ -44,21 +44,21 @@ Result<CheckpointPtr> openSource(const Patient& patient)
     return usable ? opened->checkpoint : CheckpointPtr();
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.bytes || !patient.hasModel() || !isUniversal(patient.checkpoint->kind))
+    if (!context.bytes || !context.hasModel() || !isUniversal(context.checkpoint->kind))
         return {};
-    SHARDSCOPE_TRY(const CheckpointPtr source, openSource(patient));
+    SHARDSCOPE_TRY(const CheckpointPtr source, openSource(context));
     if (!source)
         return {};
-    const auto both = inSameDegrees(source, patient.checkpoint, nullptr);
+    const auto both = inSameDegrees(source, context.checkpoint, nullptr);
     if (!both)
         return {}; // nothing says how its slices join
     DiffOptions options;
     options.states = {"fp32"};
-    options.jobs = patient.jobs;
+    options.jobs = context.jobs;
     SHARDSCOPE_TRY(const StateDiff diff,
-        diffStates(patient.files, *both->first, *both->second, options, plainBackend(), patient.job));
+        diffStates(context.files, *both->first, *both->second, options, plainBackend(), context.job));
     for (const ParamDifference& param : diff.params) {
         for (const StateDifference& state : param.states) {
             if (state.state.left != "fp32" || state.state.right != "fp32")
@@ -72,9 +72,9 @@ Status look(const Patient& patient, FindingSink& sink)
     return {};
 }
 
-std::string convertSource(const Patient& patient, const Finding& /*finding*/)
+std::string convertSource(const CheckContext& context, const Finding& /*finding*/)
 {
-    const Checkpoint& universal = *patient.checkpoint;
+    const Checkpoint& universal = *context.checkpoint;
     return "convert " + shellQuoted((universal.runFolder / sourceTag(universal)).string())
         + " DST --to universal";
 }
@@ -90,7 +90,7 @@ const Diagnosis kUniversalNotSource{
     .depth = CheckDepth::Bytes,
     .worst = Severity::Error,
     .silent = true,
-    .means = {.loading = "Stock DeepSpeed loads it without a word.",
+    .means = {.loading = "Stock DeepSpeed loads it silently.",
         .resuming = "Training goes on from other masters than those of the step: the loss jumps, or starts "
                     "as if the model were fresh.",
         .exporting = "Weights made from the folder are not those of the source."},

@@ -14,9 +14,9 @@ constexpr uint64_t kSampleElements = uint64_t{1} << 12;
 
 /// Whether the master is the 16-bit copy bit for bit, as far as a sample from the beginning shows. A master
 /// that was trained has more digits.
-Result<bool> isCopy(const Patient& patient, ParamId param)
+Result<bool> isCopy(const CheckContext& context, ParamId param)
 {
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const WholeTensor* weight = checkpoint.wholeOf(param);
     if (weight == nullptr || (weight->dtype != DType::BFloat16 && weight->dtype != DType::Float16))
         return false;
@@ -24,8 +24,8 @@ Result<bool> isCopy(const Patient& patient, ParamId param)
     std::vector<uint8_t> master(count * itemSize(DType::Float32));
     std::vector<uint8_t> copy(count * itemSize(weight->dtype));
     std::vector<uint8_t> widened(master.size());
-    SHARDSCOPE_CHECK(readElements(patient.files, checkpoint, param, "fp32", 0, count, master));
-    SHARDSCOPE_CHECK(readElements(patient.files, checkpoint, param, "weight", 0, count, copy));
+    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, param, "fp32", 0, count, master));
+    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, param, "weight", 0, count, copy));
     convertElements(weight->dtype, copy, DType::Float32, widened);
     return master == widened;
 }
@@ -44,11 +44,11 @@ bool hasMasterAlone(const FlatUnit& unit, uint32_t position)
     return master && unit.states.size() > 1;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !isUniversal(patient.checkpoint->kind))
+    if (!context.hasModel() || !isUniversal(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     size_t count = 0;
     for (const FlatUnit& unit : checkpoint.units) {
         if (unit.kind != UnitKind::Whole)
@@ -58,8 +58,8 @@ Status look(const Patient& patient, FindingSink& sink)
                 continue;
             if (++count > FindingSink::kMost)
                 return {}; // readers count them all
-            SHARDSCOPE_CHECK(patient.job.poll());
-            SHARDSCOPE_TRY(const bool copied, isCopy(patient, unit.params[i]));
+            SHARDSCOPE_CHECK(context.job.poll());
+            SHARDSCOPE_TRY(const bool copied, isCopy(context, unit.params[i]));
             if (copied)
                 sink.add(Severity::Error,
                     "the converter passed this parameter by: its master is the 16-bit copy, and it has no "
@@ -83,7 +83,7 @@ const Diagnosis kUniversalParameterSkipped{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .silent = true,
-    .means = {.loading = "Stock DeepSpeed stops at steps that are not equal, or loads it without a word.",
+    .means = {.loading = "Stock DeepSpeed stops at steps that are not equal, or loads it silently.",
         .resuming = "The parameter's master is rounded to 16 bits, and its moments begin at zero.",
         .exporting = "The weights are right to 16 bits."},
     .remedy = "convert again from the source shards with this program, which takes any name; without them, "

@@ -17,11 +17,11 @@ std::string listOf(const std::set<std::string>& names)
     return out;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !hasZeroShards(*patient.checkpoint))
+    if (!context.hasModel() || !hasZeroShards(*context.checkpoint))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     std::set<std::string> others;
     bool lacksAdams = false;
     for (const FlatUnit& unit : checkpoint.units) {

@@ -6,13 +6,13 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.target.worldSize || !patient.hasModel() || !hasZeroShards(*patient.checkpoint))
+    if (!context.target.worldSize || !context.hasModel() || !hasZeroShards(*context.checkpoint))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const ParallelDegrees& saved = checkpoint.parallel;
-    const uint32_t wanted = *patient.target.worldSize;
+    const uint32_t wanted = *context.target.worldSize;
     if (wanted == saved.ranks())
         return {};
     const SavedFile model = savedModel(checkpoint);

@@ -39,7 +39,7 @@ struct FileHeader {
 
 /// What is known of a checkpoint that is examined, tier by tier. Immutable while diagnoses look at it, so
 /// thread-safe.
-struct Patient {
+struct CheckContext {
     io::FileSystem& files;
     JobContext& job;
     CheckTarget target;
@@ -64,6 +64,6 @@ struct Patient {
 };
 
 /// Reads the headers of the tag folder's state files.
-Result<std::vector<FileHeader>> readHeaders(const Patient& patient, unsigned jobs);
+Result<std::vector<FileHeader>> readHeaders(const CheckContext& context, unsigned jobs);
 
 } // namespace shardscope
