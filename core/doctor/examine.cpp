@@ -20,7 +20,7 @@ namespace shardscope {
 namespace {
 
 constexpr std::string_view kFallback = "not-examined";
-/// Of files: a disk of 500 MB/s takes four seconds.
+/// Total file size: at 500 MB/s reading takes four seconds.
 constexpr uint64_t kReadAllBelow = uint64_t{2} << 30;
 
 uint64_t bytesOf(const Checkpoint& checkpoint)
@@ -58,7 +58,7 @@ public:
                 done = look(depth);
             TierFacts& tier = m_out.tiers[static_cast<size_t>(depth)];
             tier.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-            // Stopped before the folders are known, there is nothing to tell.
+            // Stopped before the folders are known: there is no result.
             if (!done && done.error().code == ErrorCode::Cancelled && !m_out.folder.empty()) {
                 m_out.stopped = true;
                 break;
@@ -74,7 +74,7 @@ public:
     }
 
 private:
-    /// A skeleton has no values, and what did not open has none that can be found.
+    /// Metadata for skeletons, which have no values, and for checkpoints that did not open.
     [[nodiscard]] CheckDepth chosenDepth() const
     {
         return m_out.checkpoint && !holdsNoValues(m_context.files, m_out.folder)
@@ -94,7 +94,7 @@ private:
         return bytes;
     }
 
-    /// What diagnoses of a tier look at.
+    /// Reads the facts for the diagnoses of a tier.
     Status learn(CheckDepth depth)
     {
         switch (depth) {
@@ -144,7 +144,7 @@ private:
             m_context.run = std::move(*run);
         else
             take({{kFallback, Severity::Warning,
-                "what is next to the tag cannot be determined: " + run.error().message, run.error().path,
+                "files next to the tag cannot be listed: " + run.error().message, run.error().path,
                 {}}});
         return {};
     }
@@ -193,13 +193,13 @@ private:
             if (!looked && looked.error().code == ErrorCode::Cancelled)
                 return looked;
             take(sink.take());
-            // Nobody misses the values of a skeleton, which opening it has told to be one.
+            // Missing values of a skeleton are expected; a finding already says that it is a skeleton.
             const bool noValues = !looked && looked.error().code == ErrorCode::Unsupported
                 && holdsNoValues(m_context.files, m_out.folder);
             if (!looked && !noValues)
                 take({{kFallback, Severity::Warning,
-                    "whether it has `" + std::string(wanted[i]->code)
-                        + "` could not be told: " + looked.error().message,
+                    "the check for `" + std::string(wanted[i]->code)
+                        + "` failed: " + looked.error().message,
                     looked.error().path, {}}});
             return {};
         });
@@ -212,7 +212,7 @@ private:
             && std::none_of(m_options.skip.begin(), m_options.skip.end(), names);
     }
 
-    /// Thread-safe. A reader tells again what its folder's names have told.
+    /// Thread-safe. Readers report findings again that the names in the folder already showed.
     void take(const std::vector<Finding>& findings)
     {
         const std::lock_guard lock(m_mutex);
@@ -223,7 +223,7 @@ private:
             if (!isWanted(*diagnosis))
                 continue;
             DoctorFinding made{finding, diagnosis, commandOf(*diagnosis, finding), m_context.depth};
-            if (isTold(finding))
+            if (isFromReader(finding))
                 std::erase_if(m_out.findings,
                     [&](const DoctorFinding& other) { return isOfHeaders(other, finding.where); });
             const auto known
@@ -241,8 +241,8 @@ private:
         }
     }
 
-    /// A reader has looked at the file, and tells better what its first bytes and its end only hint at.
-    [[nodiscard]] bool isTold(const Finding& finding) const
+    /// Whether a reader has read the file: it reports more exactly than the check of headers.
+    [[nodiscard]] bool isFromReader(const Finding& finding) const
     {
         return m_context.depth == CheckDepth::Metadata && finding.severity == Severity::Error
             && !finding.where.empty();
@@ -321,8 +321,8 @@ Status checkCodes(const std::vector<std::string>& words)
     for (const std::string& word : words) {
         const auto all = diagnoses();
         if (std::none_of(all.begin(), all.end(), [&](const auto* each) { return isNamedBy(*each, word); }))
-            return fail(ErrorCode::Usage, "`" + word + "` is no finding that this program knows", {},
-                "`shardscope check --list` shows them");
+            return fail(ErrorCode::Usage, "`" + word + "` is not a known finding", {},
+                "`shardscope check --list` shows all findings");
     }
     return {};
 }

@@ -94,7 +94,7 @@ bool isStoredAnywhere(const Checkpoint& checkpoint, ParamId id)
     return false;
 }
 
-bool isLaidOutAnew(const CheckContext& context)
+bool isWrittenByShardscope(const CheckContext& context)
 {
     return std::any_of(context.tag.begin(), context.tag.end(),
         [](const FolderEntry& entry) { return entry.name == kManifestName; });

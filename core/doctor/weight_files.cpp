@@ -39,7 +39,7 @@ Status addFrom(const CheckContext& context, const io::Path& folder, const std::v
 
 } // namespace
 
-Result<std::vector<WeightFile>> weightFilesBeside(const CheckContext& context)
+Result<std::vector<WeightFile>> weightFilesNextTo(const CheckContext& context)
 {
     std::vector<WeightFile> out;
     SHARDSCOPE_CHECK(addFrom(context, context.found.runFolder, context.run, kBesideTag, out));

@@ -37,7 +37,7 @@ TEST_CASE("another number of ranks is in the way of ZeRO's shards, and of nothin
     const CheckResult result = copy.check(CheckDepth::Metadata, "world-size=6");
     const DoctorFinding* found = findingOf(result, "world-size-mismatch");
     REQUIRE(found != nullptr);
-    CHECK(found->finding.message == "it was saved by 4 ranks and is wanted on 6");
+    CHECK(found->finding.message == "it was saved by 4 ranks, and the target has 6");
     CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 6");
 }
 

@@ -61,7 +61,7 @@ TEST_CASE("placeholders of ZeRO-3 beside a checkpoint that has the weights")
     const DoctorFinding* found = findingOf(result, "empty-placeholders");
     REQUIRE(found != nullptr);
     CHECK(found->finding.where == "../model.safetensors");
-    CHECK(found->finding.message == "2 of 3 tensors are empty placeholders of ZeRO-3, without the weights");
+    CHECK(found->finding.message == "2 of 3 tensors are empty placeholders of ZeRO-3, without weights");
     CHECK(found->command == "export " + copy.run().string() + " DST --format safetensors");
 }
 

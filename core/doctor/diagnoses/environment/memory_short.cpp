@@ -20,8 +20,8 @@ Status look(const CheckContext& context, FindingSink& sink)
         return {};
     sink.add(Severity::Warning, "tools that load all shards at once need more memory than there is", {},
         {"optimizer files hold " + formatBytes(shards),
-            "there are " + formatBytes(*context.target.memoryBytes),
-            "this program streams: 256 MiB of buffers unless told otherwise"});
+            "available memory: " + formatBytes(*context.target.memoryBytes),
+            "this program streams, by default with 256 MiB of buffers"});
     return {};
 }
 
@@ -32,14 +32,14 @@ extern const Diagnosis kMemoryShort;
 const Diagnosis kMemoryShort{
     .code = "memory-short",
     .letter = "R1",
-    .name = "More than the memory holds",
+    .name = "Not enough memory for stock tools",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .needsTarget = true,
     .means = {.loading = "Each rank of stock DeepSpeed loads its own shard; stage changes load all of them.",
-        .exporting = "zero_to_fp32.py ends for lack of memory."},
+        .exporting = "zero_to_fp32.py runs out of memory."},
     .noRemedy
-    = "it is the tool's need, not the checkpoint's fault; convert and export of this program stream",
+    = "the checkpoint is not damaged; use convert or export of this program, which stream the data",
     .threads = "DS#1062, DS#4025, DS#6658, DS#1236, DS#1111, DS#1525, DS#3938, HF#17258, "
                "facebookresearch/metaseq#589, AI-Hypercomputer/maxtext#4071",
     .look = look,

@@ -20,25 +20,24 @@ Status look(const CheckContext& context, FindingSink& sink)
         first = first || *name->layer == 1;
     }
     if (layers > 0 && !first)
-        sink.add(Severity::Info, "there are layer files, and none of layer 1", {},
+        sink.add(Severity::Info, "there are layer files, but none for layer 1", {},
             {std::to_string(layers) + " layer files", "modules without parameters have no file"});
     return {};
 }
 
 } // namespace
 
-/// Layer files of a pipeline that do not begin with layer_01: converters that look for it call the folder
-/// bogus.
+/// Layer files of a pipeline that do not begin with layer_01: converters that expect it reject the folder.
 extern const Diagnosis kNamingAssumption;
 const Diagnosis kNamingAssumption{
     .code = "naming-assumption",
     .letter = "L10",
-    .name = "No file of layer 1",
+    .name = "No file for layer 1",
     .depth = CheckDepth::Names,
     .worst = Severity::Info,
     .means = {.loading = "The engine loads it.",
         .exporting = "DeepSpeedCheckpoint of stock DeepSpeed refuses the folder."},
-    .noRemedy = "nothing is wrong: this program reads what is there",
+    .noRemedy = "nothing is wrong: this program does not need a file for layer 1",
     .threads = "DS#5776, EleutherAI/DeeperSpeed#47",
     .look = look,
 };

@@ -14,24 +14,24 @@ Status look(const CheckContext& context, FindingSink& sink)
     SHARDSCOPE_TRY(const io::Path asked, context.files.canonical(context.asked));
     if (asked == found.tagFolder)
         sink.add(Severity::Info, "the path is the tag folder itself", {},
-            {"`load_checkpoint` of stock DeepSpeed wants the folder above, with tag=`" + found.tag + "`",
+            {"`load_checkpoint` of stock DeepSpeed expects the parent folder, with tag=`" + found.tag + "`",
                 found.latest && *found.latest == found.tag
-                    ? "`latest` names it, so that the tag may be left out"
+                    ? "`latest` names it, so the tag can be omitted"
                     : "`latest` does not name it"});
     else if (asked != found.runFolder && found.selectedFile.empty())
-        sink.add(Severity::Info, "the path is a folder around the run folder", {},
+        sink.add(Severity::Info, "the path is a parent of the run folder", {},
             {"the run folder of stock DeepSpeed is " + found.runFolder.string()});
     return {};
 }
 
 } // namespace
 
-/// A path one level off from what stock DeepSpeed takes.
+/// A path at another folder level than stock DeepSpeed expects.
 extern const Diagnosis kWrongLevel;
 const Diagnosis kWrongLevel{
     .code = "wrong-level",
     .letter = "L3",
-    .name = "Another level of the folders",
+    .name = "Wrong folder level",
     .depth = CheckDepth::Names,
     .worst = Severity::Info,
     .means = {.loading = "Stock DeepSpeed finds nothing at this level; this program finds the right one."},

@@ -40,7 +40,7 @@ Status look(const CheckContext& context, FindingSink& sink)
 
 } // namespace
 
-/// Optimizer states in swap files: stock DeepSpeed's own resume with NVMe offload loses the rest.
+/// Optimizer states are in swap files: when stock DeepSpeed resumes with NVMe offload, it loses the rest.
 extern const Diagnosis kNvmeStateSkew;
 const Diagnosis kNvmeStateSkew{
     .code = "nvme-state-skew",
@@ -49,7 +49,7 @@ const Diagnosis kNvmeStateSkew{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .silent = true,
-    .means = {.loading = "With NVMe offload, stock DeepSpeed loads the masters of swapped sub-groups alone. "
+    .means = {.loading = "With NVMe offload, stock DeepSpeed loads only the masters of swapped sub-groups. "
                          "Smaller sub-groups start from initial values.",
         .resuming = "Moments, steps, the loss scale and the options of param groups start again."},
     .remedy = "write ordinary shards, which hold all of it, and resume from them with CPU offload or none",

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kWindowElements = uint64_t{1} << 18;
 
-/// The first element that is as it must not be: not finite, or negative where it is a mean of squares.
+/// The first bad element: not finite, or negative in a mean of squares.
 Result<std::optional<uint64_t>> firstBad(
     const CheckContext& context, const TensorStatistics& tensor, bool negative)
 {
@@ -53,7 +53,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     if (!context.bytes || !context.hasModel())
         return {};
     for (const TensorStatistics& tensor : context.bytes->tensors) {
-        // Masks are buffers, and hold infinities for a reason.
+        // Buffers may be masks, which contain infinities on purpose.
         if (context.checkpoint->params[index(tensor.tensor.param)].role == ParamRole::Buffer)
             continue;
         const Statistics& found = tensor.found;
@@ -65,7 +65,7 @@ Status look(const CheckContext& context, FindingSink& sink)
                 sink));
         if (isMeanOfSquares(tensor.tensor.state) && found.finite() > 0 && found.min < 0)
             SHARDSCOPE_CHECK(add(context, tensor, true,
-                "a mean of squares is negative, which no optimizer makes: its minimum is "
+                "a mean of squares is negative, which no optimizer computes: its minimum is "
                     + std::to_string(found.min),
                 sink));
     }
@@ -74,21 +74,21 @@ Status look(const CheckContext& context, FindingSink& sink)
 
 } // namespace
 
-/// Values that no training can go on from.
+/// Values that training cannot resume from.
 extern const Diagnosis kNonFinite;
 const Diagnosis kNonFinite{
     .code = "non-finite",
     .letter = "S18",
-    .name = "Values that are no numbers, or cannot be",
+    .name = "Values that are not finite, or out of range",
     .depth = CheckDepth::Bytes,
     .worst = Severity::Error,
     .silent = true,
     .means = {.loading = "Stock DeepSpeed loads them silently.",
         .resuming
-        = "NaN and infinity spread through the whole model with the first steps; of a negative mean "
-          "of squares the update is NaN.",
-        .exporting = "What is not finite in masters or weights is exported as it is."},
-    .remedy = "bring the group back from an earlier step, or fill what is damaged, marked",
+        = "NaN and infinity spread through the whole model in the first steps; a negative mean of "
+          "squares makes the update NaN.",
+        .exporting = "Values of masters or weights that are not finite are exported unchanged."},
+    .remedy = "restore the group from an earlier step, or fill the damaged elements, marked",
     .repairs = true,
     .threads = "fudan-generative-vision/hallo#152, NVIDIA-NeMo/RL#3544, DS#697",
     .look = look,

@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kSampleBytes = uint64_t{64} << 10;
 
-/// Whether samples of two tensors of one form, from begin, middle and end, differ.
+/// Whether samples from begin, middle and end of two tensors of the same shape and type differ.
 Result<bool> differ(
     const CheckContext& context, const TorchFile& file, const TensorView& a, const TensorView& b)
 {
@@ -71,7 +71,7 @@ Status look(const CheckContext& context, FindingSink& sink)
 
 } // namespace
 
-/// A tie that is recorded, and copies that went different ways.
+/// A tie is recorded, but its copies have different values.
 extern const Diagnosis kTiedDiverged;
 const Diagnosis kTiedDiverged{
     .code = "tied-diverged",
@@ -80,11 +80,11 @@ const Diagnosis kTiedDiverged{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .silent = true,
-    .means = {.loading = "Both names are one parameter in the live model, so the copy that is loaded last "
-                         "stays, silently; with ZeRO the master wins.",
-        .resuming = "The loss jumps where the other copy was the one that was trained.",
+    .means = {.loading = "Both names are one parameter in the live model: the copy that is loaded last "
+                         "is used, silently; with ZeRO the master is used.",
+        .resuming = "The loss jumps if the other copy is the trained one.",
         .exporting = "The owner's values are written, and the other copy is dropped."},
-    .remedy = "give both names the owner's values, which are those of its master",
+    .remedy = "give both names the owner's values, which match its master",
     .repairs = true,
     .threads = "NVIDIA-NeMo/Automodel#2511, DS#1896, DS#3033",
     .look = look,

@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint64_t kSampleElements = uint64_t{1} << 12;
 
-/// Whether the master is the 16-bit copy bit for bit, as far as a sample from the beginning shows. A master
-/// that was trained has more digits.
+/// Whether the master equals the 16-bit copy bit for bit, in a sample from the beginning. A trained master
+/// has more digits.
 Result<bool> isCopy(const CheckContext& context, ParamId param)
 {
     const Checkpoint& checkpoint = *context.checkpoint;
@@ -30,7 +30,7 @@ Result<bool> isCopy(const CheckContext& context, ParamId param)
     return master == widened;
 }
 
-/// Whether the unit has other states and this parameter none of them.
+/// Whether the unit has other states, but this parameter has only the master.
 bool hasMasterAlone(const FlatUnit& unit, uint32_t position)
 {
     bool master = false;
@@ -62,10 +62,10 @@ Status look(const CheckContext& context, FindingSink& sink)
             SHARDSCOPE_TRY(const bool copied, isCopy(context, unit.params[i]));
             if (copied)
                 sink.add(Severity::Error,
-                    "the converter passed this parameter by: its master is the 16-bit copy, and it has no "
+                    "the converter skipped this parameter: its master is the 16-bit copy, and it has no "
                     "moments",
                     addressOf(checkpoint, unit.params[i], "fp32"),
-                    {"fp32.pt is the model file's tensor bit for bit",
+                    {"fp32.pt equals the model file's tensor bit for bit",
                         "other parameters of the group have all states"});
         }
     }
@@ -74,20 +74,20 @@ Status look(const CheckContext& context, FindingSink& sink)
 
 } // namespace
 
-/// Parameters for which ds_to_universal found no fragments, and took the model file's copy.
+/// Parameters for which ds_to_universal found no fragments and used the model file's copy.
 extern const Diagnosis kUniversalParameterSkipped;
 const Diagnosis kUniversalParameterSkipped{
     .code = "universal-parameter-skipped",
     .letter = "S21",
-    .name = "The converter passed parameters by",
+    .name = "The converter skipped parameters",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .silent = true,
     .means = {.loading = "Stock DeepSpeed stops at steps that are not equal, or loads it silently.",
-        .resuming = "The parameter's master is rounded to 16 bits, and its moments begin at zero.",
-        .exporting = "The weights are right to 16 bits."},
-    .remedy = "convert again from the source shards with this program, which takes any name; without them, "
-              "fill the moments of these parameters on a copy, marked",
+        .resuming = "The parameter's master is rounded to 16 bits, and its moments start at zero.",
+        .exporting = "The weights are correct to 16 bits."},
+    .remedy = "convert the source shards again with this program, which accepts any name; without the "
+              "shards, fill the moments of these parameters on a copy, marked",
     .repairs = true,
     .threads = "reproduced with 0.19.8",
     .look = look,
