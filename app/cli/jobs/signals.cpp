@@ -14,8 +14,8 @@ namespace shardscope::cli {
 
 namespace {
 
-/// Signals that were ignored at the start, as `nohup` ignores SIGHUP, stay ignored: a blocked signal would
-/// reach the descriptor although it is ignored.
+/// Signals that were ignored at the start, as `nohup` ignores SIGHUP, stay ignored. A blocked signal would
+/// reach the descriptor even if it is ignored.
 sigset_t watchedSignals()
 {
     sigset_t set;
@@ -41,7 +41,7 @@ void watch(int signalFile, int endFile, std::stop_source stop, const std::functi
         if (read(signalFile, &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info)))
             continue;
         if (stop.stop_requested())
-            _exit(130); // asked twice: what is on disk survives that
+            _exit(130); // second signal; the files on disk stay usable
         stop.request_stop();
         told();
     }
@@ -57,7 +57,7 @@ SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> told)
     m_signalFile = signalfd(-1, &set, SFD_CLOEXEC);
     m_endFile = eventfd(0, EFD_CLOEXEC);
     if (m_signalFile < 0 || m_endFile < 0)
-        return; // without descriptors the signals keep their usual meaning: they end the process
+        return; // without descriptors, signals end the process as usual
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
     m_thread = std::thread([this, stop = std::move(stop), told = std::move(told)] {
         watch(m_signalFile, m_endFile, stop, told);

@@ -7,10 +7,10 @@
 
 namespace shardscope::cli {
 
-/// Turns SIGINT, SIGTERM and SIGHUP into a stop request while it lives; a second one ends the process at
-/// once.
+/// Turns SIGINT, SIGTERM and SIGHUP into a stop request during its lifetime. A second signal ends the
+/// process at once.
 ///
-/// Threads that start later inherit the blocked signals, so it must be made before them. One at a time per
+/// Threads that start later inherit the blocked signals, so construct it before them. At most one per
 /// process.
 class SignalWatcher
 {

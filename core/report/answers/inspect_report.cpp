@@ -10,7 +10,7 @@ namespace shardscope {
 
 namespace {
 
-/// The unit whose step stands for a param group: its first one.
+/// The unit that gives the step of a param group: its first one.
 std::optional<double> stepOf(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     for (const UnitId unit : group.units) {

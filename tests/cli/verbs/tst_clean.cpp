@@ -160,7 +160,7 @@ TEST_CASE("clean keeps half-published work")
     REQUIRE(kept.size() == 1);
     CHECK(kept[0].at("state") == "half-published");
     CHECK(fs::exists(work / "journal"));
-    CHECK(runShardscope({"clean", folder / "out"}).out.find("The same command completes it")
+    CHECK(runShardscope({"clean", folder / "out"}).out.find("Run the same command again to complete it")
         != std::string::npos);
 }
 
