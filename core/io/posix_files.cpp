@@ -68,7 +68,7 @@ public:
                 m_path.string());
         if (identityOf(status) != m_identity)
             return fail(ErrorCode::SourceChanged, "the file changed while it was read", m_path.string(),
-                "wait until nothing writes to it any more and start again");
+                "wait until no process writes to it, and start again");
         return {};
     }
 
@@ -145,7 +145,7 @@ public:
     Status sync() override
     {
         if (retryInterrupted([&] { return ::fdatasync(m_descriptor.get()); }) != 0)
-            return forward(errorFromErrno(errno, true, "cannot bring the file to the disk", m_path));
+            return forward(errorFromErrno(errno, true, "cannot sync the file to the disk", m_path));
         return {};
     }
 

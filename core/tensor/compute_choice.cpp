@@ -74,7 +74,7 @@ public:
         }
         const auto backend = loaded(*best); // plain code at least was measured
         if (!backend) // its figure was remembered
-            return chosen(ComputeChoice().backend, "not there any more: " + backend.error().message);
+            return chosen(ComputeChoice().backend, "no longer available: " + backend.error().message);
         return chosen(*backend, m_words);
     }
 
@@ -193,7 +193,8 @@ Result<ComputeChoice> chooseCompute(
     }
     if (need.bytes < kWorthMeasuring)
         return chosen(plain,
-            "less than " + formatBytes(kWorthMeasuring) + " to compute: others take longer to be loaded");
+            "less than " + formatBytes(kWorthMeasuring)
+                + " to compute: loading another backend would take longer");
     std::vector<Candidate> candidates{
         {"plain code", 0, [&] { return Result<std::shared_ptr<const ComputeBackend>>(plain); }, "1"},
         {"LibTorch", kTorchSeconds, loadTorchBackend, identityOf(files, kTorchModule)}};

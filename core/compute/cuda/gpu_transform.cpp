@@ -152,7 +152,7 @@ Status addUnit(GpuLane& lane, const GpuUnit& unit, std::span<const ElementSum> s
     uint8_t* const in = lane.memory().take(unit.in.size());
     uint8_t* const made = unit.out.empty() ? in : lane.memory().take(unit.out.size());
     if (in == nullptr || made == nullptr)
-        return fail(ErrorCode::Internal, "a unit of work does not fit the memory that was set apart for it");
+        return fail(ErrorCode::Internal, "a unit of work does not fit the memory that was reserved for it");
     SHARDSCOPE_CHECK(lane.upload(in, unit.in));
     if (!unit.out.empty()) {
         const size_t inItem = kGpuItemBytes[static_cast<size_t>(unit.from)];

@@ -80,7 +80,7 @@ private:
         } catch (const std::exception& error) {
             const std::lock_guard lock(m_mutex);
             if (m_failure.empty())
-                m_failure = "LibTorch failed, plain code went on: " + std::string(error.what());
+                m_failure = "LibTorch failed, plain code continued: " + std::string(error.what());
         }
         return instead();
     }

@@ -242,7 +242,7 @@ Result<OutputRecord> ArchiveComposer::copiedRecord(
     record.name = name;
     record.content = OutputRecord::Content::Segments;
     if (m_source == nullptr)
-        return fail(ErrorCode::Internal, "a storage of no archive", name);
+        return fail(ErrorCode::Internal, "a storage that belongs to no archive", name);
     if (const std::string* held = m_source->heldStorage(key)) {
         record.literal = bytes ? held->substr(first, *bytes) : *held;
         record.bytes = record.literal.size();
@@ -279,7 +279,7 @@ Result<OutputFile> ArchiveComposer::finish(
     for (const NodeId id : persistentIdsInOrder(draft)) {
         const auto storage = asStorage(draft, id);
         if (!storage)
-            return fail(ErrorCode::Unsupported, "a persistent id of the pickle is no storage", outputName);
+            return fail(ErrorCode::Unsupported, "a persistent id of the pickle is not a storage", outputName);
         const std::string key(storage->key);
         auto [entry, isNew] = numbers.try_emplace(key, static_cast<uint32_t>(numbers.size()), kNoNode);
         if (isNew) {

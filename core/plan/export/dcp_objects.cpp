@@ -265,12 +265,12 @@ Result<std::vector<DcpObject>> dcpObjects(const Checkpoint& source, const std::v
         list += (list.empty() ? "" : ", ") + toValidUtf8(left);
     if (!list.empty())
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "left out, because loading them would need other packages than torch: " + list, {}, {}});
+            "omitted, because loading them needs packages other than torch: " + list, {}, {}});
     if (std::any_of(source.groups.begin(), source.groups.end(),
             [](const ParamGroup& group) { return group.options == kNoNode; }))
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "the checkpoint holds no options of its param groups (lr, betas, …): `optim.param_groups` has "
-            "their parameters alone",
+            "the checkpoint has no options of its param groups (lr, betas, …): `optim.param_groups` has only "
+            "their parameters",
             {}, {}});
     return maker.take();
 }

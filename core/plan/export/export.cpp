@@ -191,8 +191,9 @@ Result<CheckpointPtr> joinedSource(io::FileSystem& files, const CheckpointPtr& s
 {
     if (source->parallel.tp == 1 && source->parallel.pp == 1) {
         if (options.patterns)
-            return fail(ErrorCode::Usage, "patterns say how tensor slices join, and there are none here",
-                source->tagFolder.string(), "leave --patterns out");
+            return fail(ErrorCode::Usage,
+                "patterns say how to merge tensor slices, but this checkpoint has none",
+                source->tagFolder.string(), "omit --patterns");
         return source;
     }
     ReshardOptions join;
@@ -224,7 +225,7 @@ Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::
         return fail(ErrorCode::Refused, what, source.tagFolder.string(),
             "name the owner of a tie with --tie NAME=OWNER; --allow " + std::string(code::kStateMissing)
                 + " exports the model without them");
-    warnings.push_back({code::kStateMissing, Severity::Warning, what + "; they are left out", {}, {}});
+    warnings.push_back({code::kStateMissing, Severity::Warning, what + "; they are omitted", {}, {}});
     return {};
 }
 
@@ -271,8 +272,8 @@ void addExportWarnings(
             {}, {}});
     if (hasZenFlow(source))
         out.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "ZenFlow moves the model's 16-bit weights on between the updates of their masters: the export "
-            "holds the masters, which is also what DeepSpeed goes on from",
+            "ZenFlow changes the model's 16-bit weights between the updates of their masters: the export "
+            "holds the masters, from which DeepSpeed also resumes",
             {}, {}});
     std::set<std::string_view> written;
     for (const ExportTensor& tensor : tensors)
@@ -300,7 +301,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     if (options.folderName.empty())
         return fail(ErrorCode::Usage, "no target folder was given");
     if (options.shardBytes == 0)
-        return fail(ErrorCode::Usage, "files of tensors must be allowed at least 1 byte");
+        return fail(ErrorCode::Usage, "the maximum size of a file must be at least 1 byte");
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
     SHARDSCOPE_TRY(source, joinedSource(files, source, options, warnings, job));
@@ -333,15 +334,15 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     addExportWarnings(*source, context->tensors, warnings);
     if (adapter && !adapter->left.empty())
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "these parameters were trained, too, and PEFT does not keep them with an adapter: "
-                + nameList(adapter->left) + "; an export of the model has them",
+            "these parameters were also trained, but PEFT does not keep them with an adapter: "
+                + nameList(adapter->left) + "; export the model to get them",
             {}, {}});
     if (const std::string raw = npyRawNote(context->tensors);
         options.format == ExportFormat::Npy && !raw.empty())
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
             "NumPy has no type for " + raw
                 + ": such files hold the elements as they are, as numpy.save writes those of ml_dtypes, and "
-                  "index.json says what they are; `.view(ml_dtypes.bfloat16)` and the like make numbers of "
+                  "index.json records their types; use `.view(ml_dtypes.bfloat16)` or similar to convert "
                   "them, or --dtype fp32",
             {}, {}});
     auto plan = std::make_shared<ExportPlanImpl>(

@@ -123,8 +123,8 @@ Result<OutputFile> composeTorch(
                 context->source->tagFolder.string(), "--format safetensors holds it");
         if (!isValidUtf8(tensor.name))
             return fail(ErrorCode::Unsupported,
-                "`" + toValidUtf8(tensor.name) + "` is no name that torch could load again",
-                context->source->tagFolder.string(), "give it another one with --rename");
+                "`" + toValidUtf8(tensor.name) + "` is not a name that torch can load",
+                context->source->tagFolder.string(), "give it another name with --rename");
         builder.setItem(root, builder.string(tensor.name),
             composer.tensor(tensor.dtype, tensor.shape, false,
                 tensorCursor({context->source, context->sourceOfFile, tensor.param, tensor.from, tensor.dtype,

@@ -114,7 +114,7 @@ Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings
         std::string folders;
         for (const io::Path& folder : foldersIn(*finding))
             folders += (folders.empty() ? "`" : "`, `") + folder.string();
-        amended.repair(*finding, "joined in one folder, with the files of " + folders + "`");
+        amended.repair(*finding, "merged into one folder, with the files of " + folders + "`");
     }
     return {};
 }
@@ -122,7 +122,7 @@ Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings)
-        amended.repair(*finding, "left out of the copy: " + finding->message);
+        amended.repair(*finding, "omitted from the copy: " + finding->message);
     return {};
 }
 
@@ -130,7 +130,7 @@ Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings)
 {
     amended.anew = true;
     for (const Finding* finding : findings)
-        amended.repair(*finding, "rewritten, so that it is no longer true: " + finding->message);
+        amended.repair(*finding, "rewritten, so that this no longer applies: " + finding->message);
     return {};
 }
 

@@ -75,7 +75,8 @@ Status AmendedParts::apply(const RepairFix& fix, const std::vector<const Finding
             return cannotRepair(m_whole, *finding, "files of layers are not rebuilt");
         const bool each = fix.reach == RepairFix::Reach::Each;
         if (!each && (spoken.empty() || (spoken.size() > 1 && !finding->where.empty())))
-            return cannotRepair(m_whole, *finding, "it is not of a single tensor slice or pipeline stage");
+            return cannotRepair(
+                m_whole, *finding, "it does not belong to a single tensor slice or pipeline stage");
         for (size_t i = 0; i < m_parts.size(); ++i) {
             if (each || std::find(spoken.begin(), spoken.end(), m_parts[i].get()) != spoken.end())
                 perPart[i].push_back(finding);

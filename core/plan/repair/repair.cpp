@@ -147,7 +147,7 @@ public:
     Result<std::shared_ptr<const RepairPlan>> plan()
     {
         if (m_options.fixes.empty() && m_options.values.empty())
-            return fail(ErrorCode::Usage, "nothing is named that is to be repaired", m_path.string(),
+            return fail(ErrorCode::Usage, "no finding to repair was named", m_path.string(),
                 "name findings with --fix, or --fix all; `shardscope check` shows them");
         SHARDSCOPE_CHECK(checkCodes(namesWithoutAll()));
         CheckOptions check;
@@ -267,8 +267,8 @@ private:
             m_fixed.emplace_back(diagnosis.code);
         }
         if (m_fixed.empty() && m_options.values.empty())
-            return fail(ErrorCode::NotFound, "nothing was found of what is to be repaired", m_path.string(),
-                "`shardscope check` shows what there is");
+            return fail(ErrorCode::NotFound, "none of the findings to repair was found", m_path.string(),
+                "`shardscope check` lists the findings");
         return {};
     }
 
@@ -276,9 +276,9 @@ private:
     static Status askWhetherToJoin(const Finding& split)
     {
         return fail(ErrorCode::Refused,
-            "what is missing may lie in another folder, and only you can say whether it is of this save",
+            "the missing files may be in another folder, and only you know whether they are of this save",
             foldersIn(split).front().string(),
-            "name `split-shards` to join them, or what else is to be repaired, to make it anew");
+            "name `split-shards` to merge them, or the other findings to repair, to rebuild the files");
     }
 
     Result<CheckpointPtr> sourceOf(const CheckResult& found)
@@ -287,7 +287,7 @@ private:
         if (pointer && found.tag.empty())
             return newestWholeTag(m_files, found.folder, m_job);
         if (!found.checkpoint)
-            return fail(ErrorCode::Unsupported, "nothing of the checkpoint can be opened", m_path.string(),
+            return fail(ErrorCode::Unsupported, "no part of the checkpoint can be opened", m_path.string(),
                 "`shardscope check` shows why");
         SHARDSCOPE_CHECK(requireModel(*found.checkpoint));
         return found.checkpoint;

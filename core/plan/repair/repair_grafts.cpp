@@ -26,7 +26,7 @@ Status requireZero(const Amended& amended, const Finding& finding)
     const bool inRanks = hasRankFiles(source.kind);
     if (!inRanks || amended.isCut() || hasExperts(source))
         return cannotRepair(amended, finding,
-            "what is not trained is changed in ZeRO checkpoints without tensor slices, pipeline stages and "
+            "untrained parts are changed only in ZeRO checkpoints without tensor slices, pipeline stages and "
             "experts");
     return {};
 }
@@ -35,7 +35,7 @@ Result<CheckpointPtr> requireDonor(Amended& amended, const std::string& what)
 {
     SHARDSCOPE_TRY(const CheckpointPtr donor, donorOf(amended));
     if (!donor)
-        return fail(ErrorCode::Refused, "nothing here holds " + what, amended.source->tagFolder.string(),
+        return fail(ErrorCode::Refused, "no file here holds " + what, amended.source->tagFolder.string(),
             "name the base model's weights, or another tag, with --from");
     return donor;
 }
@@ -94,7 +94,7 @@ Status graftFrozen(Amended& amended, const std::vector<const Finding*>& findings
         const auto name = nameIn(amended, *finding);
         const auto id = name ? amended.source->findParam(*name) : std::nullopt;
         if (!id)
-            return cannotRepair(amended, *finding, "it is not told which parameters are lost");
+            return cannotRepair(amended, *finding, "it is not recorded which parameters are lost");
         const auto found = weightIn(*donor, *name);
         const auto type = listed.find(*name);
         SHARDSCOPE_CHECK(makePlace(*amended.checkpoint, *id,
@@ -117,7 +117,7 @@ Status graftBuffers(Amended& amended, const std::vector<const Finding*>& finding
         if (!found)
             return fail(ErrorCode::Refused,
                 "`" + toValidUtf8(name.value_or(finding->where))
-                    + "` cannot be grafted: the other checkpoint "
+                    + "` cannot be copied: the other checkpoint "
                       "does not have it",
                 donor->tagFolder.string(), "name another checkpoint with --from");
         const ParamId id{static_cast<uint32_t>(out.params.size())};

@@ -70,7 +70,7 @@ Result<Counted> countedBy(const Amended& amended, const Finding& finding)
     if (taken)
         return Counted{*taken + skipped, skipped};
     return cannotRepair(
-        amended, finding, "neither the tag's name nor an optimizer's step tells how far it was");
+        amended, finding, "neither the tag's name nor an optimizer's step records how many steps were done");
 }
 
 class OtherModel
@@ -176,7 +176,8 @@ Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param)
     const Checkpoint& source = *amended.source;
     const bool beside = partitionsGroups(source.kind);
     if (!beside || amended.isCut() || isOfZenflow(source))
-        return cannotRepair(amended, finding, "only what is trained is rebuilt, from masters beside it");
+        return cannotRepair(
+            amended, finding, "only trained parameters are rebuilt, from the masters next to them");
     if (!hasMaster(source, param))
         return cannotRepair(amended, finding,
             "nothing but the model file holds `" + toValidUtf8(source.params[index(param)].name)
@@ -218,10 +219,10 @@ Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& find
                 && parsed->mp == lost->mp && parsed->expert && file.status == FileStatus::Ok && file.content;
         });
         if (like == source.files.end())
-            return cannotRepair(amended, *finding, "no file of this layer is left that tells its form");
+            return cannotRepair(amended, *finding, "no remaining file of this layer records its form");
         amended.model.experts.push_back({fileOfPlace(finding->where), *lost->expert,
             FileId{static_cast<uint32_t>(like - source.files.begin())}});
-        amended.repair(*finding, "made from the expert's masters, in the form of `" + like->name + "`");
+        amended.repair(*finding, "built from the expert's masters, in the form of `" + like->name + "`");
     }
     std::erase_if(amended.findings(), [](const Finding& other) { return isOfExpert(&other); });
     return {};
@@ -242,7 +243,7 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
             "model files of tensor slices and pipeline stages are not rebuilt, those of experts as "
             "`moe-incomplete`");
     if (!hasZeroShards(source))
-        return cannotRepair(amended, first, "nothing but it holds what is trained");
+        return cannotRepair(amended, first, "no other file holds the trained parameters");
     if (!hasOtherModel(source)) { // of ZeRO-3: the other ranks' files hold all that this one did
         for (const Finding* finding : findings) {
             amended.repair(*finding, "rewritten from the other ranks' files");
@@ -256,7 +257,7 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
     }
     if (isOfZenflow(source))
         return cannotRepair(amended, first,
-            "ZenFlow moves weights on between updates of their masters, which only they tell");
+            "ZenFlow changes weights between updates of their masters, and only this file records that");
     SHARDSCOPE_TRY(const Counted counted, countedBy(amended, first));
     OtherModel model(amended, counted);
     model.setCounters();
@@ -267,13 +268,12 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
     }
     const std::string from = source.file(source.templateModel).path.parent_path().filename().string();
     for (const Finding* finding : findings) {
-        amended.repair(*finding, "made from that of `" + toValidUtf8(from) + "` and the masters",
+        amended.repair(*finding, "built from that of `" + toValidUtf8(from) + "` and the masters",
             source.steps.globalSteps ? "global_steps " + std::to_string(*source.steps.globalSteps)
                                      : std::string(),
             "global_steps " + std::to_string(counted.steps));
         amended.mark(finding->code, fileOfPlace(finding->where),
-            "buffers, frozen parameters, and what the run keeps beside them are those of `"
-                + toValidUtf8(from) + "`");
+            "buffers, frozen parameters and the run's other values are those of `" + toValidUtf8(from) + "`");
     }
     return {};
 }

@@ -193,7 +193,7 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
     SHARDSCOPE_TRY(const bool asListed, provenBy(amended, *listed));
     if (asListed)
         return cannotRepair(amended, first,
-            "the parameters do lie where `param_shapes` says; it is the configuration that tells another "
+            "the parameters are where `param_shapes` says; it is the configuration that records another "
             "order");
     // Data in the order before round_robin_gradients are listed in that after it, and the other way round.
     for (const bool dealt : {false, true}) {
@@ -219,7 +219,7 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
         return {};
     }
     return cannotRepair(
-        amended, first, "no order that DeepSpeed has gives every parameter the values of its copy");
+        amended, first, "none of DeepSpeed's orders gives every parameter the values of its copy");
 }
 
 Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findings)
@@ -228,7 +228,7 @@ Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findin
     const auto ranks = convertedRanks(source);
     if (!ranks || amended.isCut())
         return cannotRepair(
-            amended, *findings.front(), "the model file does not tell the ranks of the source");
+            amended, *findings.front(), "the model file does not record the ranks of the source");
     std::vector<OverlookedOrder> orders;
     for (const FlatUnit& unit : source.units)
         orders.emplace_back(unit, *ranks);
@@ -236,10 +236,10 @@ Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findin
     SHARDSCOPE_TRY(const bool proven, provenBy(amended, *other));
     if (!proven)
         return cannotRepair(amended, *findings.front(),
-            "where the parameters' elements should lie, not all of them have the values of their copies");
+            "at their expected places, not all parameters have the values of their copies");
     for (const Finding* finding : findings)
         amended.repair(*finding,
-            "every parameter gets its own elements of all states; the 16-bit copies prove where they lay");
+            "every parameter gets its own elements of all states; the 16-bit copies prove where they were");
     takeFrom(amended, other);
     return {};
 }

@@ -80,7 +80,7 @@ Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& fin
         if (content != nullptr && amended.source->file(*id).role == FileRole::ModelStates) {
             const std::string& name = amended.source->file(*id).name;
             SHARDSCOPE_CHECK(loseWeightsIn(amended, *finding, *id, damagedRecords(*content, name, findings)));
-            amended.repair(*finding, "what the record held is made from the masters: " + finding->message);
+            amended.repair(*finding, "the record's values are rebuilt from the masters: " + finding->message);
             settleFile(amended, name);
             continue;
         }
@@ -110,7 +110,7 @@ Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& fin
             }
         }
         loseAbsent(amended, rank, finding->code);
-        amended.repair(*finding, "what the record held is rebuilt: " + finding->message);
+        amended.repair(*finding, "the record's values are rebuilt: " + finding->message);
         settleFile(amended, name);
     }
     return {};
@@ -121,7 +121,7 @@ Status takeOtherSwapped(Amended& amended, const std::vector<const Finding*>& fin
     for (const Finding* finding : findings) {
         const auto rank = rankOfAddress(*amended.source, finding->where);
         if (!rank)
-            return cannotRepair(amended, *finding, "it does not say whose states are lost");
+            return cannotRepair(amended, *finding, "it does not record which parameters lost their states");
         loseAbsent(amended, *rank, finding->code);
         amended.repair(*finding, "rebuilt, as an ordinary shard: " + finding->message);
     }

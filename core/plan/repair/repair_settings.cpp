@@ -132,7 +132,7 @@ Status setStep(Amended& amended, double step, std::string_view code)
 {
     const Checkpoint& source = *amended.source;
     if (isStage0(source.kind))
-        return cannotSet(amended, "step", "without ZeRO, every parameter keeps its own");
+        return cannotSet(amended, "step", "without ZeRO, every parameter has its own step");
     size_t places = 0;
     for (uint32_t u = 0; u < source.units.size(); ++u) {
         FlatUnit& unit = amended.checkpoint->units[u];
@@ -174,7 +174,7 @@ Status takeCounters(Amended& amended, const std::vector<const Finding*>& finding
 {
     const StepCounters& steps = amended.source->steps;
     if (!steps.globalSteps)
-        return cannotRepair(amended, *findings.front(), "the engine's counters are not there");
+        return cannotRepair(amended, *findings.front(), "the engine's counters are missing");
     const int64_t taken = *steps.globalSteps - steps.skippedSteps.value_or(0);
     SHARDSCOPE_CHECK(setStep(amended, static_cast<double>(taken), findings.front()->code));
     for (const Finding* finding : findings)
@@ -249,8 +249,8 @@ Status addUniversalInfo(Amended& amended, const std::vector<const Finding*>& fin
         info, edit.builder().string("universal_checkpoint_version"), edit.builder().real(kVersion));
     edit.put(edit.graph().root(), "universal_checkpoint_info", info);
     for (const Finding* finding : findings)
-        amended.repair(
-            *finding, "the key is added with its version alone: nothing is cut, so nothing has to be joined");
+        amended.repair(*finding,
+            "the key is added with only its version: nothing is split, so nothing has to be merged");
     return {};
 }
 
@@ -259,7 +259,8 @@ Status setValues(Amended& amended, const std::vector<std::string>& values)
     for (const std::string& text : values) {
         const size_t equals = text.find('=');
         if (equals == std::string::npos)
-            return fail(ErrorCode::Usage, "`" + text + "` is not of the form NAME=VALUE", {}, "step=1000");
+            return fail(
+                ErrorCode::Usage, "`" + text + "` does not have the form NAME=VALUE", {}, "step=1000");
         const std::string name = text.substr(0, equals);
         const std::string value = text.substr(equals + 1);
         if (name == "step") {

@@ -119,7 +119,7 @@ Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding)
     if (!parsed || parsed->role != FileRole::OptimStates || parsed->expert)
         return cannotRepair(amended, finding, "only optimizer files are refilled");
     if (parsed->dp >= amended.source->parallel.dp)
-        return cannotRepair(amended, finding, "the rank is beyond the world size");
+        return cannotRepair(amended, finding, "the rank is not below the world size");
     return parsed->dp;
 }
 
@@ -177,7 +177,7 @@ Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findin
         const bool other = hasOtherModel(*amended.source);
         if (file != nullptr && isWholeAgain(*file) && !(other && file->role == FileRole::ModelStates))
             amended.repair(*finding,
-                "its directory is built again from the headers of its "
+                "its directory is rebuilt from the headers of its "
                     + std::to_string(file->content->zip().records().size())
                     + " records, which are all there");
         else if (const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
@@ -214,7 +214,7 @@ Status takeMajority(Amended& amended, const std::vector<const Finding*>& finding
             out.files[index(out.optimFiles[rank])].status = FileStatus::Ok;
         if (out.optimFiles[rank] == out.templateOptim)
             return fail(ErrorCode::Unsupported,
-                "the first rank's file is the one that differs, and it is the form of all others",
+                "the first rank's file is the one that differs, and it is the template for all others",
                 out.tagFolder.string());
     }
     return {};

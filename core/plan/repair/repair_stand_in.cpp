@@ -171,7 +171,7 @@ Result<io::Path> tagWithModel(
     }
     if (!other)
         return fail(ErrorCode::Refused,
-            "the model file is lost, and no other tag of the run tells names and shapes",
+            "the model file is lost, and no other tag of the run records names and shapes",
             found.folder.string(), "name another checkpoint of the run with --from");
     return other->tagFolder;
 }

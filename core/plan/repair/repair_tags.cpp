@@ -35,7 +35,7 @@ Status checkReadable(const Checkpoint& other)
         if (finding.code == code::kFileUnreadable)
             return fail(ErrorCode::Refused, "tag `" + other.tag + "` cannot be read: " + finding.message,
                 (other.tagFolder / finding.where).string(),
-                "make it readable, or name what is to be taken: the tag that is repaired with --tag, a donor "
+                "make it readable, or choose explicitly: the tag to repair with --tag, a donor "
                 "with --from");
     }
     return {};
@@ -107,7 +107,7 @@ Result<CheckpointPtr> newestWholeTag(io::FileSystem& files, const io::Path& run,
             return found;
     }
     return fail(ErrorCode::Refused, "no tag of the run is complete", run.string(),
-        "name one with --tag, and what is to be repaired in it with --fix");
+        "name one with --tag, and the findings to repair with --fix");
 }
 
 } // namespace shardscope

@@ -158,7 +158,7 @@ Status takeSoundValues(Amended& amended, const std::vector<const Finding*>& find
         lose(amended, of, std::move(runs), findings.front()->code);
     }
     for (const Finding* finding : findings)
-        amended.repair(*finding, "what is damaged is rebuilt: " + finding->message);
+        amended.repair(*finding, "the damaged values are rebuilt: " + finding->message);
     return {};
 }
 
@@ -185,7 +185,8 @@ Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& f
         }
     }
     for (const Finding* finding : findings)
-        amended.repair(*finding, "masters that do not fit their copies are rebuilt, with their other states");
+        amended.repair(
+            *finding, "masters that do not match their copies are rebuilt, with their other states");
     // A few of the same masters had told the reader of it, who took it for the copies' fault.
     std::erase_if(amended.findings(), [&](const Finding& other) {
         const auto model = fileNamed(source, other.where);
@@ -226,7 +227,8 @@ Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding
                 [&](const LostPart& part) { return part.params.front() == named->param; });
     });
     for (const Finding* finding : findings)
-        amended.repair(*finding, "what the converter passed by is rebuilt, and the master stays rounded");
+        amended.repair(
+            *finding, "the states that the converter skipped are rebuilt; the master stays rounded");
     return {};
 }
 

@@ -28,7 +28,7 @@ public:
         for (const DcpEntry& entry : entries) {
             if (!isValidUtf8(entry.key))
                 return fail(ErrorCode::Unsupported,
-                    "`" + toValidUtf8(entry.key) + "` is no name that torch could load again");
+                    "`" + toValidUtf8(entry.key) + "` is not a name that torch can load");
             const NodeId key = m_builder.string(entry.key);
             m_builder.setItem(
                 described, key, entry.isTensor ? tensor(entry) : instance("BytesStorageMetadata"));

@@ -44,7 +44,7 @@ Status checkTensor(const SafetensorsSpec& tensor)
                 + ", which a safetensors file cannot hold");
     if (!isValidUtf8(tensor.name) || tensor.name == "__metadata__")
         return fail(ErrorCode::Unsupported, shown + " is no name that a safetensors file can hold", {},
-            "give it another one with --rename");
+            "give it another name with --rename");
     return {};
 }
 

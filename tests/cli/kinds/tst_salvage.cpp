@@ -146,7 +146,7 @@ TEST_CASE("what cannot be a swap folder's donor is refused by name")
     CHECK(answerOf({"verify", run / "yes", "--allow-marked", "--against", run.later()}).at("ok") == true);
 }
 
-TEST_CASE("what is written in spite of a finding is marked with it")
+TEST_CASE("what is written despite a finding is marked with it")
 {
     const EndedRun run({0, 2});
     const Words words{"reshard", run.saved(), run / "mixed", "--world-size", "2", "--root", run.swap()};
@@ -156,7 +156,7 @@ TEST_CASE("what is written in spite of a finding is marked with it")
     answerOf(allowed);
     const Json marks = findingsOf(answerOf({"inspect", run / "mixed"}).at("findings"), "marked");
     REQUIRE(marks.size() == 1);
-    CHECK(marks[0].at("message").get<std::string>().starts_with("written in spite of swap-mismatch: "));
+    CHECK(marks[0].at("message").get<std::string>().starts_with("written despite swap-mismatch: "));
     // Nothing is marked where nothing was allowed.
     answerOf(
         {"reshard", samplePath(kSample), run / "plain", "--world-size", "2", "--allow", "swap-mismatch"});
