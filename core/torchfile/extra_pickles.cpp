@@ -34,18 +34,18 @@ void tellOf(const std::string& name, Result<PickleParse> parsed, std::vector<Fin
     if (!parsed) {
         if (namesDangerousCode(parsed.error()))
             findings.push_back({code::kPickleDangerous, Severity::Error,
-                "an extra pickle that nothing uses names code that would run in Python", toValidUtf8(name),
+                "an unused extra pickle names code that would run in Python", toValidUtf8(name),
                 {parsed.error().message}});
         else if (hasPickleName(name))
             findings.push_back({code::kPickleOpaque, Severity::Warning,
-                "an extra pickle that nothing uses cannot be read; it is left alone", toValidUtf8(name),
+                "an unused extra pickle cannot be read; it is not changed", toValidUtf8(name),
                 {parsed.error().message}});
         return;
     }
     for (Finding& finding : parsed->findings) {
         if (finding.code != code::kPickleDangerous)
             continue;
-        finding.evidence.push_back("an extra pickle that nothing uses: " + record);
+        finding.evidence.push_back("an unused extra pickle: " + record);
         finding.where = toValidUtf8(name);
         findings.push_back(std::move(finding));
     }
@@ -67,7 +67,7 @@ Status scanExtraPickles(const io::ReadFile& file, const ZipDirectory& zip, std::
         SHARDSCOPE_CHECK(job.poll());
         if (record.inflatedBytes > left) {
             findings.push_back({code::kPickleOpaque, Severity::Warning,
-                "an extra pickle that nothing uses is too large to be looked into", toValidUtf8(record.name),
+                "an unused extra pickle is too large to be inspected", toValidUtf8(record.name),
                 {formatBytes(record.inflatedBytes)}});
             continue;
         }

@@ -35,12 +35,12 @@ Status refuseOtherKinds(const io::ReadFile& file, const std::vector<uint8_t>& he
     if (kind.torchZip)
         return {};
     if (!kind.name.empty())
-        return fail(kind.refusal, "this is no torch file but " + std::string(kind.name), file.path().string(),
-            std::string(kind.hint));
+        return fail(kind.refusal, "this is not a torch file but " + std::string(kind.name),
+            file.path().string(), std::string(kind.hint));
     const bool archiveFurtherBack = foundFurtherBack(file);
     return fail(ErrorCode::NotACheckpoint,
-        archiveFurtherBack ? "this zip archive has other bytes in front, which torch does not accept"
-                           : "this is no torch file: its first bytes are like nothing known",
+        archiveFurtherBack ? "this zip archive has other bytes before it, which torch does not accept"
+                           : "this is not a torch file: its first bytes match no known format",
         file.path().string());
 }
 
@@ -84,7 +84,7 @@ Status refuseForeignReferences(const PickleGraph& graph, const io::Path& path)
             continue;
         return fail(ErrorCode::Damaged,
             "the pickle refers at byte " + std::to_string(graph.sourceBegin(node)) + " to "
-                + nodeText(graph, target, 60) + ", which is no storage of a torch file",
+                + nodeText(graph, target, 60) + ", which is not a storage of a torch file",
             path.string(), "torch would refuse the file; it was not written by torch.save");
     }
     return {};
@@ -157,7 +157,7 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::openPart(io::FileSystem& fil
     SHARDSCOPE_TRY(const std::unique_ptr<io::ReadFile> file, files.openRead(path));
     const auto end = checkedAdd(offset, bytes);
     if (!end || *end > file->size())
-        return fail(ErrorCode::Damaged, "a part of the file lies beyond its end", path.string());
+        return fail(ErrorCode::Damaged, "a part of the file is beyond its end", path.string());
     return read(io::FilePart(*file, offset, bytes), path, mode, job, nullptr, nullptr);
 }
 

@@ -67,7 +67,7 @@ Status SkeletonFiles::checkWritable(const io::Path& path)
 {
     SHARDSCOPE_TRY(const auto folder, placeOf(path.parent_path()));
     if (folder)
-        return fail(ErrorCode::NoPermission, "a skeleton cannot be written into", path.string());
+        return fail(ErrorCode::NoPermission, "a skeleton is read-only", path.string());
     return {};
 }
 

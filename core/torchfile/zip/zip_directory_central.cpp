@@ -86,7 +86,7 @@ private:
             if (*value != kMax32)
                 continue;
             if (zip64.size() < 8)
-                return hostile("record '" + record.name + "' lacks its 64-bit size or offset");
+                return hostile("record '" + record.name + "' does not have its 64-bit size or offset");
             *value = get64(reinterpret_cast<const uint8_t*>(zip64.data()));
             zip64.remove_prefix(8);
         }
@@ -114,7 +114,7 @@ private:
         const uint64_t header = kLocalBytes + record.name.size();
         if (record.headerOffset > room || header > room - record.headerOffset
             || record.bytes > room - record.headerOffset - header)
-            return hostile(name + " would lie outside the archive");
+            return hostile(name + " is outside the archive");
         return {};
     }
 

@@ -101,10 +101,10 @@ private:
             return damaged("the archive's directory is too short for its number of records");
         if (m_records.directoryOffset > directoryEnd
             || m_records.directoryBytes > directoryEnd - m_records.directoryOffset)
-            return damaged("the archive's directory would lie outside the file");
+            return damaged("the archive's directory is outside the file");
         const uint64_t gap = directoryEnd - m_records.directoryOffset - m_records.directoryBytes;
         if (m_records.hasZip64 && m_displacement != gap)
-            return damaged("the archive's end records contradict each other about where the directory lies");
+            return damaged("the archive's end records contradict each other about the directory's position");
         if (m_records.entries == 0)
             return damaged("the archive has no records");
         EndSearch found;

@@ -40,8 +40,8 @@ public:
     Result<Locals> read(JobContext& job)
     {
         if (offsetOf(m_order.front()) != 0)
-            return hostile(
-                "data lies before the archive's first record, where other readers may see another archive");
+            return hostile("there is data before the archive's first record, where other readers may find "
+                           "another archive");
         uint64_t end = 0; // of the record before, descriptor not included
         for (size_t i = 0; i < m_order.size(); ++i) {
             if (i % 1024 == 0)

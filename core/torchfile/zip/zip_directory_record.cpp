@@ -55,12 +55,12 @@ Status readPieces(const io::ReadFile& file, const ZipRecord& record, JobContext&
 Status inflatePieces(const io::ReadFile& file, const ZipRecord& record, JobContext& job, const Sink& sink)
 {
     if (record.inflatedBytes / kDeflateRatio > record.bytes)
-        return fail(ErrorCode::Hostile, "record '" + record.name + "' claims to grow more than deflate can",
-            file.path().string());
+        return fail(ErrorCode::Hostile,
+            "record '" + record.name + "' declares a size that deflate cannot reach", file.path().string());
     Inflater inflater;
     if (!inflater.ready)
-        return fail(
-            ErrorCode::LimitExceeded, "there is no memory to decompress a record", file.path().string());
+        return fail(ErrorCode::LimitExceeded, "there is not enough memory to decompress a record",
+            file.path().string());
     std::vector<uint8_t> out(std::min(record.inflatedBytes + 1, kChunkBytes));
     uint64_t produced = 0;
     int state = Z_OK;

@@ -47,8 +47,7 @@ public:
             found.endOffset = next;
         }
         if (found.entries.empty() || found.entries.front().record.damaged)
-            return fail(
-                ErrorCode::Damaged, "the file breaks off inside its first record", m_file.path().string());
+            return fail(ErrorCode::Damaged, "the file ends within its first record", m_file.path().string());
         return found;
     }
 

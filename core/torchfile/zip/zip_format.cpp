@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-static_assert(
-    std::endian::native == std::endian::little, "zip fields are read and written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "zip fields are read and written in memory order");
 
 namespace shardscope::zip {
 namespace {

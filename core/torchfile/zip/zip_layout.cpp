@@ -35,8 +35,7 @@ Result<ZipLayout> ZipLayout::make(std::string prefix, std::vector<ZipRecordSpec>
     names.reserve(records.size());
     layout.m_headerOffsets.reserve(records.size());
     layout.m_padBytes.reserve(records.size());
-    const Error tooLong{
-        ErrorCode::LimitExceeded, "the archive would be longer than 64-bit offsets can say", {}, {}};
+    const Error tooLong{ErrorCode::LimitExceeded, "the archive would be too long for 64-bit offsets", {}, {}};
     uint64_t cursor = 0;
     uint64_t directoryBytes = 0;
     for (const ZipRecordSpec& record : records) {

@@ -182,8 +182,8 @@ TEST_CASE("what a legacy file can hold and no reader should guess is refused by 
     refused(
         with(whole, "X\x07" + std::string(3, '\0') + "storage", "X\x06" + std::string(3, '\0') + "module"),
         ErrorCode::Unsupported, "source code");
-    refused(with(whole, kView, ")t"), ErrorCode::Unsupported, "parts of others");
-    refused(with(whole, kView, "t"), ErrorCode::Damaged, "no storage");
+    refused(with(whole, kView, ")t"), ErrorCode::Unsupported, "parts of other storages");
+    refused(with(whole, kView, "t"), ErrorCode::Damaged, "not a storage");
     // The list of storages names one that the object does not use.
     const size_t list = whole.rfind("94900578330976");
     std::string other = whole;

@@ -94,10 +94,10 @@ TEST_CASE("T03: views beyond their storage, overflow and negative numbers are re
     CHECK(contains(refusal(parts), "reaches beyond"));
     parts = {};
     parts.sizes = "J\xFF\xFF\xFF\xFFK\x04\x86";
-    CHECK(contains(refusal(parts), "no counts"));
+    CHECK(contains(refusal(parts), "not counts"));
     parts = {};
     parts.strides = "J\xFF\xFF\xFF\xFFK\x04\x86";
-    CHECK(contains(refusal(parts), "no counts"));
+    CHECK(contains(refusal(parts), "not counts"));
     parts = {};
     parts.offset = "J\xFF\xFF\xFF\xFF";
     CHECK(contains(refusal(parts), "offset"));
