@@ -53,8 +53,8 @@ struct Diagnosis {
     /// Another command that repairs it, without the program's name; empty if it cannot repair this one.
     std::string (*command)(const CheckContext& context, const Finding& finding) = nullptr;
     std::string_view threads = {}; ///< public reports of the problem, "DS#2319, HF#22170"
-    /// Adds findings. An error other than Cancelled means that it could not run, and becomes a finding. Called
-    /// from any thread, in parallel with others of its tier.
+    /// Adds findings. An error other than Cancelled means that it could not run, and becomes a finding.
+    /// Called from any thread, in parallel with others of its tier.
     Status (*look)(const CheckContext& context, FindingSink& sink) = nullptr;
 };
 

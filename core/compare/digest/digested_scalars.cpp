@@ -20,7 +20,7 @@ std::string numberText(double value)
     return text.data();
 }
 
-/// The group's name says nothing but at which degree its experts are spread.
+/// Whether the group's name only says the expert-parallel degree.
 bool namesExpertDegree(std::string_view key, std::optional<std::string_view> value)
 {
     return key == "name" && value && value->starts_with(kExpertGroupPrefix);
@@ -32,7 +32,7 @@ DigestedScalar spelled(std::string state, const PickleGraph& graph, NodeId value
     return {{}, std::move(state), std::move(spelling.text), {}, spelling.lacks};
 }
 
-/// Without their name, which is the group's number, and digest.
+/// Scalars without name (the group's number) and digest.
 std::vector<DigestedScalar> scalarsOf(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     std::vector<DigestedScalar> out;
@@ -66,7 +66,7 @@ bool isOfExperts(const Checkpoint& checkpoint, const ParamGroup& group)
 std::vector<DigestedScalar> groupScalars(const Checkpoint& checkpoint)
 {
     std::vector<DigestedScalar> out;
-    std::optional<std::vector<DigestedScalar>> before; // of the group of experts in front
+    std::optional<std::vector<DigestedScalar>> before; // of the preceding group of experts
     uint32_t number = 0;
     for (const ParamGroup& group : checkpoint.groups) {
         std::vector<DigestedScalar> scalars = scalarsOf(checkpoint, group);

@@ -19,7 +19,7 @@ std::string modelDigest(const Checkpoint& checkpoint)
 {
     Digest sum;
     for (const Parameter& param : checkpoint.params) {
-        // Which buffers and ties there are, only the first rank of ZeRO-3 says.
+        // Only the first rank of ZeRO-3 records buffers and ties.
         if (param.role != ParamRole::Buffer && param.unit != kNoUnit)
             sum += digestText(
                 param.name, "model", shapeText(param.shape) + " " + std::to_string(param.group));
@@ -33,7 +33,7 @@ StateOrigin originOf(const Checkpoint& checkpoint)
         checkpoint.steps.globalSteps, modelDigest(checkpoint)};
 }
 
-/// The first rank alone has what all ranks have copies of, so that others do not expect it.
+/// Only the first rank contributes data that all ranks have copies of, so others do not expect it.
 std::vector<StateShare> expectedShares(const CheckpointPtr& checkpoint)
 {
     const TensorTable table(checkpoint);
@@ -122,9 +122,9 @@ Result<PartialFingerprint> digestFiles(
     if (isConverted(checkpoint->kind))
         return fail(ErrorCode::Unsupported,
             isDistributed(checkpoint->kind)
-                ? "a distributed checkpoint lies in one folder, whose metadata all of its files need"
-                : "a universal folder has no ranks whose files could lie elsewhere",
-            checkpoint->tagFolder.string(), "digest it whole, without --partial");
+                ? "a distributed checkpoint is in one folder, and all of its files need the metadata there"
+                : "a universal folder has no files of ranks on other nodes",
+            checkpoint->tagFolder.string(), "digest all of it, without --partial");
     const std::vector<std::string> allowed{
         std::string(code::kRankMissing), std::string(code::kModelStatesMissing)};
     SHARDSCOPE_TRY(const CheckpointScan scan, scanSound(files, checkpoint, workers, allowed, true, job));

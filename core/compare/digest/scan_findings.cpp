@@ -16,7 +16,7 @@ std::vector<Finding> findingsOf(const Checkpoint& checkpoint, const CheckpointSc
                 entry.name, {describe(*file.error)}});
         for (const std::string& record : file.badRecords)
             out.push_back({code::kRecordCorrupt, Severity::Error,
-                "the record's bytes do not have the CRC they were saved with",
+                "the record's bytes do not match its saved CRC",
                 percentEncode(entry.name) + "!" + percentEncode(record) + "+0", {}});
     }
     return out;

@@ -203,13 +203,13 @@ TEST_CASE("answers of other runs, steps, worlds and contents are not added")
     refused(other, "parameters");
     other = same;
     other["files"][1]["sha256"] = std::string(64, '0');
-    refused(other, "is another file in each of two");
+    refused(other, "differs between two results");
     other = same;
     other["files"][0]["states"]["fp32"]["digest"] = std::string(32, '0');
-    refused(other, "another digest");
+    refused(other, "different digests");
     other = same;
     other["scalars"][0]["digest"] = std::string(32, '0');
-    refused(other, "another value");
+    refused(other, "different values");
     refused(answerOf({"fingerprint", samplePath("zero2-w2"), "--partial"}), "tag `global_step5`");
 
     for (const std::string text : {"", "{}", "[]", "{\"schema\":\"shardscope/fingerprint/1\"}"}) {
