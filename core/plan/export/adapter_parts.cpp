@@ -76,7 +76,7 @@ std::optional<AdapterPart> adapterPart(std::string_view name)
         out.key = out.module;
         if (!saved)
             out.key += "." + std::string(mark->component);
-        // PEFT keeps the form in which magnitudes were parameters of their own.
+        // PEFT keeps the older form, where magnitudes were separate parameters.
         if (rest < components.size() && mark->role != AdapterRole::Magnitude)
             out.key += "." + dotted(components, rest, components.size());
         return out;

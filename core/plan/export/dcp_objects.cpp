@@ -22,7 +22,7 @@ namespace {
 /// Of rank 0's model file: the model itself, the optimizer of stage 0, and what follows from the tensors.
 constexpr std::array<std::string_view, 8> kNotCarried{"module", "optimizer", "param_shapes",
     "frozen_param_shapes", "frozen_param_fragments", "shared_params", "buffer_names", "mp_world_size"};
-/// Of slices and stages: nothing is said of them any more where they were joined.
+/// Of slices and stages: omitted where they were merged.
 constexpr std::array<std::string_view, 2> kOfDegrees{
     "universal_checkpoint_info", "checkpoint_parallel_dimensions"};
 
@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 8> kScalerKeys{"dynamic_loss_scale", "ove
 constexpr std::array<std::string_view, 11> kPlainModules{"torch", "numpy", "collections", "builtins",
     "__builtin__", "_codecs", "copyreg", "copy_reg", "datetime", "argparse", "pathlib"};
 
-/// The first class below a node that is none of Python's, torch's or NumPy's; empty for none.
+/// The first class below a node that does not belong to Python, torch or NumPy; empty for none.
 std::string foreignClass(const PickleGraph& graph, NodeId root)
 {
     std::vector<NodeId> open{root};
@@ -158,7 +158,8 @@ public:
         return {};
     }
 
-    /// What of DeepSpeed's files no state dict of torch's form tells (core/checkpoint/dcp/dcp_native.h).
+    /// The parts of DeepSpeed's files that a state dict of torch's form does not record
+    /// (core/checkpoint/dcp/dcp_native.h).
     Status addNative()
     {
         ArchiveComposer names;
@@ -198,7 +199,7 @@ public:
     [[nodiscard]] const std::vector<std::string>& leftOut() const { return m_leftOut; }
 
 private:
-    /// In the model's order, which tells the owner of tied parameters where nothing else does.
+    /// In the model's order, which determines the owner of tied parameters when nothing else does.
     [[nodiscard]] NodeId module(PickleBuilder& builder, const std::map<std::string_view, DType>& types) const
     {
         std::map<DType, NodeId> known;

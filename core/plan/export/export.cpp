@@ -50,7 +50,7 @@ public:
             m_tensors.push_back({tensor.name, tensor.state, tensor.dtype, 0, tensor.elements});
     }
 
-    /// `warnings`: what making the plan's source has shown; `texts`: files that are made here.
+    /// `warnings`: findings from building the plan's source. `texts`: files that are built here.
     Status build(const std::vector<ExportName>& names, std::vector<CarriedFile> carried,
         std::vector<ExportTarget> texts, std::vector<Finding> warnings, JobContext& job)
     {
@@ -161,7 +161,7 @@ private:
     std::string m_id;
 };
 
-/// The files that hold what is exported, and nothing else. What is joined is read from its slices.
+/// Only the files that hold exported values. Merged tensors are read from their slices.
 Status addSources(const Checkpoint& source, const std::vector<ExportTensor>& tensors, SourceList& list)
 {
     std::set<std::string_view> states;
@@ -204,7 +204,7 @@ Result<CheckpointPtr> joinedSource(io::FileSystem& files, const CheckpointPtr& s
     return std::move(joined.source);
 }
 
-/// What the model has and the checkpoint has not: an export without it would not be the model.
+/// Tensors that the model lists and no file holds: an export without them is not the model.
 Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::vector<Finding>& warnings)
 {
     std::vector<std::string> names = unheldNames(source);
@@ -229,8 +229,8 @@ Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::
     return {};
 }
 
-/// What goes along with the tensors: what transformers keeps beside weights; with an adapter its
-/// configuration, and no model's.
+/// Files copied with the tensors: those that transformers keeps next to weights. With an adapter: its
+/// configuration, not the model's.
 Result<std::vector<CarriedFile>> filesAlong(io::FileSystem& files, const Checkpoint& source,
     ExportFormat format, const std::optional<AdapterExport>& adapter, std::vector<PlanSource>& sources,
     std::vector<ExportTarget>& texts)

@@ -30,7 +30,7 @@ std::string quoted(const std::string& text)
     return "`" + toValidUtf8(text) + "`";
 }
 
-/// The parameters that were asked for, sorted into the adapter's and the others.
+/// The requested parameters, sorted into the adapter's and the others.
 class Selection
 {
 public:

@@ -32,7 +32,7 @@ FileNames namesOf(const ExportContext& context, const std::string& state, bool w
     return {weights ? "model" : state, "safetensors"};
 }
 
-/// The elements of several tensors, one tensor behind the other.
+/// The elements of several tensors, one tensor after the other.
 class TensorsCursor final : public SegmentCursor
 {
 public:

@@ -58,7 +58,7 @@ Result<std::vector<ParamId>> chosen(const Checkpoint& source, const std::vector<
     return out;
 }
 
-/// NEW in place of OLD, where the name is OLD or goes on with a dot behind it.
+/// Replaces OLD by NEW, where the name is OLD or begins with OLD and a dot.
 bool rename(std::string& name, const std::pair<std::string, std::string>& change)
 {
     const auto& [from, to] = change;

@@ -13,7 +13,7 @@ namespace shardscope {
 
 namespace {
 
-/// What files of ours lie where the folders of states do.
+/// The names of our files next to the folders of states.
 bool isTaken(const std::string& state)
 {
     return state.ends_with(".npy") || state == kNpyIndexName || state == "shardscope.json";

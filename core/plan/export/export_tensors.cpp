@@ -78,7 +78,8 @@ private:
             param.elements, param.role == ParamRole::Buffer};
     }
 
-    /// That of the model's own copy. ZeRO-3 keeps none, but lists it; before it did, the precision tells.
+    /// The dtype of the model's own copy. ZeRO-3 keeps no copy, but lists it; older releases record only the
+    /// precision.
     [[nodiscard]] DType modelType(ParamId param, DType stored) const
     {
         if (const auto copy = findState(m_source, param, kWeight))

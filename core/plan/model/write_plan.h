@@ -29,7 +29,7 @@ struct Segment {
     uint32_t record = 0; ///< record of that source file
     uint64_t sourceOffset = 0; ///< bytes from the start of the source file
     uint64_t bytes = 0; ///< of the output; never 0
-    uint32_t tensor = kNoTensor; ///< index into WritePlan::tensors(): whose elements these are
+    uint32_t tensor = kNoTensor; ///< index into WritePlan::tensors(): the owner of these elements
     uint64_t firstElement = 0; ///< of that tensor, flattened
     /// Where they differ, elements are converted on the way (canConvert() holds); the tensor is the output's.
     DType sourceType = DType::Unknown;

@@ -66,7 +66,8 @@ std::string Amended::rankName(uint32_t dpRank) const
 std::span<const RepairFix> repairFixes()
 {
     using Reach = RepairFix::Reach;
-    // What is left out first, so that it is no rank's; what a file can still give before it is given up.
+    // Files to omit come first, so that they belong to no rank; then files that are partly readable, before
+    // they count as lost.
     static constexpr std::array kAll{
         RepairFix{kSplitShards, joinFolders, false, Reach::Whole},
         RepairFix{code::kStaleFile, leaveOut, false, Reach::Whole},

@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// Whether a finding is about what lies in a slice's or stage's own files.
+/// Whether a finding is about a slice's or stage's own files.
 bool speaksOf(const Amended& part, const Finding& finding)
 {
     const Checkpoint& source = *part.source;

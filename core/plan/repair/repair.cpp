@@ -21,8 +21,8 @@ namespace shardscope {
 
 namespace {
 
-/// A reshard of the repaired source to its own form, in which files that nothing changes stay as they are,
-/// with one more that tells what was repaired.
+/// A reshard of the repaired source to its own form. Unchanged files are copied as they are; one more file
+/// records what was repaired.
 class RepairPlanImpl final : public RepairPlan
 {
 public:
@@ -130,7 +130,7 @@ bool isPointerCode(std::string_view code)
     return code == code::kLatestMissing || code == code::kLatestDangling;
 }
 
-/// What was asked for, against what was found.
+/// Compares the requested fixes with the findings.
 class Repair
 {
 public:
@@ -242,7 +242,7 @@ private:
         return std::find(m_fixed.begin(), m_fixed.end(), code) != m_fixed.end();
     }
 
-    /// The codes that are both named and found, each of which has a fix.
+    /// The codes that are named and found; each of them has a fix.
     Status choose(const CheckResult& found)
     {
         for (const DoctorFinding& made : found.findings) {
@@ -293,7 +293,8 @@ private:
         return found.checkpoint;
     }
 
-    /// What the doctor found; where another tag than was asked about is repaired, what its reader did.
+    /// The findings of the doctor; when another tag than the requested one is repaired, the findings of its
+    /// reader.
     static std::vector<const Finding*> findingsOf(
         const Amended& amended, const CheckResult& found, const RepairFix& fix)
     {

@@ -32,8 +32,8 @@ struct RepairOptions {
     /// Where lost optimizer states come from; default the donor where there is one, else zeros.
     enum class Moments { Default, Zeros, Donor };
     Moments moments = Moments::Default;
-    /// How deep to look for what is repaired; default as deep as what `fixes` names needs, at least the
-    /// metadata. What only every byte shows is repaired only where every byte was read.
+    /// The depth of the check before the repair. Default: as deep as `fixes` needs, at least the metadata.
+    /// Damage that only a full read shows is repaired only after a full read.
     std::optional<CheckDepth> depth = {};
     std::string tagOut = {};
     bool writePointer = true;
@@ -59,10 +59,10 @@ public:
     [[nodiscard]] virtual CheckpointPtr source() const = 0;
 };
 
-/// The code under which changes tell of reviewed values.
+/// The code of changes that set reviewed values.
 inline constexpr std::string_view kSetCode = "set";
 
-/// Name of the file in a repaired tag folder that tells what was changed.
+/// Name of the file in a repaired tag folder that records what was changed.
 inline constexpr const char* kRepairName = "repair.json";
 
 /// Examines PATH and plans to repair what `options` names. Usage for words that are no finding; NotFound
@@ -80,8 +80,8 @@ struct UndoPlan {
     CheckpointPtr source;
 };
 /// `undone`: codes or letters; empty: all of them. NotACheckpoint where the copy was not repaired by this
-/// program; SourceChanged where the source is no longer what was read; NotFound where it is gone, or where
-/// none of what is named was repaired.
+/// program; SourceChanged where the source is no longer what was read; NotFound where it does not exist any
+/// more, or where none of the named findings was repaired.
 Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const std::string& tag,
     const std::vector<std::string>& undone, bool writePointer, JobContext& job);
 

@@ -40,7 +40,7 @@ Result<CheckpointPtr> requireDonor(Amended& amended, const std::string& what)
     return donor;
 }
 
-/// A place for a weight that no file of the checkpoint holds: a unit whose shares are all lost.
+/// A place for a weight that no file of the checkpoint holds: a unit with all shares lost.
 Status makePlace(Checkpoint& out, ParamId id, DType dtype)
 {
     Parameter& param = out.params[index(id)];
@@ -60,7 +60,7 @@ Status makePlace(Checkpoint& out, ParamId id, DType dtype)
     return {};
 }
 
-/// The refill tells where it is from.
+/// The refill records its origin.
 void graft(Amended& amended, const Finding& finding, ParamId id)
 {
     const std::string& name = amended.checkpoint->params[index(id)].name;

@@ -24,7 +24,7 @@ namespace {
 /// What schedulers count: DeepSpeed's own from 0, torch's from 1 or from the first step on.
 constexpr std::array<const char*, 3> kCounts{"last_batch_iteration", "last_epoch", "_step_count"};
 
-/// What the engine of this tag had counted, as far as its optimizer files and its name tell.
+/// The engine's counters of this tag, as far as its optimizer files and its name record them.
 struct Counted {
     int64_t steps = 0;
     int64_t skipped = 0;

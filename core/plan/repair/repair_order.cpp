@@ -31,7 +31,7 @@ StoredRun partOf(const StoredRun& run, uint64_t first, uint64_t elements, DType 
     return {run.file, run.record, run.byteOffset + first * itemSize(dtype), elements};
 }
 
-/// A state of one parameter that lies in runs of several files.
+/// A state of one parameter, in runs of several files.
 UnitState stateIn(const UnitState& from, uint64_t elements, std::vector<StoredRun> runs)
 {
     UnitState out;
@@ -52,7 +52,7 @@ UnitState stateIn(const UnitState& from, uint64_t elements, std::vector<StoredRu
     return out;
 }
 
-/// The same files, in which every trained parameter lies where `find` says.
+/// The same files, with every trained parameter at the place that `find` returns.
 Result<CheckpointPtr> withOrder(const Checkpoint& source, const Finder& find)
 {
     auto out = std::make_shared<Checkpoint>(source);
@@ -121,7 +121,7 @@ Finder inOtherFiles(const std::vector<OverlookedOrder>& orders)
     };
 }
 
-/// Whether the copies that there are prove that every parameter lies where `other` says.
+/// Whether the existing copies prove that every parameter is where `other` says.
 Result<bool> provenBy(const Amended& amended, const Checkpoint& other)
 {
     size_t proven = 0;
@@ -146,7 +146,7 @@ Result<bool> provenBy(const Amended& amended, const Checkpoint& other)
     return proven > 0;
 }
 
-/// Every state that a parameter has comes from where it lies.
+/// Every state of a parameter is read from its actual place.
 void takeFrom(Amended& amended, const CheckpointPtr& other)
 {
     const Checkpoint& source = *amended.source;
@@ -163,7 +163,7 @@ void takeFrom(Amended& amended, const CheckpointPtr& other)
     }
 }
 
-/// Everything stays where it is, and the model says so.
+/// All values keep their places, and the model file records them.
 void listAnew(Amended& amended, const ParamOrder& order)
 {
     Checkpoint& out = *amended.checkpoint;

@@ -10,7 +10,7 @@ namespace shardscope {
 
 namespace {
 
-/// Records of a file whose bytes cannot be trusted, by index.
+/// Records of a file with unreliable bytes, by index.
 std::set<uint32_t> damagedRecords(
     const TorchFile& file, const std::string& name, const std::vector<const Finding*>& findings)
 {
@@ -51,7 +51,7 @@ void settleFile(Amended& amended, const std::string& name)
     });
 }
 
-/// Counts as lost what a rank's file lacks, though other ranks have it.
+/// Counts states as lost that a rank's file does not have, but other ranks have.
 void loseAbsent(Amended& amended, uint32_t rank, std::string_view code)
 {
     const Checkpoint& out = *amended.checkpoint;

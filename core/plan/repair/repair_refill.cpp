@@ -43,7 +43,7 @@ public:
     Status run()
     {
         Checkpoint& out = *m_amended.checkpoint;
-        // The form of all optimizer files: that of a rank that is left.
+        // The template of all optimizer files: that of a remaining rank.
         if (!m_amended.lostRanks.empty() && (out.templateOptim == kNoFile || !isLeft(out.templateOptim)))
             return fail(ErrorCode::Unsupported,
                 "the first rank's optimizer file is lost, and it is the template for all others",
@@ -159,7 +159,7 @@ private:
         return {};
     }
 
-    /// What lies in another order than recorded.
+    /// States in another order than recorded.
     Status move()
     {
         for (const auto& [state, moved] : m_amended.moved) {

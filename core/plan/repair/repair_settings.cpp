@@ -47,7 +47,7 @@ void tell(Amended& amended, std::string_view code, std::string where, std::strin
     amended.tell({code, std::move(where), std::move(what), std::move(before), std::move(after), false});
 }
 
-/// Another value for a key that is there; tells of it. The file is rank 0's, whose form all others have.
+/// Sets another value for an existing key, and records the change. The file is the template of all others.
 Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key, const std::string& name,
     const std::string& value, std::string_view code)
 {
@@ -236,8 +236,7 @@ Status takeOwners(Amended& amended, const std::vector<const Finding*>& findings)
 
 Status addUniversalInfo(Amended& amended, const std::vector<const Finding*>& findings)
 {
-    // checkpoint/constants.py, UNIVERSAL_CHECKPOINT_VERSION_VALUE; what ds_to_universal injects when it is
-    // told to.
+    // checkpoint/constants.py, UNIVERSAL_CHECKPOINT_VERSION_VALUE; ds_to_universal injects it when requested.
     constexpr double kVersion = 0.2;
     SHARDSCOPE_CHECK(requireOnePart(amended, "universal_checkpoint_info"));
     const SavedFile model = savedModel(*amended.source);

@@ -14,8 +14,8 @@ namespace shardscope {
 
 namespace {
 
-/// Of a unit that one rank holds alone, as it may hold experts, no other file tells which states there are:
-/// those of its group's other ranks, or of all units.
+/// For a unit that only one rank holds (as for experts), no other file records its states. Then use the
+/// states of its group's other ranks, or of all units.
 void addStatesOfOthers(const Checkpoint& of, FlatUnit& unit)
 {
     const auto isKnown = [](const FlatUnit& other) {

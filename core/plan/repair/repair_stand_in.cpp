@@ -19,7 +19,7 @@ namespace shardscope {
 namespace {
 
 constexpr std::array kOddRanks{code::kStepMismatch, code::kOptionMismatch, code::kStateLength};
-/// What counters, schedule and weights of another step show beside these optimizer files.
+/// The findings that counters, schedule and weights of another step cause next to these optimizer files.
 constexpr std::array<std::string_view, 3> kOfOtherStep{
     "step-off-counters", "schedule-discontinuity", "masters-not-copies"};
 
@@ -44,7 +44,7 @@ bool isModelFile(const Finding& finding)
     return parsed && parsed->role == FileRole::ModelStates;
 }
 
-/// Whether what is wrong with model files takes another tag's: all but a rank's of ZeRO-3 that holds nothing
+/// Whether a damaged model file needs another tag's file: always, except a ZeRO-3 rank's file without values
 /// of its own.
 bool needsOtherModel(const CheckResult& found, const std::vector<std::string>& fixes)
 {
@@ -77,7 +77,7 @@ bool ofEachPart(const Checkpoint& checkpoint, const Predicate& isSo)
         checkpoint.parts.begin(), checkpoint.parts.end(), [&](const auto& part) { return isSo(*part); });
 }
 
-/// A rank that no finding speaks of, where the first one's file must not tell the form of all.
+/// A rank without findings, for when the first rank's file must not be the template of all.
 std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<std::string>& fixes)
 {
     if (!found.checkpoint || found.checkpoint->templateOptim == kNoFile)
@@ -123,8 +123,8 @@ std::string nameWhenSaved(const CheckpointFile& file)
     return isOther ? name : std::string();
 }
 
-/// Optimizer files that lie under each other's names, as OpenOptions::exchanged. Where one that is named is
-/// not there, or two were saved under one name, nothing says which is right.
+/// Optimizer files with exchanged names, as OpenOptions::exchanged. If a named file is missing, or two were
+/// saved under one name, the right one cannot be determined.
 std::map<std::string, std::string> exchangedFiles(
     const CheckResult& found, const std::vector<std::string>& fixes)
 {

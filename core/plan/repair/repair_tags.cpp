@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// What lies in the folder is no help, whoever reads it and whenever.
+/// The contents of the folder do not help, for any reader at any time.
 bool isDamage(ErrorCode code)
 {
     return code == ErrorCode::Damaged || code == ErrorCode::Hostile || code == ErrorCode::NotACheckpoint
@@ -28,7 +28,7 @@ bool isWhole(const Checkpoint& other)
            });
 }
 
-/// A disk that fails must not decide which tag is taken.
+/// A failing disk must not decide which tag is used.
 Status checkReadable(const Checkpoint& other)
 {
     for (const Finding& finding : other.findings) {

@@ -63,8 +63,8 @@ Runs presentRuns(const Checkpoint& checkpoint, const StateSource& state)
     return out;
 }
 
-/// Elements of a parameter's states, read side by side in windows, of which `isBad` says so; of those that
-/// the first state has.
+/// Elements of the first state for which `isBad` is true. All states of the parameter are read together, in
+/// windows.
 Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<std::string>& states,
     uint64_t joinedBelow, const std::function<bool(const std::vector<double>&)>& isBad)
 {
@@ -187,7 +187,7 @@ Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& f
     for (const Finding* finding : findings)
         amended.repair(
             *finding, "masters that do not match their copies are rebuilt, with their other states");
-    // A few of the same masters had told the reader of it, who took it for the copies' fault.
+    // The reader noticed it at a few of the same masters, and blamed the copies.
     std::erase_if(amended.findings(), [&](const Finding& other) {
         const auto model = fileNamed(source, other.where);
         const bool isOfModel = other.code == code::kStepMismatch && model
@@ -219,7 +219,7 @@ Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding
             amended.lost.push_back(std::move(part));
         }
     }
-    // Of the same files, whose absence the reader tells, too.
+    // The same files: the reader also reports that they are missing.
     std::erase_if(amended.findings(), [&](const Finding& other) {
         const auto named = amended.stateAt(other.where);
         return named && (other.code == code::kStateMissing || other.code == code::kUniversalSource)

@@ -14,10 +14,10 @@ namespace shardscope {
 Untouched::Untouched(const std::vector<const Amended*>& amended)
 {
     for (const Amended* one : amended) {
-        // Releases' older forms are rewritten as today's, and no file may stay behind.
+        // Files of older releases are rewritten in today's form, all of them.
         m_none = m_none || one->anew || !one->moved.empty() || hasOldForm(*one->source);
         for (const auto& [file, edit] : one->edits) {
-            if (file == one->source->templateOptim) // whose form all others have
+            if (file == one->source->templateOptim) // the template of all others
                 touchOptimizer(*one);
             else
                 touchModel(*one);

@@ -10,8 +10,7 @@
 
 namespace shardscope {
 
-/// A plan as a file: what was decided and what it was decided on, so that another process can run exactly
-/// that.
+/// A plan as a file: the decisions and their inputs, so that another process can run exactly this plan.
 ///
 /// It holds no recipes: whoever runs it plans again from the same source and options, and checkSavedPlan()
 /// refuses when the outcome is not the one that was saved. Schema `shardscope/saved-plan/1`.
