@@ -63,21 +63,21 @@ ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, Q
     , m_dtype(new QComboBox(this))
     , m_states(new QToolButton(this))
     , m_stateMenu(new QMenu(this))
-    , m_shardSize(makeField(u"exportShardSize"_s, tr("5 GB, as transformers cuts"),
-          tr("Bytes of tensors in one file at most, such as 2G; a larger tensor has a file of its own"),
+    , m_shardSize(makeField(u"exportShardSize"_s, tr("5 GB, as in transformers"),
+          tr("Maximum bytes of tensors in one file, such as 2G; a larger tensor gets its own file"),
           this))
     , m_only(makeField(u"exportOnly"_s, tr("all"),
-          tr("Patterns of names, such as model.layers.0.* – several with spaces between them"), this))
+          tr("Name patterns, such as model.layers.0.*; separate several with spaces"), this))
     , m_strip(makeField(u"exportStrip"_s, tr("none"),
-          tr("Taken from the names that begin with it, such as “module.”"), this))
+          tr("Prefix to remove from names, such as “module.”"), this))
     , m_renames(makeField(u"exportRename"_s, tr("model.norm=norm"),
-          tr("OLD=NEW: NEW stands for OLD where a name is OLD or goes on with a dot; several with spaces"),
+          tr("OLD=NEW: renames OLD and every name that begins with “OLD.”; separate several with spaces"),
           this))
     , m_adapterOptions(makeField(u"exportAdapterOptions"_s, {}, {}, this))
     , m_patternsRow(new QWidget(this))
     , m_patterns(makeField(u"exportPatterns"_s, tr("as the checkpoint records"),
-          tr("A file of patterns that says how tensor slices join"), m_patternsRow))
-    , m_target(makeField(u"exportTarget"_s, {}, tr("A folder that is absent or empty"), this))
+          tr("File of patterns for merging tensor slices"), m_patternsRow))
+    , m_target(makeField(u"exportTarget"_s, {}, tr("A new or empty folder"), this))
     , m_browse(new QPushButton(tr("Browse…"), this))
     , m_verify(new QCheckBox(tr("Re-read and compare what was written"), this))
     , m_force(new QCheckBox(tr("Replace an existing target"), this))
@@ -122,7 +122,7 @@ void ExportForm::fillChoices()
         });
     }
     m_states->setEnabled(!m_stateMenu->isEmpty());
-    m_states->setToolTip(tr("Written beside the weights as they are, each in files of its own"));
+    m_states->setToolTip(tr("Written next to the weights, unchanged, each in its own files"));
     showStates();
 }
 
@@ -190,11 +190,11 @@ void ExportForm::onFormatChosen()
 
 void ExportForm::setAdapterIsConfigured(bool configured)
 {
-    const QString why = tr("adapter_config.json lies beside the checkpoint and goes along");
+    const QString why = tr("adapter_config.json is next to the checkpoint and is copied");
     const QString tip = configured
         ? why
-        : tr("Entries of adapter_config.json as KEY=VALUE, with spaces between them; lora_alpha is told by "
-             "nothing else");
+        : tr("Entries of adapter_config.json as KEY=VALUE, separated by spaces; lora_alpha is recorded "
+             "nowhere else");
     m_adapterOptions->setEnabled(!configured);
     m_adapterOptions->setPlaceholderText(configured ? why : u"lora_alpha=16"_s);
     m_adapterOptions->setToolTip(tip);
@@ -273,7 +273,7 @@ QString ExportForm::problem() const
         return tr("An entry of the adapter's configuration is KEY=VALUE, such as lora_alpha=16.");
     const QString size = m_shardSize->text().trimmed();
     if (!size.isEmpty() && isSharded(format()) && parseBytes(size.toStdString()).value_or(0) == 0)
-        return tr("The size of a file must be such as 2G or 500M.");
+        return tr("The size of a file must be a size such as 2G or 500M.");
     return {};
 }
 

@@ -37,7 +37,7 @@ QuickPick::QuickPick(
     , m_finder(std::move(finder))
     , m_text(new QLineEdit(this))
     , m_list(new QTreeWidget(this))
-    , m_none(new QLabel(tr("Nothing fits."), this))
+    , m_none(new QLabel(tr("No matches."), this))
 {
     setObjectName(u"quickPick"_s);
     setWindowTitle(title);

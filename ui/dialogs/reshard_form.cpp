@@ -38,7 +38,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     , m_browse(new QPushButton(tr("Browse…"), this))
     , m_tag(new QLineEdit(this))
     , m_verify(new QCheckBox(tr("Re-read and compare what was written"), this))
-    , m_latest(new QCheckBox(tr("Write “latest” beside it"), this))
+    , m_latest(new QCheckBox(tr("Write “latest” next to it"), this))
     , m_force(new QCheckBox(tr("Replace an existing target"), this))
 {
     setObjectName(u"reshardForm"_s);
@@ -127,7 +127,7 @@ void ReshardForm::fillForms()
         if (stage == m_source->zeroStage && hasBf16Optimizer(m_source->kind))
             text = tr("BF16_Optimizer");
         if (stage == m_source->zeroStage && hasStage)
-            text += isConverted(m_source->kind) ? tr(" (it was made from this)") : tr(" (as now)");
+            text += isConverted(m_source->kind) ? tr(" (its source)") : tr(" (as now)");
         m_form->addItem(text, stage);
     }
     m_form->addItem(tr("Universal folder, for any stage and GPU count"), kUniversal);
@@ -161,7 +161,7 @@ void ReshardForm::onFormChosen()
 {
     showRows();
     m_ranks->setEnabled(stage().has_value());
-    m_latest->setText(!stage() ? tr("Write “latest_universal” beside it") : tr("Write “latest” beside it"));
+    m_latest->setText(!stage() ? tr("Write “latest_universal” next to it") : tr("Write “latest” next to it"));
     if (m_targetIsOurs)
         m_target->setText(suggestedTarget());
     suggestTag();

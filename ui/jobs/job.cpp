@@ -49,7 +49,7 @@ void Job::cancel()
         return;
     m_state = JobState::Cancelling;
     m_thread.request_stop();
-    addLog(tr("Cancel was asked for."));
+    addLog(tr("Cancel was requested."));
     Q_EMIT stateChanged();
 }
 

@@ -113,7 +113,7 @@ Job* makeRepairJob(
             if (!after && after.error().code != ErrorCode::Cancelled)
                 return forward(after.error());
             if (!after || after->stopped)
-                return Afterlook{Words::tr("The copy is complete; it was not checked again"), true};
+                return Afterlook{Words::tr("The copy is complete, but it was not checked again"), true};
             const RepairCheck check = compareChecks(*plan, *after);
             QStringList codes;
             for (const std::string& code : check.remaining)

@@ -104,7 +104,7 @@ QString FindingDetails::headOf(const DoctorFinding& made) const
         % escaped(finding.code) % u"</code>"_s;
     if (!diagnosis.letter.empty())
         html += u" · "_s % escaped(diagnosis.letter);
-    html += u" · "_s % tr("seen in %1").arg(toText(checkDepthName(made.seenIn))) % u"</p>"_s;
+    html += u" · "_s % tr("found in %1").arg(toText(checkDepthName(made.seenIn))) % u"</p>"_s;
     if (diagnosis.silent && finding.severity == Severity::Error)
         html += u"<p><b>"_s % tr("Stock DeepSpeed loads this silently.") % u"</b></p>"_s;
     return html;
@@ -156,7 +156,7 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
         [](const DoctorFinding& made) { return repairs(*made.diagnosis, made.finding); }));
     m_command->setVisible(!m_shown.empty() && !m_shown.front().command.empty());
     if (m_shown.empty()) {
-        m_text->setHtml(u"<p>"_s % tr("Choose a finding to read what it means.") % u"</p>"_s);
+        m_text->setHtml(u"<p>"_s % tr("Select a finding to read what it means.") % u"</p>"_s);
         return;
     }
     const DoctorFinding& first = m_shown.front();
@@ -173,7 +173,7 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
         % row(tr("Exporting"), sentence(diagnosis.means.exporting))
         % (diagnosis.remedy.empty() ? row(tr("No remedy"), sentence(diagnosis.noRemedy))
                                     : row(tr("Remedy"), sentence(diagnosis.remedy)))
-        % row(tr("Seen by others"), escaped(diagnosis.threads)) % u"</table>"_s;
+        % row(tr("Reported upstream"), escaped(diagnosis.threads)) % u"</table>"_s;
     m_text->setHtml(html);
     m_command->setCommand(u"shardscope "_s % QString::fromStdString(first.command));
 }

@@ -55,7 +55,7 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
     m_hint->setObjectName(u"dropHint"_s);
     m_hint->setAlignment(Qt::AlignCenter);
     m_hint->setText(tr("Drop a run folder, a tag folder or a single .pt file here"));
-    auto* note = new QLabel(tr("Files are only read. Nothing that a checkpoint contains is ever run."), this);
+    auto* note = new QLabel(tr("Files are only read. Code in a checkpoint is never run."), this);
     note->setObjectName(u"dropNote"_s);
     note->setAlignment(Qt::AlignCenter);
     note->setForegroundRole(QPalette::PlaceholderText);

@@ -302,15 +302,15 @@ void MainWindow::updateStatus()
         text += u" · "_s % tr("%1 parameters").arg(countText(checkpoint->params.size()));
     text += u" · "_s % bytesText(bytes);
     if (m_session.isOpening())
-        text += u" · "_s % tr("reading on…");
+        text += u" · "_s % tr("still reading…");
     m_statusTitle->setText(text);
 }
 
 void MainWindow::updateJobsLabel(int active)
 {
     m_statusJobs->setText(active == 0 ? QString()
-            : active == 1             ? tr("1 job runs")
-                                      : tr("%1 jobs run").arg(active));
+            : active == 1             ? tr("1 job is running")
+                                      : tr("%1 jobs are running").arg(active));
 }
 
 } // namespace shardscope::ui

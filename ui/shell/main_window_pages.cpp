@@ -169,7 +169,7 @@ void MainWindow::saveMapPicture(const QString& path)
             const std::function<void(QString)>& deliver) { deliver(ui::saveMapPicture(picture, path)); },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
-                problem.isEmpty() ? tr("The picture is in %1.").arg(path) : problem);
+                problem.isEmpty() ? tr("Saved the picture to %1.").arg(path) : problem);
         });
 }
 

@@ -29,7 +29,7 @@ PageWindow::PageWindow(Session& session, Theme& theme, QWidget* parent)
     m_pin->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     m_pin->setIcon(themedIcon(theme, u"pin"_s));
     m_pin->setText(tr("&Pin"));
-    m_pin->setToolTip(tr("Keep what this window shows while the others go on (Ctrl+Shift+K)"));
+    m_pin->setToolTip(tr("Keep this window's selection while other windows change theirs (Ctrl+Shift+K)"));
     m_pin->setShortcut(Qt::CTRL | Qt::SHIFT | Qt::Key_K);
     auto* close = new QAction(this);
     close->setShortcut(QKeySequence(Qt::CTRL | Qt::Key_W));

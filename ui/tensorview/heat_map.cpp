@@ -126,7 +126,7 @@ void HeatMap::paintEvent(QPaintEvent* /*event*/)
     if (m_image.isNull()) {
         painter.setPen(m_theme.colour(ThemeRole::MutedText));
         painter.drawText(
-            rect(), Qt::AlignCenter, m_reader.isRunning() ? tr("Reading…") : tr("Nothing to draw."));
+            rect(), Qt::AlignCenter, m_reader.isRunning() ? tr("Reading…") : tr("No values to draw."));
         return;
     }
     painter.drawImage(area, m_image);

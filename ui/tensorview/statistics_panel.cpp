@@ -69,7 +69,7 @@ void StatisticsPanel::show(const std::optional<TensorFindings>& findings, const 
     const QString whole = sampled ? tr("≈ from %1 of %2 elements")
                                         .arg(countText(findings->statistics.found.elements),
                                             shortCountText(findings->statistics.elements))
-        : known && findings->statistics.missing > 0 ? tr("Of what can be read")
+        : known && findings->statistics.missing > 0 ? tr("Of the readable elements")
         : known                                     ? tr("Of every element")
                                                     : QString();
     m_note->setText(findings && findings->error ? errorText(*findings->error)

@@ -163,7 +163,7 @@ void TensorGrid::paintEvent(QPaintEvent* /*event*/)
     painter.fillRect(viewport()->rect(), m_theme.colour(ThemeRole::Surface));
     if (m_slice.isEmpty() || !m_pages.source()) {
         painter.setPen(m_theme.colour(ThemeRole::MutedText));
-        painter.drawText(viewport()->rect(), Qt::AlignCenter, tr("It has no elements."));
+        painter.drawText(viewport()->rect(), Qt::AlignCenter, tr("This tensor has no elements."));
         return;
     }
     const TensorSlice::Cell end = visibleEnd();

@@ -19,7 +19,7 @@ TensorPictures::TensorPictures(io::FileSystem& files, Theme& theme, ElementCurso
     , m_histogram(new HistogramView(theme, this))
     , m_statistics(new StatisticsPanel(theme, this))
     , m_symmetric(
-          addSwitch(u"heatSymmetric"_s, tr("S&ymmetric"), tr("Colours span as much below zero as above it")))
+          addSwitch(u"heatSymmetric"_s, tr("S&ymmetric"), tr("The colour range is symmetric around zero")))
     , m_logColours(
           addSwitch(u"heatLog"_s, tr("&Log colours"), tr("Colours follow the magnitude, over six decades")))
     , m_logCounts(

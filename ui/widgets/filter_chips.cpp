@@ -22,7 +22,7 @@ FilterChips::FilterChips(Theme& theme, QWidget* parent)
     , m_flow(new FlowLayout(this))
 {
     setObjectName(u"filterChips"_s);
-    setAccessibleName(tr("Filters in force"));
+    setAccessibleName(tr("Active filters"));
     m_flow->setContentsMargins(10, 6, 10, 6);
     hide();
 }
