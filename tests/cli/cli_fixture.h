@@ -26,7 +26,7 @@ nlohmann::json sampleTruth(const std::string& name);
 /// Runs the built program.
 ProcessResult runShardscope(const Words& words, const ProcessOptions& options = {});
 /// With --json: checks the exit code, that standard output is one object that fits its schema, and that no
-/// property is there that the schema does not describe. The object.
+/// property is missing from the schema. Returns the object.
 nlohmann::json answerOf(const Words& words, int exitCode = 0);
 /// The same for an error object; its code is checked, too.
 nlohmann::json errorOf(const Words& words, int exitCode, const std::string& code);

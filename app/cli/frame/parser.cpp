@@ -99,7 +99,7 @@ Status checkValue(const Option& option, const std::string& value, const Argument
         std::string list;
         for (const std::string& choice : choices)
             list += (list.empty() ? "" : ", ") + choice;
-        return fail(ErrorCode::Usage, shown + " is none of " + list, {}, nearestHint(value, choices, ""));
+        return fail(ErrorCode::Usage, shown + " is not one of " + list, {}, nearestHint(value, choices, ""));
     }
     return {};
 }

@@ -29,7 +29,7 @@ sigset_t watchedSignals()
     return set;
 }
 
-void watch(int signalFile, int endFile, std::stop_source stop, const std::function<void()>& told)
+void watch(int signalFile, int endFile, std::stop_source stop, const std::function<void()>& onSignal)
 {
     for (;;) {
         std::array<pollfd, 2> waited{{{signalFile, POLLIN, 0}, {endFile, POLLIN, 0}}};
@@ -43,13 +43,13 @@ void watch(int signalFile, int endFile, std::stop_source stop, const std::functi
         if (stop.stop_requested())
             _exit(130); // second signal; the files on disk stay usable
         stop.request_stop();
-        told();
+        onSignal();
     }
 }
 
 } // namespace
 
-SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> told)
+SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> onSignal)
 {
     // A file beyond the size limit (ulimit -f) is then an error of write(), which can be reported.
     (void)std::signal(SIGXFSZ, SIG_IGN);
@@ -59,8 +59,8 @@ SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> told)
     if (m_signalFile < 0 || m_endFile < 0)
         return; // without descriptors, signals end the process as usual
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    m_thread = std::thread([this, stop = std::move(stop), told = std::move(told)] {
-        watch(m_signalFile, m_endFile, stop, told);
+    m_thread = std::thread([this, stop = std::move(stop), onSignal = std::move(onSignal)] {
+        watch(m_signalFile, m_endFile, stop, onSignal);
     });
 }
 

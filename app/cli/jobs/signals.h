@@ -15,8 +15,8 @@ namespace shardscope::cli {
 class SignalWatcher
 {
 public:
-    /// `told` is called once, from the watcher's thread, when the first signal arrives.
-    SignalWatcher(std::stop_source stop, std::function<void()> told);
+    /// `onSignal` is called once, from the watcher's thread, when the first signal arrives.
+    SignalWatcher(std::stop_source stop, std::function<void()> onSignal);
     ~SignalWatcher();
     SignalWatcher(const SignalWatcher&) = delete;
     SignalWatcher& operator=(const SignalWatcher&) = delete;

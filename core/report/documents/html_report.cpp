@@ -104,7 +104,7 @@ std::string card(
                                     : term("Remedy", diagnosis.remedy);
     if (!begin->command.empty())
         out += "<dt>Command</dt><dd><code>shardscope " + escaped(begin->command) + "</code></dd>\n";
-    return out + term("Seen in", diagnosis.threads) + "</dl>\n</section>\n";
+    return out + term("Reported upstream", diagnosis.threads) + "</dl>\n</section>\n";
 }
 
 std::string errorCard(const Error& error)
@@ -137,10 +137,7 @@ std::string htmlReport(const std::vector<CheckResult>& results, std::optional<Ch
             all.push_back(made.finding);
         out += "<h2>" + escaped(result.path) + "</h2>\n<p class=\"dim\">"
             + (result.tag.empty() ? std::string() : "tag <code>" + escaped(result.tag) + "</code>, ")
-            + "found: " + findingCountText(all)
-            + (result.stopped ? ", stopped: the check is not "
-                                "complete"
-                              : "")
+            + "found: " + findingCountText(all) + (result.stopped ? ", stopped, not complete" : "")
             + ", depth: " + std::string(checkDepthName(result.depth))
             + (unread.empty() ? "" : ", " + escaped(unread)) + "</p>\n";
         for (auto next = result.findings.begin(); next != result.findings.end();) {

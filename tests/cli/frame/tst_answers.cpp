@@ -37,7 +37,7 @@ std::string sha256(const std::string& bytes)
 
 } // namespace
 
-TEST_CASE("inspect tells what the engine was")
+TEST_CASE("inspect shows the state of the engine")
 {
     for (const std::string& name : kSampleNames) {
         CAPTURE(name);
@@ -84,7 +84,7 @@ TEST_CASE("inspect finds any level and any tag")
     CHECK(answer.at("checkpoint") == (run / "global_step6").string());
 }
 
-TEST_CASE("params lists what the engine held, with the same states and sizes")
+TEST_CASE("params lists the parameters of the engine, with the same states and sizes")
 {
     for (const std::string& name : kSampleNames) {
         CAPTURE(name);
@@ -176,7 +176,7 @@ TEST_CASE("buffers, frozen and tied parameters are shown like all others")
     CHECK(npyPayload(slurp(file)).empty());
 }
 
-TEST_CASE("files lists what is there and, with --records, what uses it")
+TEST_CASE("files lists existing files and, with --records, what uses them")
 {
     for (const std::string& name : kSampleNames) {
         CAPTURE(name);

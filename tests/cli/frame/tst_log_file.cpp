@@ -11,7 +11,7 @@ using namespace shardscope;
 using namespace shardscope::test;
 namespace fs = std::filesystem;
 
-TEST_CASE("a log file that is no regular file is refused at once")
+TEST_CASE("a log file that is not a regular file is refused at once")
 {
     const TemporaryFolder folder;
     const fs::path fifo = folder / "fifo";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes where: the answer alone on standard output, all else on standard error, and nothing that harms a
+// Standard output has only the answer, standard error has the rest, and nothing that harms a
 // terminal.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
@@ -149,7 +149,7 @@ TEST_CASE("a hyphen is standard output for reports and plans")
     errorOf({"check", run, "--html", "-"}, 2, "usage");
     errorOf(with({"-o", "-"}), 2, "usage");
     CHECK(runShardscope({"check", run, "--sarif", "-", "--html", "-"}).exitCode == 2);
-    // What is written in pieces needs a file.
+    // Output that is written in pieces needs a file.
     errorOf({"show", run, "layers.0.attention.wo.weight", "--npy", "-"}, 2, "usage");
     errorOf({"inspect", run, "--log-file", "-"}, 2, "usage");
     errorOf({"skeleton", run, "-"}, 2, "usage");

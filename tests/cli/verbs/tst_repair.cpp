@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `repair` as a process: what changes is shown, the copy is marked, and the source is never touched.
+// `repair` as a process: changes are shown, the copy is marked, and the source is never changed.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
 #include "tests/support/places.h"
@@ -163,7 +163,7 @@ TEST_CASE("optimizer files with exchanged names get their own names back, and no
     }
 }
 
-TEST_CASE("a file that lies under another rank's name too is no exchange")
+TEST_CASE("a file that also has another rank's name is not a swap")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -173,7 +173,7 @@ TEST_CASE("a file that lies under another rank's name too is no exchange")
     CHECK(answer.dump().find("renamed: ") == std::string::npos);
 }
 
-TEST_CASE("what undo does not need is refused, and so is a donor of swap folders")
+TEST_CASE("--undo refuses options that it does not need, and a donor of swap folders")
 {
     const TemporaryFolder folder;
     for (const std::vector<std::string>& more :
@@ -188,7 +188,7 @@ TEST_CASE("what undo does not need is refused, and so is a donor of swap folders
     errorOf({"check", samplePath("zero2-w2"), "--donor", "x"}, 2, "usage");
 }
 
-TEST_CASE("reviewed values alone make a copy, which tells them and is not marked")
+TEST_CASE("a copy with only set values records them and is not marked")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -205,7 +205,7 @@ TEST_CASE("reviewed values alone make a copy, which tells them and is not marked
     for (const auto& entry : fs::directory_iterator(newestOf(run)))
         CHECK(slurp(newestOf(folder / "again") / entry.path().filename()) == slurp(entry.path()));
 
-    // Where the options lie in another file: the one of a universal folder.
+    // The options are in another file in a universal folder.
     answerOf({"convert", run, folder / "universal", "--to", "universal"});
     answerOf({"repair", folder / "universal", folder / "set", "--set", "lr=0.5", "--set", "step=9"});
     CHECK(answerOf({"diff", folder / "out", folder / "set"}, 1).dump().find("\"0.5\"") != std::string::npos);
@@ -214,7 +214,7 @@ TEST_CASE("reviewed values alone make a copy, which tells them and is not marked
     CHECK(!fs::exists(folder / "x"));
 }
 
-TEST_CASE("a bit that changed on the disk is found at every byte, and its record alone refilled")
+TEST_CASE("a changed bit is found at depth bytes, and only its record is refilled")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -247,7 +247,7 @@ TEST_CASE("a lost shard is refilled from a distributed checkpoint of the same st
     }
 }
 
-TEST_CASE("a shard of another step: its own values are no one's, so it is refilled")
+TEST_CASE("a shard of another step is refilled")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -258,7 +258,7 @@ TEST_CASE("a shard of another step: its own values are no one's, so it is refill
     const Json answer = answerOf({"repair", run, folder / "out", "--fix", "step-mismatch"});
     CHECK(answer.at("check").at("ok") == true);
     const Json masters = answerOf({"diff", folder / "out", samplePath("zero2-w2")}, 1);
-    // Masters are what their 16-bit copies are; the moments of rank 1 are those of the neighbour.
+    // Masters come from their 16-bit copies; moments of rank 1 come from the nearest tag.
     CHECK(masters.dump().find("0x") == std::string::npos);
     size_t marked = 0;
     for (const Json& change : answer.at("changes"))
