@@ -30,7 +30,8 @@ struct FileDigest {
 };
 
 /// The digests of some files of a checkpoint. Their sum with the digests of all other files is the
-/// fingerprint. A state is a sum over files, and no element is in two files, so a file in several results counts once.
+/// fingerprint. A state is a sum over files, and no element is in two files, so a file in several results
+/// counts once.
 struct PartialFingerprint {
     StateOrigin origin;
     std::vector<FileDigest> files; ///< ascending by name

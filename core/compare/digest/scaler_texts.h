@@ -11,8 +11,8 @@
 
 namespace shardscope {
 
-/// Attributes of a loss scaler and their values in the format of scalarText(); empty if losses are not scaled,
-/// or by a constant 1, which only some wrappers store.
+/// Attributes of a loss scaler and their values in the format of scalarText(); empty if losses are not
+/// scaled, or by a constant 1, which only some wrappers store.
 using ScalerTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// The scaler of a checkpoint: ZeRO's `loss_scaler` object (runtime/fp16/loss_scaler.py), or the keys

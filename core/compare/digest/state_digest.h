@@ -76,9 +76,9 @@ Result<CheckpointScan> scanCheckpoint(io::FileSystem& files, const CheckpointPtr
 ///
 /// Tensor slices and pipeline stages are digested with their own names ("norm.weight:tp1"): the digest of the
 /// checkpoint as stored. Digests of different numbers of slices are equal only if merged
-/// (same_degrees.h, inOneSlice). Digests also differ if something is not stored or stored differently: fp16 without ZeRO has no
-/// hysteresis, minimum or dtype of its scaler; elastic checkpoints have no options; ZeRO-1/2 store Muon's
-/// momentum in the type of the gradients until a load converts it to fp32.
+/// (same_degrees.h, inOneSlice). Digests also differ if something is not stored or stored differently: fp16
+/// without ZeRO has no hysteresis, minimum or dtype of its scaler; elastic checkpoints have no options;
+/// ZeRO-1/2 store Muon's momentum in the type of the gradients until a load converts it to fp32.
 Digest fingerprintOf(const CheckpointPtr& checkpoint, const std::vector<Digest>& tensors);
 /// The same with another form of the loss scaler: kinds of checkpoints store different attributes.
 Digest fingerprintOf(

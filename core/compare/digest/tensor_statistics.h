@@ -38,8 +38,9 @@ struct StatisticsOptions {
 };
 
 /// Statistics of tensors, passed on one by one in the requested order. A sample is 64 runs of 1,024 elements,
-/// evenly spread; smaller tensors are read completely. Sums do not depend on the number of jobs. Memory: 1 MiB
-/// and a histogram per job. Unsupported for a dtype without statistics; unreadable elements are counted.
+/// evenly spread; smaller tensors are read completely. Sums do not depend on the number of jobs. Memory:
+/// 1 MiB and a histogram per job. Unsupported for a dtype without statistics; unreadable elements are
+/// counted.
 Status computeStatistics(io::FileSystem& files, const Checkpoint& checkpoint,
     const std::vector<TensorAsked>& tensors, const StatisticsOptions& options, const ComputeBackend& backend,
     JobContext& job, const std::function<Status(TensorStatistics)>& take);

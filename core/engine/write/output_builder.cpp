@@ -243,9 +243,9 @@ Status OutputBuilder::readGap(const SourceCrcs::Gap& gap, ChunkBuffers& buffers)
 {
     SHARDSCOPE_TRY(const auto file, m_sources.open(gap.source));
     const uint64_t payload = m_plan.sources()[gap.source].records[gap.record].payloadOffset;
-    std::vector<ByteRange> fresh;
-    m_crcs->claim(gap.source, gap.record, gap.range, fresh);
-    for (const ByteRange& range : fresh) {
+    std::vector<ByteRange> unclaimed;
+    m_crcs->claim(gap.source, gap.record, gap.range, unclaimed);
+    for (const ByteRange& range : unclaimed) {
         uint32_t crc = 0;
         for (uint64_t at = range.begin; at < range.end;) {
             SHARDSCOPE_CHECK(m_job.poll());
