@@ -40,8 +40,8 @@ private:
     Descriptor m_descriptor;
 };
 
-/// A descriptor on a regular file. The type is asked before opening, because opening a device may do
-/// something, and again afterwards, because the name may have been replaced in between.
+/// A descriptor on a regular file. The type is checked before opening, because opening a device may have side
+/// effects, and again afterwards, because the file may have been replaced in between.
 Result<std::pair<Descriptor, FileIdentity>> openRegular(const Path& path)
 {
     struct stat status {
@@ -195,7 +195,7 @@ public:
     {
         const Descriptor from(retryInterrupted(
             [&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
-        // A file without a name, gone when it is closed.
+        // A file without a name, deleted when it is closed.
         const Descriptor to(
             retryInterrupted([&] { return ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); }));
         return from.isOpen() && to.isOpen()
@@ -242,8 +242,8 @@ public:
             return {};
         if (errno != EINVAL && errno != ENOSYS)
             return writeError(what, to);
-        // Some network file systems lack the flag: ask first. A folder that is not empty is never replaced
-        // anyway.
+        // Some network file systems do not support the flag: check first. A non-empty folder is never
+        // replaced.
         struct stat status {
         };
         if (::lstat(to.c_str(), &status) == 0)
@@ -294,8 +294,8 @@ public:
                         "wait until it ends");
                 return writeError("cannot take the lock", path);
             }
-            // The one who held it may have removed the file between our open and our lock: then it locks
-            // nothing.
+            // The previous holder may have removed the file between our open and our lock: then the lock has
+            // no effect.
             struct stat held {
             };
             struct stat named {

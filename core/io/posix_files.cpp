@@ -14,7 +14,7 @@ namespace shardscope::io {
 
 namespace {
 
-/// Linux moves at most this much per call.
+/// Linux transfers at most this much per call.
 constexpr size_t kCallLimit = size_t{1} << 30;
 
 std::string rangeText(uint64_t offset, uint64_t bytes)
@@ -131,7 +131,7 @@ public:
     Status startWriteBack(uint64_t offset, uint64_t bytes) override
     {
         if (m_pendingBytes > 0) {
-            // Waits for the range before, so that at most two ranges are dirty however slow the device is.
+            // Waits for the previous range, so that at most two ranges are dirty on any device.
             constexpr unsigned kWait
                 = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
             SHARDSCOPE_CHECK(syncRange(m_pendingOffset, m_pendingBytes, kWait));

@@ -73,7 +73,7 @@ Status publishFile(FileSystem& files, WriteFile& file, const Path& path, bool re
     if (done)
         done = file.close();
     if (done)
-        done = checkPublishable(files, path, replace); // it may have come meanwhile
+        done = checkPublishable(files, path, replace); // it may have appeared meanwhile
     if (done)
         done = replace ? files.rename(file.path(), path) : files.renameNoReplace(file.path(), path);
     if (!done)

@@ -12,7 +12,7 @@ namespace shardscope {
 
 /// Whether convertElements() knows the pair: float64, float32, float16, bfloat16, float8_e4m3fn and
 /// float8_e5m2 among each other; integers and bool to those, and among each other; any dtype to itself.
-/// Floats to integers lose what cannot be determined, and are left out.
+/// Floats to integers are not supported.
 [[nodiscard]] bool canConvert(DType from, DType to);
 
 /// Converts little-endian elements as torch's `Tensor.to` does on a CPU: to nearest, ties to even, to narrow

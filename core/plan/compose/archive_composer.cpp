@@ -126,7 +126,7 @@ Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const 
         }
         out.push_back(std::move(small));
     }
-    if (!storagesPlaced) { // after the pickle and whatever torch puts before the storages
+    if (!storagesPlaced) { // after the pickle and the records that torch puts before the storages
         OutputRecord storages;
         storages.name = "data/";
         const auto version

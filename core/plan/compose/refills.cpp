@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// Its name in the base model that an adapter was trained beside (peft, LoraModel).
+/// Its name in the base model of an adapter (peft, LoraModel).
 std::string baseName(std::string name)
 {
     for (const std::string_view prefix : {"module.", "base_model.model."}) {

@@ -23,7 +23,7 @@ Status SourceList::add(FileId id)
         return {};
     }
     std::shared_ptr<const TorchFile> content = file.content;
-    if (!content) { // dropped after its facts were taken: read its directory again
+    if (!content) { // dropped after its facts were read: read its directory again
         SHARDSCOPE_CHECK(m_job.poll());
         SHARDSCOPE_TRY(content, TorchFile::open(m_files, file.path, ReadMode::Tolerant, m_job));
     }

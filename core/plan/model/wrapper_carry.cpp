@@ -29,8 +29,8 @@ std::vector<FileId> filesBeside(const Checkpoint& source)
     return out;
 }
 
-/// Processes that saved the source; of a universal folder only their random states tell. 0 where nothing
-/// does.
+/// The number of processes that saved the source; for a universal folder only their random states show it. 0
+/// where it is not recorded.
 uint32_t processesOf(const Checkpoint& source)
 {
     if (!isConverted(source.kind))
@@ -43,8 +43,8 @@ uint32_t processesOf(const Checkpoint& source)
     return processes;
 }
 
-/// Random states by process. A run of one process and one of many leave different names; what another run
-/// left in the folder counts only where the source's own is not there.
+/// Random states by process. Runs of one and of many processes use different names. Another run's files in
+/// the folder count only where the source's own are missing.
 std::map<uint32_t, FileId> randomStates(const Checkpoint& source, const std::vector<FileId>& files)
 {
     const uint32_t processes = processesOf(source);
