@@ -74,7 +74,7 @@ Status scanExtraPickles(const io::ReadFile& file, const ZipDirectory& zip, std::
         left -= record.inflatedBytes;
         auto text = readRecord(file, record, kScanBytes);
         if (!text)
-            continue; // whoever verifies the file is told of it there
+            continue; // verifying the file reports it
         tellOf(record.name, parsePickle(std::make_shared<const std::string>(std::move(*text)), limits, job),
             findings);
         SHARDSCOPE_CHECK(job.poll()); // a stop shows as a pickle that cannot be read

@@ -19,7 +19,7 @@ constexpr size_t kNamesShown = 8;
 constexpr int kOldestVersion = 1; ///< kMinSupportedFileFormatVersion of caffe2/serialize/versions.h
 constexpr int kNewestVersion = 10; ///< kMaxSupportedFileFormatVersion
 
-/// A decimal number with nothing but a line end behind it.
+/// A decimal number, followed only by a line end.
 std::optional<uint64_t> numberOf(std::string_view text)
 {
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))

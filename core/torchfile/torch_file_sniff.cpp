@@ -65,7 +65,7 @@ bool isHtml(std::string_view text)
 
 bool isText(std::string_view text)
 {
-    // A character cut in two at the end of the piece does not make it binary.
+    // A character split at the end of the piece does not make it binary.
     size_t whole = text.size();
     for (int cut = 0; cut < 4 && whole > 0 && !isValidUtf8(text.substr(0, whole)); ++cut)
         --whole;

@@ -8,13 +8,13 @@
 /// depend on the order of threads, so both make the same bits.
 namespace shardscope::compute {
 
-/// Shared memory of a block: one T per thread, joined in pairs.
+/// Shared memory of a block: one T per thread, merged in pairs.
 template <class T>
 struct PerThread {
     T of[kThreads];
 };
 
-/// Joins what the threads have into thread 0's, always in the same order.
+/// Merges the values of all threads into thread 0's, always in the same order.
 template <class Block, class T, class Join>
 SHARDSCOPE_ON_GPU void joinThreads(Block& block, PerThread<T>& parts, Join join)
 {

@@ -152,7 +152,7 @@ private:
 
 Result<std::vector<std::unique_ptr<Gpu>>> findGpus(std::optional<uint32_t> number)
 {
-    int count = 0; // left as it is where there is no driver
+    int count = 0; // unchanged where there is no driver
     const cudaError_t found = cudaGetDeviceCount(&count);
     if (found == cudaErrorInsufficientDriver)
         return fail(ErrorCode::Unsupported, "no driver for NVIDIA GPUs, or one too old for this build");

@@ -8,7 +8,7 @@ namespace shardscope::compute {
 
 namespace {
 
-/// Words of a sum that a cast makes, or that lie in host memory as they are.
+/// Words of a sum: the output of a cast, or unchanged from host memory.
 struct SumSpan {
     size_t sum = 0;
     uint64_t begin = 0; ///< bytes of the sum
@@ -139,7 +139,7 @@ struct Batch {
 /// Memory that a unit takes, its tiles and their answers included.
 size_t bytesFor(const GpuUnit& unit)
 {
-    const size_t casts = unit.out.empty() ? 0 : tilesOf(unit.in.size()); // an element has a byte at least
+    const size_t casts = unit.out.empty() ? 0 : tilesOf(unit.in.size()); // an element has at least one byte
     size_t sums = 0;
     for (const GpuUnit::Part& part : unit.parts)
         sums += tilesOf(part.words);

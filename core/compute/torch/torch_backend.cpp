@@ -22,7 +22,7 @@ public:
     {
         if (!torchHasStatistics(dtype))
             return plainStatistics(dtype, bytes, histogram);
-        ValueHistogram counted; // so that nothing of a failed pass is counted
+        ValueHistogram counted; // so that a failed pass counts nothing
         return guarded(
             [&] {
                 const Statistics out

@@ -193,7 +193,7 @@ private:
         return bad(entry.key, "has a chunk that is stored nowhere");
     }
 
-    /// Of chunks that several ranks saved the first is kept; the others cover the tensor once.
+    /// Of chunks that several ranks saved only the first is used, so that chunks cover the tensor once.
     Status checkCover(DcpEntry& entry)
     {
         std::set<std::pair<Shape, Shape>> known;

@@ -98,7 +98,7 @@ private:
     }
     NodeId tensor(const DcpEntry& entry)
     {
-        // Five parts, as all releases read them; those that know strides take them for a tensor by rows.
+        // Five parts, which all releases read; releases with strides read them as a row-major tensor.
         const std::array parts{named("torch", dtypeName(entry.dtype)), layout(), m_builder.boolean(false),
             memoryFormat(), m_builder.boolean(false)};
         const NodeId properties = instance("TensorProperties");

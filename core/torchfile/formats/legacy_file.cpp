@@ -59,7 +59,7 @@ private:
         return fail(code, std::move(message), m_file.path().string(), std::move(hint));
     }
 
-    /// The pickle at m_at, which moves behind it. Its length is known only afterwards: a window that turns
+    /// The pickle at m_at; m_at moves to its end. Its length is known only afterwards: a window that turns
     /// out too short is tried again larger.
     Result<PickleParse> nextPickle(const std::string& what, const PickleLimits& limits)
     {
@@ -171,7 +171,7 @@ private:
             return failure(ErrorCode::Damaged, "the storages of a legacy torch file are not in a list");
         for (const NodeId item : sequenceItems(keys.graph, keys.graph.root())) {
             const auto key = asString(keys.graph, item);
-            // A type is there once: a key that comes twice is as unknown as one that the object does not use.
+            // Each key is used once: a repeated key is as invalid as one that the object does not use.
             const auto type = key ? types.find(*key) : types.end();
             if (type == types.end())
                 return failure(ErrorCode::Damaged,

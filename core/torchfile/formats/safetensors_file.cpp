@@ -31,7 +31,7 @@ constexpr std::array<Name, 18> kTypes{{{"BOOL", DType::Bool}, {"U8", DType::UInt
     {"U32", DType::UInt32}, {"F32", DType::Float32}, {"F64", DType::Float64}, {"I64", DType::Int64},
     {"U64", DType::UInt64}}};
 
-/// Takes the header's events one by one: no document is built, so that memory follows the tensors.
+/// Reads the header's events one by one: no document is built, so that memory is proportional to the tensors.
 class HeaderReader final : public nlohmann::json_sax<nlohmann::json>
 {
 public:

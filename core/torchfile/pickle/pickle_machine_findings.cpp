@@ -104,8 +104,8 @@ void PickleMachine::addFindings()
     markConflictingStorages();
 }
 
-/// torch counts its storages, so that a plain list finds most keys; a map takes the others without a hash
-/// that a file could be made to collide in.
+/// torch counts its storages, so that a plain list finds most keys; a map holds the others, without a hash
+/// that a crafted file could make collide.
 void PickleMachine::markConflictingStorages()
 {
     std::vector<uint32_t> uses;

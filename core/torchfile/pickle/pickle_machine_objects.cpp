@@ -213,7 +213,7 @@ bool PickleMachine::build()
     return true;
 }
 
-/// "module\nname\n" as it stands in the stream.
+/// "module\nname\n" as it is in the stream.
 bool PickleMachine::globalLines(Node& node)
 {
     std::string_view module;

@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 
-/// The opcodes of protocol 0, whose operands are lines of text.
+/// The opcodes of protocol 0. Their operands are lines of text.
 namespace shardscope {
 
 namespace {

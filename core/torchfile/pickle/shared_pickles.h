@@ -16,14 +16,14 @@ namespace shardscope {
 struct FilePickle {
     std::shared_ptr<const PickleGraph> graph;
     std::vector<Finding> findings;
-    /// The storages that it names, each once, in the order in which an unpickler meets them; views of
+    /// The storages that it names, each once, in the order in which an unpickler reads them; views of
     /// `graph`.
     std::shared_ptr<const std::vector<StorageView>> storages = {};
 };
 
 /// Pickles of files that are opened one after another. Ranks above 0 of a ZeRO-3 checkpoint save the same
-/// stream, byte for byte, with an entry for every parameter: parsed and kept once, it costs parameters, not
-/// parameters × ranks. Remembers the last few; streams are compared whole. Thread-safe.
+/// stream, byte for byte, with an entry for every parameter: parsed and kept once, its memory is proportional
+/// to parameters, not to parameters × ranks. Remembers the last few; streams are compared whole. Thread-safe.
 class SharedPickles
 {
 public:

@@ -24,7 +24,7 @@ constexpr uint64_t kLargestFile = uint64_t{1} << 62;
 constexpr std::array kReasons{ErrorCode::Damaged, ErrorCode::Hostile, ErrorCode::LimitExceeded,
     ErrorCode::Unreadable, ErrorCode::NotACheckpoint, ErrorCode::Unsupported};
 
-/// Takes the events one by one. Fields that a later program adds are passed over.
+/// Reads the events one by one. Fields of later programs are ignored.
 class IndexReader final : public nlohmann::json_sax<nlohmann::json>
 {
 public:
@@ -191,7 +191,7 @@ private:
         return false;
     }
     bool wrong() { return stop(ErrorCode::Damaged, "it has a value in a wrong place"); }
-    /// One that is no plain count.
+    /// A number that is not a plain count.
     bool number()
     {
         const bool counts = m_place == Place::Kept || (m_place == Place::File && m_key == "bytes");

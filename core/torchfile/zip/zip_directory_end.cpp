@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    /// The zip64 end record, when there is a locator. Returns where it lies, which must be right before the
+    /// The zip64 end record, when there is a locator. Returns its offset; it must be directly before the
     /// locator.
     Result<std::optional<uint64_t>> readZip64()
     {
@@ -166,7 +166,7 @@ Result<EndSearch> findEnd(const io::ReadFile& file, HeaderWindow& window)
                 "two end records both describe this archive, with different contents", file.path().string());
         found = *candidate;
     }
-    // A displaced archive behind a good one hides it from every reader that searches from the back.
+    // A displaced archive after a valid one hides it from every reader that searches from the end.
     if (displaced && (!found || displaced->records.endOffset > found->records.endOffset))
         return *displaced;
     if (found)

@@ -66,7 +66,7 @@ Status inflatePieces(const io::ReadFile& file, const ZipRecord& record, JobConte
     int state = Z_OK;
     bool tooLong = false;
     const Status status = readPieces(file, record, job, [&](std::span<const uint8_t> piece) {
-        inflater.stream.next_in = const_cast<Bytef*>(piece.data()); // zlib 1.2 lacks the const
+        inflater.stream.next_in = const_cast<Bytef*>(piece.data()); // zlib 1.2 does not have the const
         inflater.stream.avail_in = static_cast<uInt>(piece.size());
         // At most one byte more than declared is ever produced.
         while (

@@ -79,7 +79,7 @@ void appendLocalHeader(std::string& out, std::string_view prefix, std::string_vi
     put16(out, flagsOf(bytes));
     put16(out, 0); // method: stored
     put32(out, 0); // time and date
-    put32(out, 0); // CRC and sizes stand in the descriptor
+    put32(out, 0); // CRC and sizes are in the descriptor
     put32(out, 0);
     put32(out, 0);
     put16(out, nameBytes);

@@ -11,7 +11,7 @@
 namespace shardscope {
 namespace {
 
-/// The padding itself is an extra field, whose length has 16 bits.
+/// The padding itself is an extra field with a 16-bit length.
 constexpr uint32_t kLargestAlignment = 32768;
 
 std::span<const uint8_t> bytesOf(std::string_view text)
