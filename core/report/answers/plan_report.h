@@ -14,7 +14,7 @@
 
 namespace shardscope {
 
-/// What answers and the reshard dialog show in addition to a plan.
+/// Facts that answers and the reshard dialog show in addition to a plan.
 struct PlanContext {
     std::string verb = {}; ///< "reshard", "export", "plan", "run"
     std::string source = {}; ///< the source's tag folder
@@ -42,9 +42,9 @@ void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan);
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan);
-/// What a run wrote, in one line.
+/// Summarizes the output of a run in one line.
 void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
-/// What a run did.
+/// Reports a run.
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
 
 } // namespace shardscope

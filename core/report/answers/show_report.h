@@ -37,7 +37,7 @@ struct ShownValues {
 Result<ShownValues> readValues(
     io::FileSystem& files, const Checkpoint& checkpoint, ValueRange range, uint64_t limit);
 
-/// What `show --npy` wrote.
+/// The file that `show --npy` wrote.
 struct NpyReport {
     std::string path;
     DType dtype = DType::Unknown; ///< of the file; types that NumPy lacks are converted exactly

@@ -160,7 +160,7 @@ TEST_CASE("a rank's file is from another step")
     checkRow(run, kOneFileBad, folder);
 }
 
-TEST_CASE("one file is torn or hostile")
+TEST_CASE("one file is truncated or malicious")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero3-w4", folder);
@@ -209,7 +209,7 @@ TEST_CASE("a recognised kind that this build cannot interpret")
     checkRow(experts, {0, 4, 4, 4}, folder);
 }
 
-TEST_CASE("links that lead in circles")
+TEST_CASE("circular links")
 {
     const TemporaryFolder folder;
     fs::create_symlink(folder / "loop", folder / "loop");

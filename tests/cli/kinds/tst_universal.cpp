@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Universal folders, as DeepSpeed's own converter wrote them, at every level of PATH and through every verb.
+// Every verb on universal folders of DeepSpeed's own converter, at every level of PATH.
 #include "tests/cli/cli_fixture.h"
 
 #include <doctest/doctest.h>
@@ -73,7 +73,7 @@ TEST_CASE("a universal folder is found at every level, and next to native tags")
     const fs::path run = copySample("zero2-universal-w2", folder);
     const std::string name = "global_step5_universal";
     const auto kindOf = [](const fs::path& path) { return answerOf({"inspect", path}).at("kind"); };
-    CHECK(kindOf(run) == "zero2"); // `latest` wins
+    CHECK(kindOf(run) == "zero2"); // `latest` is preferred
     CHECK(answerOf({"inspect", run}).at("tags") == Json({"global_step5", name}));
     CHECK(answerOf({"inspect", run, "--tag", name}).at("kind") == "universal");
     CHECK(kindOf(run / "latest_universal") == "universal");

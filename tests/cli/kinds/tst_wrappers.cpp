@@ -87,7 +87,7 @@ TEST_CASE("a Trainer's checkpoint is found from its output folder down to a file
                   "`trainer_state.json`: global_step 5, max_steps 9, epoch 0.5")
             != evidence.end());
     }
-    // The other one by its name, also from within a checkpoint of the same folder.
+    // The other tag by its name, also from inside a checkpoint of the same folder.
     CHECK(answerOf({"inspect", output, "--tag", "checkpoint-9"}).at("kind") == "zero2");
     CHECK(answerOf({"inspect", newer, "--tag", "checkpoint-9"}).at("kind") == "zero2");
     CHECK(answerOf({"inspect", older}).at("kind") == "zero2");
@@ -144,7 +144,7 @@ TEST_CASE("a Trainer's files are copied, and random states go to the existing pr
     CHECK_FALSE(fs::exists(folder / "three/rng_state_2.pth"));
     CHECK(warningOf(three, "client-state-per-rank", "warning").at("where") == "../rng_state_2.pth");
 
-    // From one process to two its states change their name again.
+    // From one process to two, the files of random states change their names again.
     answerOf({"reshard", folder / "one", folder / "two", "-w", "2"});
     CHECK(slurp(folder / "two/rng_state_0.pth") == "random 0");
     CHECK_FALSE(fs::exists(folder / "two/rng_state.pth"));

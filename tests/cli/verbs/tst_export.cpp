@@ -20,7 +20,7 @@ Words exportOf(const fs::path& source, const fs::path& target, const Words& more
     return out;
 }
 
-/// Names and contents, but for the times and sizes of directories.
+/// Names and contents, without times, and without sizes of directories.
 std::set<std::string> namesIn(const fs::path& folder)
 {
     std::set<std::string> out;
@@ -243,7 +243,7 @@ TEST_CASE("exports in every format open as weights and are verified by their man
         if (form != "adapter")
             CHECK(answerOf({"show", folder / form, "norm.weight"}).at("values") == shown);
     }
-    // One file by itself, and one that a shard's index misses.
+    // A single file, and a file that is missing from the index.
     const std::set<std::string> names = namesIn(folder / "torch");
     const std::string shard = *names.lower_bound("pytorch_model-00002-of-");
     answerOf({"params", folder / "torch" / shard});
@@ -396,7 +396,7 @@ TEST_CASE("slices without a record are refused, and merged with --patterns")
         "usage");
 }
 
-TEST_CASE("a saved plan of an export runs where and when it is asked to")
+TEST_CASE("a saved plan of an export runs later and for another folder")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);

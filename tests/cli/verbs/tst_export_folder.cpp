@@ -25,7 +25,7 @@ Words exportTo(const fs::path& target, const Words& more = {})
 
 } // namespace
 
-TEST_CASE("export . --force leaves all other files alone, and a dry run lists what it replaces")
+TEST_CASE("export . --force does not change other files, and a dry run lists the files that it replaces")
 {
     const TemporaryFolder folder;
     spill(folder / "README.md", "mine");

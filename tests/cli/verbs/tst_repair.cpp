@@ -75,7 +75,7 @@ TEST_CASE("a check after the repair that was stopped is not reported as done")
         if (file.path().filename().string().find("zero_pp_rank_1_") != std::string::npos)
             fs::remove(file.path());
     }
-    // The check of a small copy may be over before the signal arrives; then it is done, and said to be.
+    // The check of a small copy can end before the signal arrives. Then it is reported as done.
     int stopped = 0;
     for (int i = 0; i < 40 && stopped == 0; ++i) {
         const fs::path out = folder / ("out" + std::to_string(i));
@@ -96,7 +96,7 @@ TEST_CASE("a check after the repair that was stopped is not reported as done")
     CHECK(stopped == 1);
 }
 
-TEST_CASE("the way back gives the source's bytes")
+TEST_CASE("--undo gives the bytes of the source")
 {
     const TemporaryFolder folder;
     const fs::path run = damaged(folder);
@@ -109,7 +109,7 @@ TEST_CASE("the way back gives the source's bytes")
     errorOf({"repair", "--undo", folder / "out", folder / "x", "--fix", "F1"}, 3, "not-found");
 }
 
-TEST_CASE("the way back reads the folders that the repair was given with --root")
+TEST_CASE("--undo reads the --root folders of the repair")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -125,7 +125,7 @@ TEST_CASE("the way back reads the folders that the repair was given with --root"
     CHECK(gone.at("path") == second.string());
 }
 
-TEST_CASE("optimizer files with exchanged names get their own names back, and no value is lost")
+TEST_CASE("optimizer files with swapped names get their own names again, and no value is lost")
 {
     for (const std::string sample : {"zero1-w2", "zero2-w2", "zero3-w4", "roundrobin-w3", "slices-w4"}) {
         CAPTURE(sample);
@@ -143,7 +143,7 @@ TEST_CASE("optimizer files with exchanged names get their own names back, and no
             std::erase_if(shards,
                 [](const fs::path& path) { return path.string().find("mp_rank_01") != std::string::npos; });
         REQUIRE(shards.size() > 1);
-        // Two change places; of three or more, all move on by one.
+        // Two files are swapped; three or more are rotated by one.
         const fs::path aside = folder / "aside";
         fs::rename(shards.back(), aside);
         for (size_t i = shards.size() - 1; i > 0; --i)

@@ -261,7 +261,7 @@ TEST_CASE("a named tag and a single file open as requested")
     CHECK(answerOf({"inspect", one}).at("kind") == "zero3");
 }
 
-TEST_CASE("a checkpoint with damages shows them from its skeleton")
+TEST_CASE("a skeleton shows the damage of its checkpoint")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);

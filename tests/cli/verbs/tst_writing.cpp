@@ -135,7 +135,7 @@ TEST_CASE("a dry run shows the whole plan and writes nothing")
     errorOf({"reshard", source, samplePath("zero2-w2") / "inside", "-w", "3", "--dry-run"}, 2, "usage");
 }
 
-TEST_CASE("a target that exists stays, unless --force")
+TEST_CASE("an existing target is not replaced without --force")
 {
     const TemporaryFolder folder;
     const std::string source = samplePath("zero2-w2");
@@ -302,7 +302,7 @@ TEST_CASE("an interrupted job continues after a chmod and a hard link of a sourc
     CHECK(runShardscope(command).exitCode == 0);
 }
 
-TEST_CASE("a signal that was ignored at the start stays ignored, as nohup has it")
+TEST_CASE("a signal that was ignored at the start stays ignored, as with nohup")
 {
     const TemporaryFolder folder;
     // The shell ignores SIGHUP, and the program inherits that.
