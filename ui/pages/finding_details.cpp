@@ -49,8 +49,8 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
     m_text->document()->setDocumentMargin(12);
     m_tick->setObjectName(u"findingTick"_s);
     m_tick->setToolTip(
-        tr("Put what repairs it into the change set below; nothing is written before it is applied, and "
-           "then only to a copy"));
+        tr("Add its repair to the change set below. Files are written only when you apply it, and only "
+           "to a copy."));
     auto* foot = new QVBoxLayout;
     foot->setContentsMargins(12, 6, 12, 8);
     foot->addWidget(m_tick);

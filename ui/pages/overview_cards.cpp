@@ -106,9 +106,9 @@ void fillIdentity(Card& card, const Checkpoint& checkpoint)
     card.addFact(Words::tr("Folder"), pathText(checkpoint.tagFolder));
     if (!checkpoint.supported)
         card.addText(isSwapKind(checkpoint.kind)
-                ? Words::tr("Only a checkpoint of the run records what these files contain. Open that checkpoint "
-                            "and add this folder to it. If the run continued after its last save, choose that "
-                            "checkpoint here: File, Open with a Checkpoint of Its Run.")
+                ? Words::tr("Only a checkpoint of the run records what these files contain. Open that "
+                            "checkpoint and add this folder to it. If the run continued after its last "
+                            "save, choose that checkpoint here: File, Open with a Checkpoint of Its Run.")
                 : Words::tr("Recognised, not supported. %1").arg(sentenceText(checkpoint.whyNot)));
 }
 
