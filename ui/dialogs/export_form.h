@@ -23,7 +23,7 @@ class ExportForm : public QWidget
 public:
     ExportForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent = nullptr);
 
-    /// What is asked for; nothing while a field cannot be understood (problem() says which).
+    /// The choices; empty while a field is invalid (problem() says which).
     [[nodiscard]] std::optional<ExportWish> wish() const;
     [[nodiscard]] QString problem() const;
     void setTarget(const QString& folder);

@@ -24,7 +24,7 @@ class ReshardForm : public QWidget
 public:
     ReshardForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent = nullptr);
 
-    /// What is asked for; nothing while a field cannot be understood (problem() says which).
+    /// The choices; empty while a field is invalid (problem() says which).
     [[nodiscard]] std::optional<ReshardWish> wish() const;
     [[nodiscard]] QString problem() const;
     void setWorldSize(uint32_t ranks);

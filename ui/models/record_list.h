@@ -14,7 +14,7 @@ namespace shardscope::ui {
 struct RecordLine {
     ZipRecord record;
     std::string
-        usedBy; ///< "fp32 of group 0", "weight of wte.weight and 3 others"; empty when nothing is known
+        usedBy; ///< "fp32 of group 0", "weight of wte.weight and 3 others"; empty if unknown
     UnitId unit = kNoUnit; ///< the flat unit whose state it holds
     ParamId param = kNoParam; ///< the first tensor stored whole in it
 };

@@ -45,7 +45,7 @@ public:
     [[nodiscard]] Selection& selection() { return m_selection; }
     [[nodiscard]] io::FileSystem& files() const { return m_files; }
 
-    /// Looks on a worker whether files are still those that were read; changedOnDisk() tells if not.
+    /// Checks on a worker whether files have changed since they were read; emits changedOnDisk() if so.
     void checkOnDisk();
 
 Q_SIGNALS:
@@ -76,7 +76,7 @@ private:
         std::vector<io::Path> roots;
         bool salvage = false; ///< the first of roots is a swap folder without a checkpoint of its own
     };
-    Place m_place; ///< asked for
+    Place m_place; ///< requested
     Place m_shown; ///< where m_checkpoint is from; taken up again when opening another place fails
     CheckpointPtr m_checkpoint;
     ParamLooksPtr m_looks;
@@ -86,7 +86,7 @@ private:
     LatestOnly m_watcher;
 };
 
-/// The same thing in another snapshot of the checkpoint, by names; what is gone is left out.
+/// The same selection in another snapshot of the checkpoint, by names; missing parts are left out.
 SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, const Checkpoint& to);
 
 } // namespace shardscope::ui

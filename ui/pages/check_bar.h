@@ -27,7 +27,7 @@ class CheckBar : public QWidget
 public:
     explicit CheckBar(Theme& theme, QWidget* parent = nullptr);
 
-    /// `checkpoint`: what is examined; null: nothing can be.
+    /// `checkpoint`: the one to check; null: none.
     void show(const CheckRun& run, const CheckpointPtr& checkpoint);
     void showProgress(const CheckRun& run);
     [[nodiscard]] CheckDepth depth() const;

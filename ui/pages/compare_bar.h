@@ -26,14 +26,14 @@ public:
     void setOther(const QString& path);
     [[nodiscard]] QString other() const;
     void setRunning(bool running);
-    /// What is asked for; nothing while a field cannot be understood, and problem() says why.
+    /// The choices; empty while a field is invalid (problem() says why).
     [[nodiscard]] std::optional<CompareWish> wish() const;
     [[nodiscard]] QString problem() const;
 
 Q_SIGNALS:
     void compareRequested();
     void cancelRequested();
-    /// The wish is another one.
+    /// The choices have changed.
     void edited();
 
 private:

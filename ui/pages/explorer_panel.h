@@ -34,7 +34,7 @@ public:
     [[nodiscard]] bool isBusy() const { return m_builder.isRunning() || m_marker.isRunning(); }
 
 Q_SIGNALS:
-    /// A module was activated: show what lies below it, by this filter.
+    /// A module was activated: show the parameters below it with this filter.
     void filterRequested(const QString& filter);
     void ready();
 

@@ -17,7 +17,7 @@ class CheckRun;
 class FindingsList;
 class MessageBar;
 
-/// What the checkpoint is, at a glance: identity, sizes, parameters, steps, groups, tags, findings.
+/// A summary of the checkpoint: identity, sizes, parameters, steps, groups, tags, findings.
 class OverviewPage : public QWidget
 {
     Q_OBJECT

@@ -12,7 +12,7 @@ class QScrollArea;
 
 namespace shardscope::ui {
 
-/// What a comparison says in words: the verdict, why, and what was compared; how far it is while it runs.
+/// The result of a comparison in words: the verdict, its causes, and what was compared; progress while it runs.
 class VerdictPanel : public QFrame
 {
     Q_OBJECT

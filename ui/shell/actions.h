@@ -14,7 +14,7 @@ class QWidget;
 
 namespace shardscope::ui {
 
-/// Every action of the window, made in one place: text, key, icon, object name. Who makes them connects them.
+/// Every action of the window, created in one place: text, key, icon, object name. The creator connects them.
 struct Actions {
     QAction* open = nullptr;
     QAction* openFile = nullptr;

@@ -27,7 +27,7 @@ public:
     [[nodiscard]] QString cellText(TensorSlice::Cell cell);
     /// The selected block as lines of tab-separated values, with all digits.
     [[nodiscard]] QString selectedText();
-    /// Scrolls so that the cursor stands in the middle, as far as there are rows and columns.
+    /// Scrolls so that the cursor is in the middle, as far as there are rows and columns.
     void centreCursor();
     [[nodiscard]] bool isComplete(); ///< every visible cell has arrived
 

@@ -9,7 +9,7 @@
 
 namespace shardscope::ui {
 
-/// What the map says about places, in words: tool tip, status bar and screen reader share it.
+/// Descriptions of places on the map, for tool tip, status bar and screen reader.
 class MapText
 {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::MapText)

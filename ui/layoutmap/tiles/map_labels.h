@@ -24,18 +24,18 @@ struct MapLabel {
     uint32_t rank = 0;
 };
 
-/// Shortens a dotted name until it fits: leading parts go first, because the tail tells tensors of one layer
-/// apart. Empty when not even the shortest form does.
+/// Shortens a dotted name until it fits. Leading parts are removed first, because the tail distinguishes the
+/// tensors of one layer. Empty if even the shortest form does not fit.
 QString shortenedName(const QString& name, int width, const QFontMetrics& metrics);
 
-/// Finds what can be named on screen. Cost follows the screen's width, not the number of fragments: a probe
+/// Finds places with space for a name on screen. Cost follows the screen's width, not the number of fragments: a probe
 /// every few characters' width finds every fragment wide enough for a name.
 class MapLabels
 {
 public:
     void setFont(const QFont& font);
     [[nodiscard]] const QFont& font() const { return m_font; }
-    /// Forgets shortened names; call it when the source changes.
+    /// Clears shortened names; call it when the source changes.
     void clear() { m_names.clear(); }
 
     [[nodiscard]] std::vector<MapLabel> layout(const MapSource& source, const MapViewport& viewport);
@@ -44,7 +44,7 @@ private:
     [[nodiscard]] int narrowest() const;
     void layoutRow(
         const MapSource& source, const MapViewport& viewport, uint32_t row, std::vector<MapLabel>& labels);
-    /// A stretch of fragments too narrow to be told apart.
+    /// A range of fragments too narrow to distinguish.
     struct Merged {
         MapCell first;
         MapCell last;
