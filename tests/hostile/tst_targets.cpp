@@ -145,7 +145,7 @@ TEST_CASE("--force replaces no folder that the job reads, however it is reached"
         fs::create_directories(run / "global_step6");
         fs::create_symlink(entry.path(), run / "global_step6" / entry.path().filename());
     }
-    checkRefused(run, folder / "store", 2, "usage", "read by this job", folder, {"--force"});
+    checkRefused(run, folder / "store", 2, "usage", "this job reads the target", folder, {"--force"});
     runVerb({"convert", run, folder / "store", "--to", "universal", "--force"}, 0); // next to it is free
 }
 
