@@ -27,8 +27,8 @@ inline constexpr std::string_view kPeftPrefix = "base_model.model.";
 std::optional<AdapterPart> adapterPart(std::string_view name);
 
 /// The PEFT method other than LoRA that uses this parameter name, such as "IA3"; empty for none.
-/// `besideLora`: considers only methods that can occur together with LoRA, because a base model's module may
+/// `withLora`: considers only methods that can occur together with LoRA, because a base model's module may
 /// have such a name.
-std::string_view otherPeftMethod(std::string_view name, bool besideLora);
+std::string_view otherPeftMethod(std::string_view name, bool withLora);
 
 } // namespace shardscope

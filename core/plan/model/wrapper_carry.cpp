@@ -55,7 +55,7 @@ std::map<uint32_t, FileId> randomStates(const Checkpoint& source, const std::vec
         if (!rank)
             continue;
         const bool own = name == randomStatesName(source.wrapper, *rank, processes);
-        if (const auto [at, fresh] = out.try_emplace(*rank, id); !fresh && own)
+        if (const auto [at, inserted] = out.try_emplace(*rank, id); !inserted && own)
             at->second = id;
     }
     return out;

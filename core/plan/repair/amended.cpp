@@ -26,14 +26,14 @@ void Amended::settle(const Finding& finding)
 
 void Amended::repair(const Finding& finding, std::string what, std::string before, std::string after)
 {
-    tell({finding.code, finding.where, std::move(what), std::move(before), std::move(after), false});
+    recordChange({finding.code, finding.where, std::move(what), std::move(before), std::move(after), false});
     settle(finding);
 }
 
 void Amended::mark(std::string_view code, std::string where, std::string what)
 {
     findings().push_back({code::kMarked, Severity::Warning, what, where, {}});
-    tell({code, std::move(where), std::move(what), {}, {}, true});
+    recordChange({code, std::move(where), std::move(what), {}, {}, true});
 }
 
 const std::string& Amended::nameOf(ParamId param) const
@@ -129,7 +129,7 @@ Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings)
 
 Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings)
 {
-    amended.anew = true;
+    amended.rewriteAll = true;
     for (const Finding* finding : findings)
         amended.repair(*finding, "rewritten, so that this no longer applies: " + finding->message);
     return {};

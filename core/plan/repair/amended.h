@@ -45,7 +45,7 @@ struct Amended {
     /// The values that must come from another source; refilled last.
     std::vector<LostPart> lost = {};
     ModelFiles model = {}; ///< how they differ from the source's
-    bool anew = false; ///< no file is copied as it is
+    bool rewriteAll = false; ///< no file is copied as it is
     /// States at other places than the source says: all of a state's elements are read from the same files in
     /// another order. Values are moved; none is created.
     struct Moved {
@@ -63,7 +63,7 @@ struct Amended {
     PickleEdit& edit(FileId file) { return edits.try_emplace(file, *source, file).first->second; }
     /// The findings that block the copy, of all parts.
     std::vector<Finding>& findings() { return (whole ? *whole : *this).checkpoint->findings; }
-    void tell(RepairChange change) { (whole ? *whole : *this).changes.push_back(std::move(change)); }
+    void recordChange(RepairChange change) { (whole ? *whole : *this).changes.push_back(std::move(change)); }
     /// Whether the source is split into tensor slices or pipeline stages, or is one of them.
     [[nodiscard]] bool isCut() const { return whole != nullptr || !source->parts.empty(); }
     /// As the whole calls it.

@@ -174,8 +174,8 @@ bool hasMaster(const Checkpoint& checkpoint, ParamId param)
 Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param)
 {
     const Checkpoint& source = *amended.source;
-    const bool beside = partitionsGroups(source.kind);
-    if (!beside || amended.isCut() || isOfZenflow(source))
+    const bool keepsMasters = partitionsGroups(source.kind);
+    if (!keepsMasters || amended.isCut() || isOfZenflow(source))
         return cannotRepair(
             amended, finding, "only trained parameters are rebuilt, from the masters next to them");
     if (!hasMaster(source, param))

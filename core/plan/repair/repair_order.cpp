@@ -196,22 +196,21 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
             "the parameters are where `param_shapes` says; it is the configuration that records another "
             "order");
     // Data in the order before round_robin_gradients are listed in that after it, and the other way round.
-    for (const bool dealt : {false, true}) {
-        const auto order = dealt ? orderAfterRoundRobin(source) : orderBeforeRoundRobin(source);
+    for (const bool roundRobin : {false, true}) {
+        const auto order = roundRobin ? orderAfterRoundRobin(source) : orderBeforeRoundRobin(source);
         if (!order)
             continue;
         SHARDSCOPE_TRY(const CheckpointPtr other, withOrder(source, inShards(source, *order)));
         SHARDSCOPE_TRY(const bool proven, provenBy(amended, *other));
         if (!proven)
             continue;
-        const bool stay = dealt == source.roundRobin;
-        amended.anew = true; // the files of all ranks record places
+        const bool stay = roundRobin == source.roundRobin;
+        amended.rewriteAll = true; // the files of all ranks record places
         for (const Finding* finding : findings)
             amended.repair(*finding,
-                stay ? "`param_shapes` lists the parameters in the order in which their copies prove them to "
-                       "lie"
+                stay ? "`param_shapes` lists the parameters in the order that their copies prove"
                      : "the parameters are put in the order that `param_shapes` records; their copies prove "
-                       "where they lay");
+                       "where they were");
         if (stay)
             listAnew(amended, *order);
         else

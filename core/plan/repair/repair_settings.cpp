@@ -41,10 +41,11 @@ std::optional<double> numberOf(std::string_view text)
                                                                                           : std::nullopt;
 }
 
-void tell(Amended& amended, std::string_view code, std::string where, std::string what, std::string before,
-    std::string after)
+void recordChange(Amended& amended, std::string_view code, std::string where, std::string what,
+    std::string before, std::string after)
 {
-    amended.tell({code, std::move(where), std::move(what), std::move(before), std::move(after), false});
+    amended.recordChange(
+        {code, std::move(where), std::move(what), std::move(before), std::move(after), false});
 }
 
 /// Sets another value for an existing key, and records the change. The file is the template of all others.
@@ -59,8 +60,8 @@ Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key
         return cannotSet(amended, name, "it is a tensor there");
     SHARDSCOPE_TRY(const NodeId made, optionValue(edit.builder(), value));
     edit.put(mapping, key, made);
-    tell(amended, code, amended.source->file(file).name, "`" + name + "` is set", nodeText(edit.graph(), old),
-        value);
+    recordChange(amended, code, amended.source->file(file).name, "`" + name + "` is set",
+        nodeText(edit.graph(), old), value);
     return {};
 }
 
@@ -143,7 +144,7 @@ Status setStep(Amended& amended, double step, std::string_view code)
             continue;
         const std::string name = unit.subgroup ? "sub-group " + std::to_string(*unit.subgroup)
                                                : "group " + std::to_string(unit.group);
-        tell(amended, code, source.file(source.templateOptim).name, "the step of " + name + " is set",
+        recordChange(amended, code, source.file(source.templateOptim).name, "the step of " + name + " is set",
             unit.step ? numberText(*unit.step) : std::string(), numberText(step));
         unit.step = step;
         unit.stepSet = true;

@@ -217,8 +217,9 @@ Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOpti
             out.roots.insert(out.roots.end(), folders.begin(), folders.end());
         }
     }
-    const bool joins = out.roots.size() > open.roots.size();
-    return otherModel || out.formOf || joins || !out.exchanged.empty() ? std::optional(out) : std::nullopt;
+    const bool addsFolders = out.roots.size() > open.roots.size();
+    return otherModel || out.formOf || addsFolders || !out.exchanged.empty() ? std::optional(out)
+                                                                             : std::nullopt;
 }
 
 void mergeFindings(const CheckResult& before, const OpenOptions& again, CheckResult& found)

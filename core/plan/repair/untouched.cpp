@@ -15,7 +15,7 @@ Untouched::Untouched(const std::vector<const Amended*>& amended)
 {
     for (const Amended* one : amended) {
         // Files of older releases are rewritten in today's form, all of them.
-        m_none = m_none || one->anew || !one->moved.empty() || hasOldForm(*one->source);
+        m_none = m_none || one->rewriteAll || !one->moved.empty() || hasOldForm(*one->source);
         for (const auto& [file, edit] : one->edits) {
             if (file == one->source->templateOptim) // the template of all others
                 touchOptimizer(*one);
