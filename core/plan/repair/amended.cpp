@@ -72,11 +72,11 @@ std::span<const RepairFix> repairFixes()
         RepairFix{kSplitShards, joinFolders, false, Reach::Whole},
         RepairFix{code::kStaleFile, leaveOut, false, Reach::Whole},
         RepairFix{code::kMixedPrefix, leaveOut, false, Reach::Whole},
-        RepairFix{code::kTrailingData, writeAnew, false, Reach::Whole},
-        RepairFix{code::kUnalignedPayload, writeAnew, false, Reach::Whole},
-        RepairFix{code::kRecordUnused, writeAnew, false, Reach::Whole},
-        RepairFix{code::kRecordUnchecked, writeAnew, false, Reach::Whole},
-        RepairFix{"bad-world-size-field", writeAnew, false, Reach::Whole},
+        RepairFix{code::kTrailingData, rewriteFiles, false, Reach::Whole},
+        RepairFix{code::kUnalignedPayload, rewriteFiles, false, Reach::Whole},
+        RepairFix{code::kRecordUnused, rewriteFiles, false, Reach::Whole},
+        RepairFix{code::kRecordUnchecked, rewriteFiles, false, Reach::Whole},
+        RepairFix{"bad-world-size-field", rewriteFiles, false, Reach::Whole},
         RepairFix{"moe-incomplete", makeExpertFiles},
         RepairFix{code::kModelStatesMissing, takeOtherModel},
         RepairFix{"frozen-lost", graftFrozen},
@@ -94,7 +94,7 @@ std::span<const RepairFix> repairFixes()
         RepairFix{code::kStateMissing, takeOtherStates},
         RepairFix{code::kSwapMissing, takeOtherSwapped},
         RepairFix{code::kSwapMismatch, takeOtherThanSwapped},
-        RepairFix{code::kSwapCopy, writeAnew, false, Reach::Whole},
+        RepairFix{code::kSwapCopy, rewriteFiles, false, Reach::Whole},
         RepairFix{"universal-parameter-skipped", takeOtherStatesOfParams},
         RepairFix{"masters-not-copies", takeFittingMasters, true},
         RepairFix{"non-finite", takeSoundValues, true},
@@ -103,8 +103,8 @@ std::span<const RepairFix> repairFixes()
         RepairFix{"tied-diverged", takeOwners},
         RepairFix{"universal-info-missing", addUniversalInfo},
         RepairFix{"frozen-bloat", stripFrozen},
-        RepairFix{code::kUniversalOverlong, writeAnew, false, Reach::Whole},
-        RepairFix{"storage-bloat", writeAnew, false, Reach::Whole},
+        RepairFix{code::kUniversalOverlong, rewriteFiles, false, Reach::Whole},
+        RepairFix{"storage-bloat", rewriteFiles, false, Reach::Whole},
     };
     return kAll;
 }
@@ -127,7 +127,7 @@ Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings)
     return {};
 }
 
-Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings)
+Status rewriteFiles(Amended& amended, const std::vector<const Finding*>& findings)
 {
     amended.rewriteAll = true;
     for (const Finding* finding : findings)

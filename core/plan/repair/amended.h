@@ -102,7 +102,7 @@ Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings
 /// Leaves out of the copy what does not belong to the checkpoint.
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings);
 /// What every file is rewritten without.
-Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings);
+Status rewriteFiles(Amended& amended, const std::vector<const Finding*>& findings);
 /// Uses the values of most ranks where one rank's steps, options or scaler differ; a rank whose masters are
 /// of another step counts as lost.
 Status takeMajority(Amended& amended, const std::vector<const Finding*>& findings);

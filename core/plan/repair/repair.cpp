@@ -175,9 +175,9 @@ public:
             .source = source,
             .checkpoint = std::make_shared<Checkpoint>(*source),
         };
-        if (repairs(code::kLatestMissing) || repairs(code::kLatestDangling))
+        if (doesRepair(code::kLatestMissing) || doesRepair(code::kLatestDangling))
             amended.changes.push_back(
-                {repairs(code::kLatestMissing) ? code::kLatestMissing : code::kLatestDangling, "latest",
+                {doesRepair(code::kLatestMissing) ? code::kLatestMissing : code::kLatestDangling, "latest",
                     "names the newest complete tag", source->latest.value_or(std::string()), source->tag,
                     false});
         AmendedParts parts(amended);
@@ -237,7 +237,7 @@ private:
         return readsAll ? CheckDepth::Bytes : CheckDepth::Metadata;
     }
 
-    [[nodiscard]] bool repairs(std::string_view code) const
+    [[nodiscard]] bool doesRepair(std::string_view code) const
     {
         return std::find(m_fixed.begin(), m_fixed.end(), code) != m_fixed.end();
     }
@@ -251,7 +251,7 @@ private:
                 [&](const std::string& word) { return isNamedBy(diagnosis, word); });
             const bool counts = made.finding.severity != Severity::Info;
             const bool repairable = repairs(diagnosis, made.finding);
-            if ((!named && !(asksForAll() && counts && repairable)) || repairs(diagnosis.code))
+            if ((!named && !(asksForAll() && counts && repairable)) || doesRepair(diagnosis.code))
                 continue;
             if (!named && diagnosis.code == kSplitShards)
                 return askWhetherToJoin(made.finding);
@@ -317,7 +317,7 @@ private:
     Status applyFixes(AmendedParts& parts, const Amended& amended, const CheckResult& found) const
     {
         for (const RepairFix& fix : repairFixes()) {
-            if (!repairs(fix.code))
+            if (!doesRepair(fix.code))
                 continue;
             const std::vector<const Finding*> findings = findingsOf(amended, found, fix);
             if (!findings.empty())

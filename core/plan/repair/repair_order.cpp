@@ -164,7 +164,7 @@ void takeFrom(Amended& amended, const CheckpointPtr& other)
 }
 
 /// All values keep their places, and the model file records them.
-void listAnew(Amended& amended, const ParamOrder& order)
+void rewriteParamList(Amended& amended, const ParamOrder& order)
 {
     Checkpoint& out = *amended.checkpoint;
     for (uint32_t u = 0; u < out.units.size(); ++u) {
@@ -212,7 +212,7 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
                      : "the parameters are put in the order that `param_shapes` records; their copies prove "
                        "where they were");
         if (stay)
-            listAnew(amended, *order);
+            rewriteParamList(amended, *order);
         else
             takeFrom(amended, other);
         return {};
