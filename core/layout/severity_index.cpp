@@ -128,7 +128,7 @@ private:
             markRun(*share, address.element, address.element + 1);
     }
 
-    /// The rank of this unit whose shard is, or should be, in that file.
+    /// The rank of this unit with its shard, present or missing, in that file.
     [[nodiscard]] std::optional<uint32_t> rankIn(FileId id) const
     {
         const CheckpointFile& file = m_checkpoint.file(id);

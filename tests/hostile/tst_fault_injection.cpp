@@ -36,7 +36,7 @@ struct Job {
     Form form;
 };
 
-/// What stands before anything is written: all of it happens again in every run of the command.
+/// Operations before the first write: every run of the command repeats them.
 struct Prepared {
     std::shared_ptr<const WritePlan> plan;
     fs::path sourceRunFolder;
@@ -179,7 +179,7 @@ private:
         CHECK(!error.path.empty());
     }
 
-    /// The source is what it was; under the final name lies the whole result or nothing; `latest` names no
+    /// The source is unchanged; the final name has the complete result or does not exist; `latest` names no
     /// other.
     void checkPromise(bool succeeded)
     {
@@ -207,7 +207,7 @@ private:
         }
     }
 
-    TemporaryFolder m_home; ///< of the source alone: a repair looks at what lies beside it
+    TemporaryFolder m_home; ///< only for the source: a repair examines the files next to it
     TemporaryFolder m_folder;
     fs::path m_source;
     Form m_form;

@@ -133,7 +133,7 @@ TEST_CASE("references that mean something elsewhere")
     checkUnreadable("one in text that is kept", "not a storage", withEntry("Phttp://example.com\n"));
 }
 
-TEST_CASE("bytes behind the end of a pickle are told")
+TEST_CASE("bytes after the end of a pickle are reported")
 {
     const auto followedBy = [](const std::string& bytes) {
         return streamed([=](const std::string& stream) { return stream + bytes; });

@@ -289,7 +289,7 @@ Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io:
     SHARDSCOPE_TRY(const io::FileInfo source, files.stat(sourceRunFolder));
     SHARDSCOPE_TRY(const bool inside, isAtOrBelow(files, nearest, source));
     if (inside)
-        return fail(ErrorCode::Usage, "the target lies inside the source, or is the source",
+        return fail(ErrorCode::Usage, "the target is inside the source, or is the source",
             destination.string(), hint);
     if (there) {
         SHARDSCOPE_TRY(const io::FileInfo target, files.stat(destination));

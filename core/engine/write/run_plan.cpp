@@ -381,7 +381,7 @@ Status Execution::publish()
     }
     SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
     if (const Status removed = m_work->remove(); !removed)
-        m_job.log("the target is complete, but the work folder was not removed: " + describe(removed.error()));
+        m_job.log("the target is complete; the work folder was not removed: " + describe(removed.error()));
     return {};
 }
 

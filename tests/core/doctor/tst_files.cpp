@@ -50,7 +50,7 @@ TEST_CASE("E2: a pickle that would run code is an error, in any file of the tag"
     }
 }
 
-TEST_CASE("E2: a record that claims to be a link is told, and read as what it is")
+TEST_CASE("E2: a record that claims to be a link is reported, and read as a record")
 {
     const Patchable hurt("zero2-w2");
     auto records = foreignRecordsOf(hurt.tag() / kShard);
@@ -60,7 +60,7 @@ TEST_CASE("E2: a record that claims to be a link is told, and read as what it is
     checkExplained(hurt.check(), "file-hostile", Severity::Warning);
 }
 
-TEST_CASE("a shard whose bytes are out of reach is an error")
+TEST_CASE("a shard that cannot be read is an error")
 {
     const Patchable hurt("zero2-w2");
     fs::remove(hurt.tag() / kShard);
@@ -82,7 +82,7 @@ TEST_CASE("L2: a pointer to a tag that is not there")
     CHECK(found->diagnosis->repairs);
 }
 
-TEST_CASE("a sub-group size that the sub-groups on disk contradict is told")
+TEST_CASE("a sub-group size that the sub-groups on disk contradict is reported")
 {
     const Patchable hurt("zero3-w4");
     hurt.operateOnAll("model_states.pt", [](Surgery& surgery) {
@@ -112,7 +112,7 @@ TEST_CASE("a skeleton says that it has no values")
     CHECK(troubles(*result).empty());
 }
 
-TEST_CASE("a diagnosis that cannot look says so, and the others go on")
+TEST_CASE("a diagnosis that cannot run says so, and the others continue")
 {
     const Patchable sample("zero3-w4");
     fs::remove(sample.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");

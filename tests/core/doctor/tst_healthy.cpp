@@ -20,7 +20,7 @@ std::set<std::string> rightly(const std::string& sample)
 
 } // namespace
 
-TEST_CASE("nothing above a note is found in any sample, at any depth")
+TEST_CASE("no finding above info in any sample, at any depth")
 {
     for (const std::string& sample : allSamples()) {
         CAPTURE(sample);

@@ -200,7 +200,7 @@ const std::vector<Planted>& planted()
     return kAll;
 }
 
-/// The samples of universal folders have the native tag beside them, which `latest` names.
+/// The samples of universal folders have the native tag next to them, which `latest` names.
 std::string tagOf(std::string_view sample)
 {
     if (sample == "zero2-universal-w2")
@@ -222,7 +222,7 @@ TEST_CASE("a violation of every loader check is found under the check's number")
         CAPTURE(one.sample);
         const Patchable hurt(one.sample, tagOf(one.sample));
         if (fs::exists(hurt.tag() / one.ending))
-            hurt.operate(one.ending, one.edit); // not the experts' files, whose names end alike
+            hurt.operate(one.ending, one.edit); // not the experts' files, which have the same name ending
         else
             hurt.operateOnAll(one.ending, one.edit);
         const CheckResult result = hurt.check();
@@ -308,7 +308,7 @@ TEST_CASE("without the key `num_experts` that key is the only thing that is wron
     }
 }
 
-TEST_CASE("an expert's file beside a model without experts is left from another run")
+TEST_CASE("an expert's file with a model without experts is left from another run")
 {
     constexpr const char* kExpert = "layer_0_expert_0_mp_rank_00_model_states.pt";
     const Patchable experts("experts-w4");

@@ -207,7 +207,7 @@ TEST_CASE("places that do not exist")
     }
 }
 
-TEST_CASE("a record of a file whose content is not kept is not said to be absent")
+TEST_CASE("a record of a file without kept content is not reported as missing")
 {
     Checkpoint checkpoint = test::buildSyntheticCheckpoint({});
     CheckpointFile& file = checkpoint.files[index(checkpoint.modelFiles[1])];

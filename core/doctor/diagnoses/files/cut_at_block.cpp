@@ -29,7 +29,7 @@ Status look(const CheckContext& context, FindingSink& sink)
 
 } // namespace
 
-/// A truncated file whose size is a multiple of 4,096 bytes, or zero.
+/// A truncated file with a size that is zero or a multiple of 4,096 bytes.
 extern const Diagnosis kCutAtBlock;
 const Diagnosis kCutAtBlock{
     .code = "cut-at-block",

@@ -33,7 +33,7 @@ const Diagnosis kFileTorn{
     .worst = Severity::Error,
     .means = {.loading = "torch.load stops: the directory at the end of the zip file is missing.",
         .resuming = "Data after the end of the file is lost; all records before it are complete.",
-        .exporting = "Parameters whose records survived can be exported."},
+        .exporting = "Parameters with surviving records can be exported."},
     .remedy = "rebuild the directory from the headers of the records that survived, and "
               "refill the rest",
     .repairs = true,

@@ -35,7 +35,7 @@ const Diagnosis kWrongLevel{
     .depth = CheckDepth::Names,
     .worst = Severity::Info,
     .means = {.loading = "Stock DeepSpeed finds nothing at this level; this program finds the right one."},
-    .noRemedy = "nothing is wrong with the checkpoint; name the folder that is shown",
+    .noRemedy = "nothing is wrong with the checkpoint; use the folder that is shown",
     .threads = "HF#12427, DS#7663, OpenRLHF/OpenRLHF#157",
     .look = look,
 };

@@ -52,7 +52,7 @@ constexpr std::array kDiagnoses{
                   " copy such objects",
         .threads = "scanners of pickles list the same names",
     },
-    // A record whose header, length or CRC is wrong.
+    // A record with a wrong header, length or CRC.
     Diagnosis{
         .code = code::kRecordCorrupt,
         .letter = "F2",

@@ -141,7 +141,7 @@ constexpr std::array kDiagnoses{
                     "choose seeds",
         .threads = "TensorAuto/OpenTau#180, HF#14994, DS#8460, MLM#6858",
     },
-    // A universal folder whose converter split the flat buffers of a round-robin run in the wrong order.
+    // A universal folder with flat buffers of a round-robin run that the converter split in the wrong order.
     Diagnosis{
         .code = code::kUniversalRoundRobin,
         .letter = "S22",
