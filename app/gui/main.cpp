@@ -19,7 +19,7 @@ using namespace Qt::StringLiterals;
 
 namespace {
 
-/// `shardscope-gui --headless VERB …`: the command line, before anything of Qt exists.
+/// `shardscope-gui --headless VERB …`: the command line, before any Qt object exists.
 int runHeadless(int argc, char** argv)
 {
     std::vector<char*> arguments{argv[0]};

@@ -23,7 +23,7 @@ namespace shardscope::ui {
 
 namespace {
 
-/// What a format is for; one that is not known here stands by its name alone.
+/// The purpose of a format; the name alone for a format that is not known here.
 QString formatText(const std::string& name)
 {
     const QString text = toText(name);
@@ -38,7 +38,7 @@ QString formatText(const std::string& name)
     return text;
 }
 
-/// Formats that are cut into files of a given size.
+/// Formats that are split into files of a given size.
 bool isSharded(ExportFormat format)
 {
     return format == ExportFormat::Safetensors || format == ExportFormat::Torch;
@@ -112,7 +112,7 @@ void ExportForm::fillChoices()
         m_dtype->addItem(toText(name), QByteArray::fromStdString(name));
     for (const std::string& state : m_source->stateNames()) {
         if (state == "weight")
-            continue; // that is what is exported in any case
+            continue; // always exported
         QAction* action = m_stateMenu->addAction(toText(state));
         action->setData(QByteArray::fromStdString(state));
         action->setCheckable(true);
@@ -179,7 +179,7 @@ ExportFormat ExportForm::format() const
     return static_cast<ExportFormat>(m_format->currentData().toInt());
 }
 
-/// Only what the chosen format asks for.
+/// Shows only the rows of the selected format.
 void ExportForm::onFormatChosen()
 {
     m_rows->setRowVisible(m_shardSize, isSharded(format()));

@@ -131,7 +131,7 @@ void QuickPick::choose()
     if (item == nullptr)
         return;
     const auto id = item->data(0, kIdRole).toUInt();
-    accept(); // before what was chosen opens another dialog
+    accept(); // before the selected action opens another dialog
     Q_EMIT picked(id);
 }
 

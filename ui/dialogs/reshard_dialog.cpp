@@ -62,7 +62,7 @@ ReshardDialog::ReshardDialog(io::FileSystem& files, CheckpointPtr source, CheckP
     left->addWidget(title);
     left->addWidget(m_form);
     left->addStretch();
-    left->addWidget(m_group, 0, Qt::AlignRight); // beside the maps it chooses for
+    left->addWidget(m_group, 0, Qt::AlignRight); // next to its maps
     auto* upper = new QHBoxLayout;
     upper->setSpacing(22);
     upper->addLayout(left, 2);

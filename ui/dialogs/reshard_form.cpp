@@ -134,7 +134,7 @@ void ReshardForm::fillForms()
     m_form->setCurrentIndex(std::max(0, m_form->findData(hasStage ? m_source->zeroStage : 1)));
 }
 
-/// Only what the chosen result asks for.
+/// Shows only the rows of the selected result.
 void ReshardForm::showRows()
 {
     m_rows->setRowVisible(m_subGroup, stage() == 3);
@@ -220,7 +220,7 @@ bool ReshardForm::readSubGroupSize(std::optional<uint64_t>& size) const
     if (text.isEmpty() || stage() != 3)
         return true;
     bool isNumber = false;
-    const double exact = text.toDouble(&isNumber); // 1e9 as configs spell it
+    const double exact = text.toDouble(&isNumber); // configs write 1e9
     if (!isNumber || exact < 1 || exact > 1e18 || exact != static_cast<double>(static_cast<uint64_t>(exact)))
         return false;
     size = static_cast<uint64_t>(exact);

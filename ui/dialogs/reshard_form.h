@@ -16,7 +16,7 @@ namespace shardscope::ui {
 
 class SourceChoices;
 
-/// The choices of a reshard: stage or form, GPU count, what the source asks for besides, target folder,
+/// The choices of a reshard: stage or form, GPU count, extra choices for the source, target folder,
 /// sub-group size, tag, and a few switches.
 class ReshardForm : public QWidget
 {
@@ -40,7 +40,7 @@ private:
     void showRows();
     void onFormChosen();
     void suggestTag();
-    /// The stage that is chosen; nothing for a universal folder.
+    /// The selected stage; empty for a universal folder.
     [[nodiscard]] std::optional<int> stage() const;
     [[nodiscard]] bool changesStage() const;
     [[nodiscard]] bool joins() const;
@@ -49,7 +49,7 @@ private:
     CheckpointPtr m_source;
     SourceChoices* m_choices;
     QFormLayout* m_rows = nullptr;
-    QString m_parentFolder; ///< where suggested targets lie
+    QString m_parentFolder; ///< parent of suggested targets
     QComboBox* m_form;
     QSpinBox* m_ranks;
     QLineEdit* m_subGroup;

@@ -135,7 +135,7 @@ void SourceChoices::showFor(std::optional<int> stage)
 {
     const ParallelDegrees& degrees = m_source->parallel;
     m_rows->setRowVisible(m_parallel, stage && (degrees.tp > 1 || degrees.pp > 1));
-    // A universal folder joins slices in any case.
+    // A universal folder always has merged slices.
     m_rows->setRowVisible(m_patternsRow, degrees.tp > 1 && (!stage || joins()));
     m_rows->setRowVisible(m_experts, stage && (degrees.ep > 1 || hasExperts(*m_source)));
     m_rows->setRowVisible(m_stage0Form, stage == 0);

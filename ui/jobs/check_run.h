@@ -34,7 +34,7 @@ public:
     void start(CheckPlace place, CheckDepth depth, CheckpointPtr opened = {});
     /// Ends soon, and keeps what was found so far.
     void stop();
-    /// Forgets everything, as when another checkpoint is opened.
+    /// Clears everything, as when another checkpoint is opened.
     void clear();
 
     [[nodiscard]] bool isRunning() const { return m_running; }

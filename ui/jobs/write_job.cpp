@@ -28,7 +28,7 @@ QString stageWords(const char* stage)
     return name == "checksums" ? Words::tr("checksums") : Words::tr("writing");
 }
 
-/// What did the arithmetic, how fast all went and what took longest.
+/// The compute backend, the rate and the slowest stage.
 QString ratesOf(const ExecuteReport& report)
 {
     QString text = u"%1 (%2)"_s.arg(toText(report.compute.device), toText(report.compute.by));
@@ -62,7 +62,7 @@ Result<ExecuteOptions> withCompute(
     return options;
 }
 
-/// What a look at a result shows, as the end of the job's summary.
+/// The check of a result, as the end of the job's summary.
 struct Afterlook {
     QString text;
     bool needsAttention = false;
@@ -77,7 +77,7 @@ Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<
         title, target, [&files, plan, options, afterwards](JobContext& context) -> Result<JobOutcome> {
             SHARDSCOPE_TRY(const ExecuteOptions how, withCompute(files, *plan, options, context));
             SHARDSCOPE_TRY(const ExecuteReport report, execute(files, *plan, how, context));
-            // Not every form of an export is one that can be opened here.
+            // Not every export format can be opened here.
             OpenOptions look;
             look.depth = OpenDepth::Structure;
             const bool opens = openCheckpoint(files, report.output, look, context).has_value();

@@ -31,7 +31,7 @@ LayoutMapView::LayoutMapView(const Theme* theme, QWidget* parent)
 
 LayoutMapView::~LayoutMapView()
 {
-    delete m_interaction; // it would still tell of the canvas losing the focus
+    delete m_interaction; // it would still report that the canvas loses the focus
 }
 
 void LayoutMapView::makeChildren()

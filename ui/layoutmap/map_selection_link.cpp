@@ -92,7 +92,7 @@ void MapSelectionLink::onPinned(const std::optional<MapSource::Point>& point)
     if (!m_selection) {
         return;
     }
-    m_selection->setHoverText(words); // what a key goes to is told as what the mouse is over
+    m_selection->setHoverText(words); // the target of a key is reported like the place under the mouse
     m_telling = true;
     m_selection->select(point ? selectedThingAt(*m_canvas->source(), *point) : SelectedThing{});
     m_telling = false;

@@ -95,7 +95,7 @@ void RankGutter::paintHealth(QPainter& painter, const MapRange& rows, double top
     const auto end = static_cast<uint32_t>(rows.end);
     const int8_t worst = query.worstSeverity(begin, end, 0, query.columns());
     const bool missing = query.anyMissing(begin, end);
-    // Dots on all of many thin rows would not tell one rank from another.
+    // Dots on many thin rows would not distinguish ranks.
     const bool crowded = height < kLowestRowWithDot && worst <= m_commonSeverity;
     if (!missing && (worst < 1 || crowded)) {
         return;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMostListed = 12;
 
-/// Nothing where the text is no number from 0 on.
+/// Empty if the text is not a number of at least 0.
 std::optional<double> toleranceOf(const QLineEdit& field)
 {
     const QString text = field.text().trimmed();

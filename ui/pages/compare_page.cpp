@@ -84,7 +84,7 @@ QWidget* ComparePage::makeTablePart()
     QHeaderView* header = m_table->horizontalHeader();
     header->setSectionsClickable(true);
     header->setSortIndicatorShown(true);
-    header->setSortIndicatorClearable(true); // a third click: what matters most first
+    header->setSortIndicatorClearable(true); // a third click: most important first
     header->setSortIndicator(-1, Qt::AscendingOrder);
     const int widths[] = {78, 160, 92, 150, 72, 68, 66, 74};
     for (int column = 0; column < kDifferenceColumns; ++column)

@@ -215,7 +215,7 @@ void ExplorerPanel::restoreExpanded()
 {
     if (m_expanded.isEmpty()) {
         m_tree->expand(m_model->index(0, 0));
-        // Go down to where the tree branches: a lone "model" or "module" says nothing.
+        // Open the tree down to its first branch: a single "model" or "module" is not informative.
         QModelIndex at = m_model->index(0, 0);
         while (m_model->rowCount(at) == 1) {
             at = m_model->index(0, 0, at);

@@ -131,7 +131,7 @@ void StartPage::fillRecent()
     }
     m_recentTitle->setVisible(!paths.isEmpty());
     m_recent->setVisible(!paths.isEmpty());
-    // A path may lie on a slow network share: looked for on a worker.
+    // A path may be on a slow network share, so a worker checks it.
     m_finder.run<QList<bool>>(
         [paths](const std::stop_token& token, const std::function<void(QList<bool>)>& deliver) {
             QList<bool> exists;

@@ -12,7 +12,7 @@ class QScrollArea;
 
 namespace shardscope::ui {
 
-/// The result of a comparison in words: the verdict, its causes, and what was compared; progress while it runs.
+/// The result of a comparison in words: verdict, causes, and what was compared; progress while it runs.
 class VerdictPanel : public QFrame
 {
     Q_OBJECT

@@ -50,8 +50,8 @@ struct Actions {
     [[nodiscard]] QList<QAction*> all() const;
     /// What the command palette offers: all that can be triggered now.
     [[nodiscard]] QList<QAction*> offered() const;
-    /// What needs an open checkpoint. `isSwap`: it is a swap folder alone, which wants a checkpoint beside
-    /// it.
+    /// Enables the actions that need an open checkpoint. `isSwap`: only a swap folder is open, which needs a
+    /// checkpoint of its run.
     void setOpen(bool open, bool canReshard, bool canExport, bool isSwap) const;
     void setDifferences(bool any) const;
 };

@@ -34,7 +34,7 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Off unless QT_LOGGING_RULES asks for it: what is on screen, for who cannot see it.
+/// Logs what is on screen; off unless QT_LOGGING_RULES enables it.
 Q_LOGGING_CATEGORY(windowLog, "shardscope.window", QtWarningMsg)
 
 } // namespace
@@ -62,7 +62,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     connectSession();
     connectPages();
     m_focusRing = new FocusRing(m_theme, this);
-    // What is shown anew is rebuilt, and Tab would come to it last.
+    // Rebuilt widgets would come last in the tab order.
     connect(m_details, &DetailsPanel::shown, this, &MainWindow::orderPanes);
     connect(m_parameters, &ParametersPage::filtered, this, &MainWindow::orderPanes);
     orderPanes();

@@ -16,7 +16,7 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Whether somebody should read how the job ended.
+/// Whether the user should read the result of the job.
 bool endedBadly(const Job& job)
 {
     return job.state() == JobState::Failed

@@ -107,7 +107,7 @@ bool MainWindow::goToAddress(const QString& address)
         return false;
     const Checkpoint& checkpoint = *m_session.checkpoint();
     auto thing = selectionOf(checkpoint, address);
-    if (!thing) { // what has no elements has no address
+    if (!thing) { // a parameter without elements has no address
         const auto param = checkpoint.findParam(address.toStdString());
         if (param)
             m_session.selection().selectParam(*param);

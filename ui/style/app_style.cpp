@@ -37,7 +37,7 @@ bool opensMenu(const QStyleOption* option)
         && (button->features & QStyleOptionToolButton::MenuButtonPopup) == 0;
 }
 
-/// Where a scroll bar's parts lie: no arrow buttons, the handle on the whole length.
+/// The places of a scroll bar's parts: no arrow buttons, the handle on the whole length.
 QRect scrollBarRect(const QStyleOptionSlider& bar, QStyle::SubControl part)
 {
     const bool horizontal = bar.orientation == Qt::Horizontal;

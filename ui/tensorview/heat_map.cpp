@@ -233,7 +233,7 @@ std::optional<QPoint> HeatMap::cursorCell() const
     const auto cell = m_slice.cellOf(m_cursor.element());
     if (!cell || m_image.isNull())
         return {};
-    const auto part = [](uint64_t position, uint64_t of, int cells) { // as HeatSamples are dealt out
+    const auto part = [](uint64_t position, uint64_t of, int cells) { // distributed as in HeatSamples
         return static_cast<int>(static_cast<double>(position) / static_cast<double>(of) * cells);
     };
     return QPoint(part(cell->column, m_slice.columns(), m_samples.width),

@@ -23,7 +23,7 @@ HeatKind kindOf(double value)
                              : HeatKind::Value;
 }
 
-/// Which of two things one pixel stands for is shown.
+/// Which of two elements in one pixel is shown.
 int rankOf(HeatKind kind)
 {
     switch (kind) {

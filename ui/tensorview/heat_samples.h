@@ -22,7 +22,7 @@ struct HeatSamples {
     int height = 0;
     std::vector<double> values; ///< row by row
     std::vector<HeatKind> kinds;
-    std::vector<uint64_t> elements; ///< the element that has the value; kNoElement: after the end, or not read
+    std::vector<uint64_t> elements; ///< the element of the value; kNoElement: after the end, or not read
     bool sampled = false; ///< not every element of the slice was read
     double low = 0; ///< of the finite values
     double high = 0;

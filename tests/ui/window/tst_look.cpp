@@ -124,7 +124,7 @@ private Q_SLOTS:
         WindowFixture ui(dark ? ThemeMode::Dark : ThemeMode::Light);
         const auto shoot = [&](QWidget* widget, const QString& name) {
             QCoreApplication::processEvents();
-            (void)widget->grab(); // the first picture asks the map for its tiles
+            (void)widget->grab(); // the first picture makes the map request its tiles
             QVERIFY(QTest::qWaitFor([&] { return mapsDrawn(widget); }, 20'000));
             const QImage image = widget->grab().toImage();
             QVERIFY(image.save(picturePath(name + suffix)));

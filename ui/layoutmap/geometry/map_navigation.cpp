@@ -58,7 +58,7 @@ MapRange rankRange(const MapSource& source, uint32_t rank)
     return {begin, begin + length};
 }
 
-/// Walks back over a run of flagged cells to its first one.
+/// Goes back over a run of flagged cells to its first one.
 uint64_t runBegin(const MapSource& source, uint32_t row, uint64_t element, uint64_t lowest)
 {
     for (int walked = 0; walked < kLongestWalk; ++walked) {

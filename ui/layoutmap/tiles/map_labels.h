@@ -28,8 +28,8 @@ struct MapLabel {
 /// tensors of one layer. Empty if even the shortest form does not fit.
 QString shortenedName(const QString& name, int width, const QFontMetrics& metrics);
 
-/// Finds places with space for a name on screen. Cost follows the screen's width, not the number of fragments: a probe
-/// every few characters' width finds every fragment wide enough for a name.
+/// Finds places with space for a name on screen. The cost depends on the screen's width, not on the number of
+/// fragments: a probe every few characters' width finds every fragment wide enough for a name.
 class MapLabels
 {
 public:

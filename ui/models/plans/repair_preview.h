@@ -21,8 +21,8 @@ struct RepairPreview {
 RepairPreview previewRepair(io::FileSystem& files, const CheckPlace& place, const RepairOptions& options,
     const std::stop_token& token);
 
-/// The same as a command line of `shardscope`, quoted for a shell; `DST` is a placeholder for the folder that is not
-/// chosen yet.
+/// The same as a command line of `shardscope`, quoted for a shell; `DST` is a placeholder for the target
+/// folder, which is not chosen yet.
 QString repairCommand(const CheckPlace& place, const RepairOptions& options);
 
 /// One change as a line: place, description, and for a single value the values before and after.
