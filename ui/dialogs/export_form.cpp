@@ -156,7 +156,7 @@ void ExportForm::addRows()
     m_rows->addRow(tr("&Target"), withButton(new QWidget(this), m_target, m_browse));
     m_rows->addRow(QString(), m_verify);
     m_rows->addRow(QString(), m_force);
-    m_rows->setRowVisible(m_patternsRow, joins());
+    m_rows->setRowVisible(m_patternsRow, mergesSlices());
 }
 
 void ExportForm::connectFields()
@@ -201,7 +201,7 @@ void ExportForm::setAdapterIsConfigured(bool configured)
     m_adapterOptions->setAccessibleDescription(tip);
 }
 
-bool ExportForm::joins() const
+bool ExportForm::mergesSlices() const
 {
     return m_source->parallel.tp > 1 || m_source->parallel.pp > 1;
 }
@@ -297,7 +297,7 @@ std::optional<ExportWish> ExportForm::wish() const
     }
     if (format() == ExportFormat::Adapter && m_adapterOptions->isEnabled())
         options.adapterOptions = *configEntries(m_adapterOptions->text());
-    if (joins())
+    if (mergesSlices())
         wish.patternsFile = toPath(m_patterns->text().trimmed());
     wish.target = toPath(m_target->text().trimmed());
     wish.verify = m_verify->isChecked();

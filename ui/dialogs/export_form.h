@@ -45,7 +45,7 @@ private:
     [[nodiscard]] ExportFormat format() const;
     [[nodiscard]] bool readRenames(ExportOptions& options) const;
     /// Whether slices or stages are merged, so that patterns apply.
-    [[nodiscard]] bool joins() const;
+    [[nodiscard]] bool mergesSlices() const;
 
     CheckpointPtr m_source;
     QString m_parentFolder; ///< parent of suggested targets

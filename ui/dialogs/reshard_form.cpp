@@ -141,9 +141,9 @@ void ReshardForm::showRows()
     m_choices->showFor(stage());
 }
 
-bool ReshardForm::joins() const
+bool ReshardForm::mergesSlices() const
 {
-    return stage() && m_choices->joins();
+    return stage() && m_choices->mergesSlices();
 }
 
 std::optional<int> ReshardForm::stage() const
@@ -185,10 +185,10 @@ QString ReshardForm::suggestedTarget() const
     const QString change = !changesStage() ? QString()
         : stage() == 0                     ? u"-stage0"_s
                                            : QString(u"-zero"_s % QString::number(*stage()));
-    const QString joined = joins() ? u"-joined"_s : QString();
-    const bool allData = m_source->parallel.ranks() == m_source->parallel.dp || joins();
+    const QString merged = mergesSlices() ? u"-joined"_s : QString();
+    const bool allData = m_source->parallel.ranks() == m_source->parallel.dp || mergesSlices();
     const QString ranks = allData ? u"-dp"_s : u"-gpus"_s;
-    return m_parentFolder % u'/' % name % change % joined % ranks % QString::number(m_ranks->value());
+    return m_parentFolder % u'/' % name % change % merged % ranks % QString::number(m_ranks->value());
 }
 
 void ReshardForm::setWorldSize(uint32_t ranks)

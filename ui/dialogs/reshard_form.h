@@ -43,7 +43,7 @@ private:
     /// The selected stage; empty for a universal folder.
     [[nodiscard]] std::optional<int> stage() const;
     [[nodiscard]] bool changesStage() const;
-    [[nodiscard]] bool joins() const;
+    [[nodiscard]] bool mergesSlices() const;
     [[nodiscard]] bool readSubGroupSize(std::optional<uint64_t>& size) const;
 
     CheckpointPtr m_source;

@@ -136,13 +136,13 @@ void SourceChoices::showFor(std::optional<int> stage)
     const ParallelDegrees& degrees = m_source->parallel;
     m_rows->setRowVisible(m_parallel, stage && (degrees.tp > 1 || degrees.pp > 1));
     // A universal folder always has merged slices.
-    m_rows->setRowVisible(m_patternsRow, degrees.tp > 1 && (!stage || joins()));
+    m_rows->setRowVisible(m_patternsRow, degrees.tp > 1 && (!stage || mergesSlices()));
     m_rows->setRowVisible(m_experts, stage && (degrees.ep > 1 || hasExperts(*m_source)));
     m_rows->setRowVisible(m_stage0Form, stage == 0);
     m_rows->setRowVisible(m_options, lacksElasticOptions(*m_source));
 }
 
-bool SourceChoices::joins() const
+bool SourceChoices::mergesSlices() const
 {
     return m_parallel->currentData().toBool();
 }
@@ -154,16 +154,16 @@ void SourceChoices::apply(std::optional<int> stage, ReshardWish& wish) const
         if (!option.trimmed().isEmpty())
             options.optimizerOptions.push_back(option.trimmed().toStdString());
     }
-    if (m_source->parallel.tp > 1 && (!stage || joins()))
+    if (m_source->parallel.tp > 1 && (!stage || mergesSlices()))
         wish.patternsFile = toPath(m_patterns->text().trimmed());
     if (!stage)
         return;
     const auto form = static_cast<CheckpointKind>(m_stage0Form->currentData().toInt());
     if (stage == 0 && !isUnknown(form))
         options.stage0Form = form;
-    if (joins() && m_source->parallel.tp > 1)
+    if (mergesSlices() && m_source->parallel.tp > 1)
         options.tp = 1;
-    if (joins() && m_source->parallel.pp > 1)
+    if (mergesSlices() && m_source->parallel.pp > 1)
         options.pp = 1;
     if (const auto experts = static_cast<uint32_t>(m_experts->value()); experts != m_source->parallel.ep)
         options.ep = experts;

@@ -27,7 +27,7 @@ public:
     /// Shows only the rows for a result of that stage; no stage: a universal folder.
     void showFor(std::optional<int> stage);
     /// Whether slices and stages are merged; ignored for universal folders, which always merge them.
-    [[nodiscard]] bool joins() const;
+    [[nodiscard]] bool mergesSlices() const;
     void apply(std::optional<int> stage, ReshardWish& wish) const;
 
 Q_SIGNALS:

@@ -93,9 +93,9 @@ void MapSelectionLink::onPinned(const std::optional<MapSource::Point>& point)
         return;
     }
     m_selection->setHoverText(words); // the target of a key is reported like the place under the mouse
-    m_telling = true;
+    m_isPublishing = true;
     m_selection->select(point ? selectedThingAt(*m_canvas->source(), *point) : SelectedThing{});
-    m_telling = false;
+    m_isPublishing = false;
     QString sum;
     if (point) {
         const auto elements = cellBlock(*m_canvas->source(), *point).elements;
@@ -123,7 +123,7 @@ void MapSelectionLink::onRangeSelected()
 
 void MapSelectionLink::onSelection(const SelectedThing& thing)
 {
-    if (m_telling || !m_canvas->source()) {
+    if (m_isPublishing || !m_canvas->source()) {
         return;
     }
     const auto& params = m_canvas->source()->checkpoint().params;

@@ -44,7 +44,7 @@ private:
     MapCanvas* m_canvas;
     MapViewport* m_viewport;
     QPointer<Selection> m_selection;
-    bool m_telling = false; ///< the map itself is what changes the selection
+    bool m_isPublishing = false; ///< the map itself changes the selection
 };
 
 /// A place of the map in terms of the shared selection: parameter, rank, block, file and byte of the cell

@@ -162,10 +162,10 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
     const DoctorFinding& first = m_shown.front();
     const Diagnosis& diagnosis = *first.diagnosis;
     QString html = headOf(first) % u"<ul style=\"margin-left:-22px\">"_s;
-    for (size_t i = 0; i < m_shown.size() && i < kMostTold; ++i)
+    for (size_t i = 0; i < m_shown.size() && i < kMaxShown; ++i)
         html += findingText(m_shown[i], checkpoint.get());
-    if (m_shown.size() > kMostTold)
-        html += u"<li>"_s % tr("and %1 more, in the list").arg(countText(m_shown.size() - kMostTold))
+    if (m_shown.size() > kMaxShown)
+        html += u"<li>"_s % tr("and %1 more, in the list").arg(countText(m_shown.size() - kMaxShown))
             % u"</li>"_s;
     html += u"</ul><table cellspacing=\"0\" cellpadding=\"3\">"_s
         % row(tr("Loading"), sentence(diagnosis.means.loading))

@@ -37,7 +37,7 @@ private:
     QString findingText(const DoctorFinding& made, const Checkpoint* checkpoint);
     QString linksTo(const std::string& where, const Checkpoint* checkpoint);
 
-    static constexpr size_t kMostTold = 40;
+    static constexpr size_t kMaxShown = 40;
     Theme& m_theme;
     QTextBrowser* m_text;
     CommandLine* m_command;

@@ -96,7 +96,7 @@ TensorPage::TensorPage(io::FileSystem& files, Theme& theme, Selection& selection
         if (m_copyWaits)
             copyValues();
     });
-    connect(m_pictures, &TensorPictures::told, &selection, &Selection::setHoverText);
+    connect(m_pictures, &TensorPictures::cellDescribed, &selection, &Selection::setHoverText);
     connect(m_pictures, &TensorPictures::centreRequested, this, &TensorPage::centreGrid);
     connect(m_pictures, &TensorPictures::exactRequested, this, [this] { findOut(true); });
     connect(m_pictures, &TensorPictures::cancelRequested, this, [this] {

@@ -225,7 +225,7 @@ void HeatMap::tell()
                               .arg(shortNumber(m_samples.low), shortNumber(m_samples.high));
     setAccessibleDescription(m_cursorText.isEmpty() ? whole : QString(text % u". "_s % whole));
     if (hasFocus())
-        Q_EMIT told(text);
+        Q_EMIT cellDescribed(text);
 }
 
 std::optional<QPoint> HeatMap::cursorCell() const
@@ -300,7 +300,7 @@ void HeatMap::focusInEvent(QFocusEvent* event)
 void HeatMap::focusOutEvent(QFocusEvent* event)
 {
     QWidget::focusOutEvent(event);
-    Q_EMIT told({});
+    Q_EMIT cellDescribed({});
     update();
 }
 

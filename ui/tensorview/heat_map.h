@@ -30,7 +30,7 @@ public:
     void setLogarithmic(bool logarithmic);
     /// The value range of the colours; empty: the range of the read values.
     void setRange(std::optional<std::pair<double, double>> range);
-    /// The cursor's element in words, for screen readers and for told().
+    /// The cursor's element in words, for screen readers and for cellDescribed().
     void setCursorText(const QString& text);
     [[nodiscard]] const ValueScale& scale() const { return m_scale; }
     [[nodiscard]] const HeatSamples& samples() const { return m_samples; }
@@ -41,7 +41,7 @@ Q_SIGNALS:
     /// The slice was read.
     void arrived();
     /// What the keyboard is on, in a line; empty when it leaves.
-    void told(const QString& text);
+    void cellDescribed(const QString& text);
     /// Enter: the grid is to show the cursor in its middle.
     void centreRequested();
 

@@ -61,7 +61,7 @@ void HistogramView::rebuild()
     m_most = 0;
     if (m_statistics && m_byExponent) {
         for (const ValueHistogram::Octave& octave : m_statistics->histogram.octaves()) {
-            while (!m_bars.empty() && m_bars.back().low + 1 < octave.exponent) // empty ones keep their room
+            while (!m_bars.empty() && m_bars.back().low + 1 < octave.exponent) // empty bars keep their space
                 m_bars.push_back({m_bars.back().low + 1, m_bars.back().high + 1, 0});
             m_bars.push_back({static_cast<double>(octave.exponent), octave.exponent + 1.0, octave.count});
         }

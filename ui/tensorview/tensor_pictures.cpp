@@ -57,7 +57,7 @@ TensorPictures::TensorPictures(io::FileSystem& files, Theme& theme, ElementCurso
     connect(m_histogram, &HistogramView::brushChanged, this,
         [this] { m_heat->setRange(m_histogram->brushed()); });
     connect(m_heat, &HeatMap::arrived, this, &TensorPictures::showRange);
-    connect(m_heat, &HeatMap::told, this, &TensorPictures::told);
+    connect(m_heat, &HeatMap::cellDescribed, this, &TensorPictures::cellDescribed);
     connect(m_heat, &HeatMap::centreRequested, this, &TensorPictures::centreRequested);
     connect(m_statistics, &StatisticsPanel::exactRequested, this, &TensorPictures::exactRequested);
     connect(m_statistics, &StatisticsPanel::cancelRequested, this, &TensorPictures::cancelRequested);

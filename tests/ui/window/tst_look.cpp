@@ -129,7 +129,7 @@ private Q_SLOTS:
             const QImage image = widget->grab().toImage();
             QVERIFY(image.save(picturePath(name + suffix)));
             QVERIFY2(coloursOf(image) > 8, qPrintable(name));
-            // The middle of the top left corner tells whether the theme reached it.
+            // The middle of the top left corner shows whether the theme was applied.
             QCOMPARE(image.pixelColor(4, image.height() - 6).lightness() < 128, dark);
         };
         ui.settings().remember({samplePath("zero3-w4"), {}, u"ZeRO-3 · 4 ranks · bf16"_s, 1'234'567, 1,

@@ -48,7 +48,7 @@ constexpr QRgb blended(QRgb from, QRgb to, int amount)
 
 /// Black or white, whichever reads better on `background`.
 QRgb readableOn(QRgb background);
-/// The colour with 60 % of its saturation taken away: frozen parameters.
+/// The colour with 60 % less saturation, for frozen parameters.
 QRgb desaturated(QRgb colour);
 
 } // namespace shardscope::ui

@@ -52,7 +52,7 @@ private:
     static std::vector<Merged> findMerged(const MapSource& source, const MapViewport& viewport, uint32_t row);
     void addMerged(
         const MapSource& source, const MapViewport& viewport, uint32_t row, std::vector<MapLabel>& labels);
-    /// Role and text; the text is empty when there is no room for it.
+    /// Role and text; the text is empty if there is no space for it.
     MapLabel labelFor(const MapSource& source, const MapCell& cell, uint32_t rank, int room);
     QString nameFor(const MapSource& source, ParamId param, int width);
 

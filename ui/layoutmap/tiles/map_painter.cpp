@@ -234,7 +234,7 @@ void MapPainter::paintSum(QPainter& painter, const QRectF& selected, const QStri
     const double gap = 6 * m_unit;
     const QSizeF plate(metrics.horizontalAdvance(text) + 2 * gap, metrics.height() + gap);
     const QSizeF view = m_viewport.size();
-    // Below the range, or above it where there is no room, or inside it.
+    // Below the range, or above it if there is no space, or inside it.
     double y = selected.bottom() + gap;
     if (y + plate.height() > view.height()) {
         y = selected.top() - gap - plate.height();
