@@ -51,8 +51,7 @@ void declareOptions(QCommandLineParser& parser)
         "findings, reshard, export."_s,
         u"NAME"_s});
     parser.addOption({u"against"_s, u"Compare the first PATH with this checkpoint."_s, u"OTHER"_s});
-    parser.addOption(
-        {u"select"_s, u"Select this parameter or address."_s, u"ADDRESS"_s});
+    parser.addOption({u"select"_s, u"Select this parameter or address."_s, u"ADDRESS"_s});
     parser.addOption({u"theme"_s, u"system, light or dark."_s, u"THEME"_s});
     parser.addOption({u"size"_s, u"Size of the window, such as 1440x900."_s, u"WxH"_s});
     parser.addOption({u"tag"_s, u"Open this tag of the run."_s, u"TAG"_s});

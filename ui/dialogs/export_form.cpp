@@ -64,12 +64,11 @@ ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, Q
     , m_states(new QToolButton(this))
     , m_stateMenu(new QMenu(this))
     , m_shardSize(makeField(u"exportShardSize"_s, tr("5 GB, as in transformers"),
-          tr("Maximum bytes of tensors in one file, such as 2G; a larger tensor gets its own file"),
-          this))
+          tr("Maximum bytes of tensors in one file, such as 2G; a larger tensor gets its own file"), this))
     , m_only(makeField(u"exportOnly"_s, tr("all"),
           tr("Name patterns, such as model.layers.0.*; separate several with spaces"), this))
-    , m_strip(makeField(u"exportStrip"_s, tr("none"),
-          tr("Prefix to remove from names, such as “module.”"), this))
+    , m_strip(
+          makeField(u"exportStrip"_s, tr("none"), tr("Prefix to remove from names, such as “module.”"), this))
     , m_renames(makeField(u"exportRename"_s, tr("model.norm=norm"),
           tr("OLD=NEW: renames OLD and every name that begins with “OLD.”; separate several with spaces"),
           this))

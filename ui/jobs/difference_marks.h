@@ -24,7 +24,7 @@ struct DifferenceMarks {
     bool padding = false; ///< bytes of stored padding differ, somewhere
     uint32_t present = 0; ///< bit per mark: on this side
     uint32_t otherPresent = 0; ///< and on the other one
-    std::shared_ptr<const JudgedDiff> judged; ///< keeps what follows alive
+    std::shared_ptr<const JudgedDiff> judged; ///< owns the objects of `params`
     std::vector<const ParamDifference*> params; ///< by ParamId, as above; null: equal, or not compared
 
     /// Null where the state was not compared.

@@ -31,7 +31,7 @@ public:
 
 Q_SIGNALS:
     void hoveredChanged(std::optional<shardscope::ui::MapSource::Point> point);
-    /// Enter: open what is pinned.
+    /// Enter: open the pinned parameter.
     void activated(std::optional<shardscope::ui::MapSource::Point> point);
     /// P: pin this row on top, or unpin it.
     void rowPinWanted(uint32_t row);

@@ -352,8 +352,8 @@ bool MapLegend::event(QEvent* event)
         const auto boxes = layoutItems(width());
         for (size_t i = 0; i < boxes.size(); ++i) {
             if (boxes[i].contains(help->pos()) && m_items[i].paramClass) {
-                QToolTip::showText(help->globalPos(),
-                    tr("Click to dim %1, or to show it again").arg(m_items[i].text), this);
+                QToolTip::showText(
+                    help->globalPos(), tr("Click to dim %1, or to show it again").arg(m_items[i].text), this);
                 return true;
             }
         }

@@ -122,7 +122,7 @@ QString saveMapPicture(const MapPicture& picture, const QString& path)
         QSvgGenerator generator;
         generator.setOutputDevice(&file);
         generator.setSize(picture.size);
-        generator.setResolution(picture.overlay.logicalDpiX()); // else Qt scales what was recorded
+        generator.setResolution(picture.overlay.logicalDpiX()); // else Qt scales the recorded picture
         generator.setViewBox(QRect({}, picture.size));
         generator.setTitle(picture.caption.toHtmlEscaped()); // Qt does not escape it
         QPainter painter(&generator);

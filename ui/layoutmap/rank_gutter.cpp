@@ -111,7 +111,7 @@ void RankGutter::paintHealth(QPainter& painter, const MapRange& rows, double top
     if (size <= 3) {
         painter.fillRect(dot, QColor(colour));
     } else if (worst >= 2 && !missing) {
-        // Not by colour alone: errors are triangles, warnings dots, what is missing is hollow.
+        // Not by colour alone: errors are triangles, warnings dots, missing files hollow.
         painter.drawPolygon(
             QPolygonF({QPointF(dot.center().x(), dot.top()), dot.bottomRight(), dot.bottomLeft()}));
     } else {

@@ -28,7 +28,7 @@ struct Details {
     QString title; ///< the thing's own name
     QString kind; ///< "Parameter", "Rank", …
     QList<DetailSection> sections;
-    std::vector<Fragment> fragments; ///< of the parameter's shown state, or of what the rank holds
+    std::vector<Fragment> fragments; ///< of the parameter's shown state, or of the rank's contents
     bool fragmentsCut = false; ///< there are more
     std::vector<std::string> states; ///< the states to choose from
     std::string state; ///< the state of these fragments

@@ -22,7 +22,7 @@ struct FlatBlock {
     bool operator==(const FlatBlock&) const = default;
 };
 
-/// What is selected. Every part is optional; parts that are set belong together.
+/// A selection. Every part is optional; the set parts belong together.
 struct SelectedThing {
     ParamId param = kNoParam;
     std::string state; ///< "fp32", "exp_avg", …; empty: the unit's first
@@ -57,7 +57,7 @@ public:
 
     /// The place under the pointer, in one line for the status bar; empty if there is none.
     void setHoverText(const QString& text);
-    /// The sum of what is selected, in one line for the status bar.
+    /// The sum of the selected elements, in one line for the status bar.
     void setSumText(const QString& text);
 
 Q_SIGNALS:

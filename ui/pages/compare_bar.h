@@ -14,8 +14,8 @@ class QToolButton;
 
 namespace shardscope::ui {
 
-/// The line that says what the open checkpoint is compared with: a path, or one of the run's tags or of what
-/// was open before; states and tolerances; compare and cancel.
+/// The line with the other checkpoint of a comparison: a path, one of the run's tags, or a recent
+/// checkpoint; states and tolerances; compare and cancel.
 class CompareBar : public QWidget
 {
     Q_OBJECT

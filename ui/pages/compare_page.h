@@ -34,7 +34,7 @@ public:
 
     /// `place`: where it was opened, for command lines.
     void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
-    /// Fills in what to compare with; start() begins.
+    /// Sets the other checkpoint; start() starts the comparison.
     void setOther(const QString& path);
     void start();
     /// Every word must be in a row's kind, name or state.

@@ -119,7 +119,7 @@ void FindingsPage::check()
     if (!m_checkpoint || m_run.isRunning())
         return;
     m_run.start(m_place, m_bar->depth());
-    m_tree->setFocus(Qt::OtherFocusReason); // where what is found appears, and Esc stops
+    m_tree->setFocus(Qt::OtherFocusReason); // findings appear here, and Esc stops the check
 }
 
 bool FindingsPage::isBusy() const

@@ -19,7 +19,7 @@ class VerdictPanel : public QFrame
 public:
     explicit VerdictPanel(Theme& theme, QWidget* parent = nullptr);
 
-    /// Shows what the run says now.
+    /// Shows the current state of the run.
     void show(const CompareRun& run);
     [[nodiscard]] QString headline() const;
 

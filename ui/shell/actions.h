@@ -48,7 +48,7 @@ struct Actions {
 
     /// In the order of the shortcut sheet.
     [[nodiscard]] QList<QAction*> all() const;
-    /// What the command palette offers: all that can be triggered now.
+    /// The actions of the command palette: all enabled ones.
     [[nodiscard]] QList<QAction*> offered() const;
     /// Enables the actions that need an open checkpoint. `isSwap`: only a swap folder is open, which needs a
     /// checkpoint of its run.

@@ -62,7 +62,7 @@ public:
     bool goToAddress(const QString& address);
     /// The same as soon as the checkpoint that is being opened is shown.
     void selectWhenOpen(const QString& address);
-    /// Fills in what the open checkpoint, or the one being opened, is compared with; `start`: and compares.
+    /// Sets the other checkpoint for comparing the open one, or the one being opened; `start`: and compares.
     void compareWith(const QString& path, bool start);
     /// Opens a second view of the page in front in its own window; null if no checkpoint is open.
     PageWindow* openPageWindow();
@@ -172,7 +172,7 @@ private:
     QString m_addressWanted; ///< is gone to when the checkpoint being opened is shown
     QString m_pageWanted; ///< comes to the front when the checkpoint being opened is shown
     bool m_changingFilter = false;
-    /// What was chosen when the window was to be closed while jobs ran.
+    /// The choice when the window was closed while jobs were running.
     enum class Closing : uint8_t { No, WhenDone, Now };
     Closing m_closing = Closing::No;
     QSet<const Job*> m_seenFailures; ///< when it was chosen; only compared, never followed

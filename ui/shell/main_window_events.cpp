@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do to the window: actions, keys, drops, closing.
+// User input to the window: actions, keys, drops, closing.
 #include "ui/models/address_selection.h"
 #include "ui/shell/main_window.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves the window: pages in windows of their own, pictures.
+// Pages in their own windows, and saved pictures.
 #include "ui/models/address_selection.h"
 #include "ui/shell/main_window.h"
 
@@ -138,7 +138,7 @@ void MainWindow::compareWith(const QString& path, bool start)
 
 void MainWindow::askForPicture()
 {
-    showPage(u"map"_s); // what is saved is what is seen
+    showPage(u"map"_s); // the visible map is saved
     auto* dialog = new QFileDialog(
         this, tr("Save a Picture of the Map"), {}, tr("PNG picture (*.png);;SVG drawing (*.svg)"));
     dialog->setObjectName(u"savePictureDialog"_s);

@@ -23,7 +23,7 @@ class PageWindow : public QWidget
 public:
     PageWindow(Session& session, Theme& theme, QWidget* parent);
 
-    /// What the page is to be made with.
+    /// The objects for creating the page.
     [[nodiscard]] Selection& selection() { return m_selection; }
     /// Takes the page; `showCheckpoint` passes a checkpoint to it.
     void setPage(QWidget* page, const QString& title,

@@ -15,7 +15,7 @@ namespace {
 constexpr int kHeaderMargin = 8;
 constexpr int kScrollBarExtent = 13;
 constexpr int kShortestHandle = 28;
-constexpr int kChevronWidth = 16; ///< what a tool button with a menu is wider for
+constexpr int kChevronWidth = 16; ///< extra width of a tool button with a menu
 
 void drawChevron(QPainter* painter, const QPointF& centre, bool up, const QColor& colour)
 {

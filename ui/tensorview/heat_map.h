@@ -40,7 +40,7 @@ public:
 Q_SIGNALS:
     /// The slice was read.
     void arrived();
-    /// What the keyboard is on, in a line; empty when it leaves.
+    /// The cell at the keyboard cursor, in one line; empty when the focus leaves.
     void cellDescribed(const QString& text);
     /// Enter: the grid is to show the cursor in its middle.
     void centreRequested();

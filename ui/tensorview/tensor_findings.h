@@ -29,11 +29,11 @@ struct TensorFindings {
     std::optional<Error> error; ///< why there are no statistics
 };
 
-/// Reads from the first element on, a MiB at a time, until what is looked for is found. For a worker.
+/// Reads from the first element on, a MiB at a time, until the first match. For a worker.
 FirstOdd findFirstOdd(
     io::FileSystem& files, const TensorSource& source, bool nan, bool infinite, const std::stop_token& token);
 
-/// Name and value of every statistic, with "≈" before what is of a sample.
+/// Name and value of every statistic, with "≈" before values of a sample.
 std::vector<std::pair<QString, QString>> statisticFacts(const TensorStatistics& statistics);
 
 /// Anomalies in words: "12 NaN, first at [3, 17]", "all zeros". Empty if there are none.

@@ -13,7 +13,7 @@
 
 namespace shardscope::ui {
 
-/// What one pixel column of one row shows, before patterns.
+/// The content of one pixel column of one row, before patterns.
 struct MapPixel {
     enum Flag : uint8_t {
         Start = 1, ///< first pixel of a fragment that is wide enough to have borders

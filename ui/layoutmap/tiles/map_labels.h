@@ -18,7 +18,7 @@ namespace shardscope::ui {
 struct MapLabel {
     enum class Role { Name, Padding, MergedCount, Missing, NotYetRead };
     Role role = Role::Name;
-    QRect box{}; ///< visible part of what it names
+    QRect box{}; ///< visible part of the named item
     QString text{}; ///< already short enough for the box
     MapCell cell{};
     uint32_t rank = 0;

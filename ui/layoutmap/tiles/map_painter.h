@@ -18,7 +18,7 @@ struct MapMarks {
     std::optional<MapSource::Point> pinned; ///< the focused cell
     ParamId param = kNoParam; ///< highlighted on all ranks
     std::vector<MapSource::Point> dropped; ///< marks that the user set
-    QString sumText; ///< what the selected range adds up to
+    QString sumText; ///< sum of the selected range
     bool hasFocus = false;
 };
 

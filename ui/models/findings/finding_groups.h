@@ -13,7 +13,7 @@ namespace shardscope::ui {
 struct FindingGroup {
     /// "The file of rank 1, 5, 7 is missing": different numbers are listed; long lists are shortened.
     QString message;
-    std::vector<const Finding*> findings; ///< in their own order; points into what was grouped
+    std::vector<const Finding*> findings; ///< in their own order; points into the input
     [[nodiscard]] const Finding& first() const { return *findings.front(); }
 };
 

@@ -12,7 +12,7 @@
 
 namespace shardscope::ui {
 
-/// What a typed filter means. Words must all match:
+/// A parsed filter text. All words must match:
 ///   mlp             part of the name, whatever its case
 ///   layers.*.bias   the whole name, `*` for anything
 ///   /up|down$/      a regular expression

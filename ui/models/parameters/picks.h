@@ -20,7 +20,7 @@ struct Pick {
 };
 
 using PickList = std::vector<Pick>;
-/// The best picks for what was typed, best first. Called on worker threads.
+/// The best matches for the typed text, best first. Called on worker threads.
 using PickFinder = std::function<PickList(const QString& typed, const std::stop_token& token)>;
 
 /// The best of a fixed list.
