@@ -23,7 +23,7 @@ struct ComputeChoice {
     std::string reason; ///< "asked for"; empty where nothing was to be chosen
 };
 
-/// What a report says of it, once the work is done.
+/// The facts for a report, once the work is done.
 struct ComputeReport {
     std::string device; ///< ComputeBackend::device()
     std::string by; ///< ComputeBackend::name()
@@ -47,7 +47,7 @@ struct DeviceAsked {
 /// "auto", "cpu", "cpu:plain", "cpu:torch", "cuda", "cuda:I". Usage for anything else.
 Result<DeviceAsked> parseDevice(std::string_view text);
 
-/// What the work mostly consists of.
+/// The main part of the work.
 enum class ComputeTask { Transform, Statistics, Comparison };
 
 struct ComputeNeed {

@@ -12,7 +12,7 @@
 
 namespace shardscope {
 
-/// What a CUDA backend is to use.
+/// The resources for a CUDA backend.
 struct CudaRequest {
     std::optional<uint32_t> gpu; ///< by number, from 0; absent: all
     uint64_t memoryBytes = uint64_t{512} << 20; ///< max. memory on each GPU; at least 32 MiB

@@ -24,7 +24,7 @@ namespace shardscope {
 /// must hold.
 void convertElements(DType from, std::span<const uint8_t> in, DType to, std::span<uint8_t> out);
 
-/// The little-endian bytes of one element with that value; nothing for dtypes that are no plain numbers, and
+/// The little-endian bytes of one element with that value; nothing for dtypes that are not plain numbers, and
 /// where the value does not fit an integer dtype.
 std::optional<std::vector<uint8_t>> elementOf(DType dtype, double value);
 

@@ -20,7 +20,7 @@ bool hasPickleName(std::string_view name)
     return std::any_of(kEndings.begin(), kEndings.end(), [&](auto ending) { return name.ends_with(ending); });
 }
 
-/// What every pickle of protocol 2 or newer begins with. Other data may do so by chance.
+/// The first bytes of every pickle of protocol 2 or newer. Other data may have them by chance.
 bool beginsLikePickle(const io::ReadFile& file, const ZipRecord& record)
 {
     std::array<uint8_t, 2> head{};

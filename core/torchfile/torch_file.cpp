@@ -70,7 +70,7 @@ Status refuseCompressed(const ZipDirectory& zip, const io::Path& path)
 }
 
 /// torch's loader accepts tuples that begin with 'storage' and stops at anything else, text ids of old
-/// protocols included. What such a reference means is for no reader to guess.
+/// protocols included. Do not guess the meaning of such a reference.
 Status refuseForeignReferences(const PickleGraph& graph, const io::Path& path)
 {
     for (uint32_t i = 0; i < graph.nodeCount(); ++i) {
@@ -90,7 +90,7 @@ Status refuseForeignReferences(const PickleGraph& graph, const io::Path& path)
     return {};
 }
 
-/// What every caller wants to know which file it was about.
+/// Adds the file's path to the error for the caller.
 tl::unexpected<Error> inFile(Error error, const io::Path& path)
 {
     if (error.path.empty())

@@ -3,7 +3,7 @@
 
 #include "core/compute/cuda/element_math.h"
 
-/// What one block of threads does with one tile, written once for the GPU and for its twin on the host, which
+/// The work of one block of threads on one tile, written once for the GPU and for its copy on the host, which
 /// the tests run: a Block calls a step for each of its threads and is done when all are. Results do not
 /// depend on the order of threads, so both make the same bits.
 namespace shardscope::compute {

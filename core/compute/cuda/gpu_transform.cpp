@@ -123,7 +123,7 @@ void addBareUnits(const ElementSum& sum, const SumSpan& span, size_t unitBytes, 
     }
 }
 
-/// What one trip to the GPU works on.
+/// The work of one call to the GPU.
 struct Batch {
     struct Output {
         std::span<uint8_t> host;

@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-/// What host and GPU hand each other: plain data, the same for nvcc and the host's compiler. Pointers are to
-/// memory of the GPU.
+/// The data that host and GPU exchange: plain data, the same for nvcc and the host's compiler. Pointers are
+/// to memory of the GPU.
 namespace shardscope::compute {
 
 /// Threads of a block. Every kernel gives each tile to one block.

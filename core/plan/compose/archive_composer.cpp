@@ -18,8 +18,8 @@ namespace {
 constexpr uint64_t kSmallRecordLimitBytes = 4096;
 constexpr char kNewKeyMark = '+'; ///< torch's keys are decimal
 
-/// What keys of new storages begin with until they are numbered: longer than what any key of the source
-/// begins with, which a hostile file may have chosen.
+/// The prefix of keys of new storages until they are numbered: longer than what any key of the source begins
+/// with, which a hostile file may have chosen.
 std::string newKeyMark(const TorchFile& source)
 {
     size_t longest = 0;

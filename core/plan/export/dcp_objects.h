@@ -17,7 +17,7 @@ namespace shardscope {
 /// run.
 struct DcpObject {
     std::vector<std::vector<DcpStep>> paths; ///< all entries that hold this value
-    /// What torch.save makes of it. Its path is for the caller to set; a tensor of one number where `isStep`.
+    /// Its form as written by torch.save. The caller sets the path; a tensor of one number where `isStep`.
     OutputFile archive;
     bool isStep = false;
 };

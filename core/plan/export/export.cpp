@@ -117,7 +117,7 @@ public:
     }
 
 private:
-    /// What decides the outcome, but for the source.
+    /// The inputs that determine the output, besides the source.
     [[nodiscard]] nlohmann::json choices() const
     {
         nlohmann::json out;
@@ -319,7 +319,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
         context->tensors, dcp ? dcpTensors(*source, names) : exportTensors(*source, options, names));
     SourceList list(files, *source, job);
     SHARDSCOPE_CHECK(addSources(*source, context->tensors, list));
-    if (dcp) { // for what is no tensor
+    if (dcp) { // for values that are not tensors
         for (const FileId file : {source->templateModel, source->templateOptim}) {
             if (source->isReadable(file) && source->file(file).content)
                 SHARDSCOPE_CHECK(list.add(file));

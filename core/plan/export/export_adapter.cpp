@@ -16,7 +16,7 @@ constexpr std::string_view kBaseLayer = ".base_layer.";
 
 std::string_view leafOf(std::string_view module)
 {
-    return module.substr(module.rfind('.') + 1); // all of it where there is no dot
+    return module.substr(module.rfind('.') + 1); // the whole name if there is no dot
 }
 
 std::string_view moduleOf(std::string_view parameter)

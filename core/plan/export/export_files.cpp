@@ -107,7 +107,7 @@ Result<OutputFile> composeSafetensors(
     return out;
 }
 
-/// What `torch.save` makes of a dict of tensors, each with a storage of its own.
+/// The `torch.save` form of a dict of tensors, each with its own storage.
 Result<OutputFile> composeTorch(
     const std::shared_ptr<const ExportContext>& context, const ExportTarget& target)
 {

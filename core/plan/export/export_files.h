@@ -8,7 +8,7 @@
 
 namespace shardscope {
 
-/// What the parts of an export plan share. Immutable once made; thread-safe.
+/// The shared data of the parts of an export plan. Immutable once made; thread-safe.
 struct ExportContext {
     CheckpointPtr source; ///< slices and stages merged
     ExportFormat format = ExportFormat::Safetensors;

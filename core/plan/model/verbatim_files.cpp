@@ -36,7 +36,7 @@ std::optional<std::vector<Segment>> elementsIn(const OutputFile& recipe, uint32_
     return out;
 }
 
-/// Bytes of a file that are no planned elements, up to where the next record begins or ends.
+/// Bytes of a file that are not planned elements, up to where the next record begins or ends.
 class Between
 {
 public:

@@ -124,8 +124,7 @@ struct PlannedFile {
     std::optional<uint32_t> copyOf = {};
 };
 
-/// What will be written, to the byte, before anything is: pure data and pure functions. One engine runs all
-/// plans.
+/// The complete output, known before writing: pure data and pure functions. One engine runs all plans.
 ///
 /// Deterministic: the same source and options give the same plan on every machine. Splittable by output file.
 /// Immutable; all functions are thread-safe.

@@ -99,9 +99,9 @@ std::span<const RepairFix> repairFixes();
 
 /// Puts files of several folders into one, from which they were read then.
 Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings);
-/// Leaves out of the copy what does not belong to the checkpoint.
+/// Omits files from the copy that do not belong to the checkpoint.
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings);
-/// What every file is rewritten without.
+/// Content that is removed by rewriting every file.
 Status rewriteFiles(Amended& amended, const std::vector<const Finding*>& findings);
 /// Uses the values of most ranks where one rank's steps, options or scaler differ; a rank whose masters are
 /// of another step counts as lost.

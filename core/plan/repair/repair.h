@@ -55,7 +55,7 @@ public:
     [[nodiscard]] virtual const std::set<std::string, std::less<>>& found() const = 0;
     /// How deep was looked, and the copy is to be looked at.
     [[nodiscard]] virtual CheckDepth depth() const = 0;
-    /// What was examined, the tag that is repaired.
+    /// The examined checkpoint: the tag to repair.
     [[nodiscard]] virtual CheckpointPtr source() const = 0;
 };
 
@@ -65,10 +65,10 @@ inline constexpr std::string_view kSetCode = "set";
 /// Name of the file in a repaired tag folder that records what was changed.
 inline constexpr const char* kRepairName = "repair.json";
 
-/// Examines PATH and plans to repair what `options` names. Usage for words that are no finding; NotFound
-/// where none of what is named was found; Unsupported for findings without a fix, naming them with the
-/// reason; Refused where what a fix needs is not there, or where other findings would still make the result
-/// wrong. Nothing is written.
+/// Examines PATH and plans to repair what `options` names. Usage for words that do not name a finding;
+/// NotFound where none of what is named was found; Unsupported for findings without a fix, naming them with
+/// the reason; Refused where what a fix needs is not there, or where other findings would still make the
+/// result wrong. Nothing is written.
 Result<std::shared_ptr<const RepairPlan>> planRepair(io::FileSystem& files, const io::Path& path,
     const OpenOptions& open, const RepairOptions& options, JobContext& job);
 

@@ -159,7 +159,7 @@ Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings
     for (const Finding* finding : findings)
         amended.repair(*finding,
             formatCount(count) + " frozen parameters (" + formatBytes(bytes)
-                + ") are left out, as exclude_frozen_parameters does; load the copy over the base model, "
+                + ") are omitted, as exclude_frozen_parameters does; load the copy over the base model, "
                   "with "
                   "load_module_strict=False");
     return {};

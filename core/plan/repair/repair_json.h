@@ -13,7 +13,7 @@ std::string repairText(const std::string& source, const std::vector<io::Path>& r
     const Checkpoint& checkpoint, const RepairOptions& options, const std::vector<std::string>& fixed,
     const std::vector<RepairChange>& changes, const std::vector<PlanSource>& sources);
 
-/// What `repair --undo` needs of it.
+/// The values that `repair --undo` needs.
 struct RepairRecord {
     std::string source; ///< PATH of the source as the user named it, absolute
     std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute

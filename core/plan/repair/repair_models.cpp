@@ -21,7 +21,7 @@ namespace shardscope {
 
 namespace {
 
-/// What schedulers count: DeepSpeed's own from 0, torch's from 1 or from the first step on.
+/// The counters of schedulers: DeepSpeed's own from 0, torch's from 1 or from the first step on.
 constexpr std::array<const char*, 3> kCounts{"last_batch_iteration", "last_epoch", "_step_count"};
 
 /// The engine's counters of this tag, as far as its optimizer files and its name record them.
@@ -152,7 +152,7 @@ void loseWeight(Amended& amended, ParamId param)
     amended.model.anew = true;
 }
 
-/// What readers say of an expert's weights that no file holds.
+/// The readers' findings about an expert's weights that no file holds.
 bool isOfExpert(const Finding* finding)
 {
     const auto address = parseAddress(finding->where);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What masters prove by the 16-bit copies that were rounded from them.
+// What the 16-bit copies prove about the masters that they were rounded from.
 #include "core/plan/repair/amended.h"
 
 #include "core/checkpoint/units/weight_samples.h"

@@ -22,7 +22,7 @@ std::string stepText(const Checkpoint& checkpoint)
                                         : std::string();
 }
 
-/// What a donor is called in marks.
+/// The name of a donor in marks.
 std::string donorText(const Checkpoint& source, const Checkpoint& donor)
 {
     const std::string at = donor.runFolder == source.runFolder ? donor.tag : donor.tagFolder.string();

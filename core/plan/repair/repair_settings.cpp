@@ -65,7 +65,7 @@ Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key
     return {};
 }
 
-/// What slices and stages keep of it is not known.
+/// It is not known what slices and stages store of it.
 Status requireOnePart(const Amended& amended, const std::string& name)
 {
     if (amended.isCut())

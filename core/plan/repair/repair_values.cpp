@@ -17,7 +17,7 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kWindowElements = uint64_t{1} << 18;
-/// Values that fit by chance between others that do not are no one's either.
+/// Values that match by chance between mismatches count as mismatches, too.
 constexpr uint64_t kChanceElements = 64;
 constexpr size_t kMostRuns = size_t{1} << 22;
 
@@ -29,7 +29,7 @@ struct StateOfParam {
     auto operator<=>(const StateOfParam&) const = default;
 };
 
-/// What the findings name; everything where there were too many to name.
+/// The elements that the findings name; all elements if there were too many to name.
 std::set<StateOfParam> namedBy(const Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
@@ -47,7 +47,7 @@ std::set<StateOfParam> namedBy(const Amended& amended, const std::vector<const F
     return out;
 }
 
-/// What is there of a parameter's state: other fixes may have given up the rest.
+/// The available parts of a parameter's state: other fixes may count the rest as lost.
 Runs presentRuns(const Checkpoint& checkpoint, const StateSource& state)
 {
     Runs out;
@@ -178,7 +178,7 @@ Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& f
             }));
         if (runs.empty())
             continue;
-        // What belongs to masters of no one belongs to no one.
+        // States of masters that match no copy are lost, too.
         for (const std::string& state : statesOf(source, of.param)) {
             if (state != "weight")
                 lose(amended, {of.param, state}, runs, findings.front()->code);

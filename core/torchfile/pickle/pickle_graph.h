@@ -44,7 +44,7 @@ enum class NodeKind : uint8_t {
     Buffer, ///< an out-of-band buffer; torch never writes them
 };
 
-/// What a pickle says, as data. Nothing in it is ever executed or looked up.
+/// The content of a pickle, as data. Nothing in it is ever executed or looked up.
 ///
 /// Nodes live in one arena and refer to each other by NodeId, so that a million nested lists need no native
 /// recursion. Sharing is kept: a node that the stream fetched from its memo is one node with several parents.

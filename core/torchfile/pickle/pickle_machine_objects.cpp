@@ -261,7 +261,7 @@ bool PickleMachine::call(NodeKind kind)
         return false;
     const NodeId arguments = pop();
     if (m_graph.kind(arguments) != NodeKind::Tuple)
-        return fail("the arguments of a call are no tuple");
+        return fail("the arguments of a call are not a tuple");
     Node node;
     node.kind = kind;
     node.a = index(pop());

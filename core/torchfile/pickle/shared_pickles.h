@@ -12,7 +12,7 @@
 
 namespace shardscope {
 
-/// What a file's pickle says, and what was odd about it.
+/// The content of a file's pickle, and its findings.
 struct FilePickle {
     std::shared_ptr<const PickleGraph> graph;
     std::vector<Finding> findings;
@@ -30,7 +30,7 @@ public:
     /// What to keep of a parsed pickle: for readers of many files that need little of each.
     using Reduce = PickleGraph (*)(PickleGraph);
 
-    /// What such a stream gave before, kept in the same way; `graph` is null when it is new.
+    /// The earlier result for such a stream, kept in the same way; `graph` is null for a new stream.
     [[nodiscard]] FilePickle find(const std::string& stream, Reduce reduce) const;
     /// Remembers one; gives back the earlier of two that threads parsed at once.
     FilePickle add(std::shared_ptr<const std::string> stream, Reduce reduce, FilePickle pickle);

@@ -64,7 +64,7 @@ tl::unexpected<Error> about(Error error, const io::Path& path)
     return forward(std::move(error));
 }
 
-/// What `zip` has under a name, whole.
+/// The whole record of `zip` with a name.
 Result<std::string> recordText(
     const io::ReadFile& file, const ZipDirectory& zip, std::string_view name, uint64_t limit)
 {

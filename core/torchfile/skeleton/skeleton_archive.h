@@ -14,7 +14,7 @@
 
 namespace shardscope {
 
-/// What every read of a value says.
+/// The error of every read of a value.
 inline constexpr std::string_view kNoValues = "this is a skeleton: it holds no values";
 
 /// One skeleton, read and checked, as a tree of folders and files. Paths are relative to it.

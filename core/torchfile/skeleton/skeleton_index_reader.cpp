@@ -20,7 +20,7 @@ constexpr size_t kMostKeys = 4096;
 /// Offsets are added to lengths without a thought beyond this.
 constexpr uint64_t kLargestFile = uint64_t{1} << 62;
 
-/// What opening the original may have said.
+/// The errors that opening the original may have given.
 constexpr std::array kReasons{ErrorCode::Damaged, ErrorCode::Hostile, ErrorCode::LimitExceeded,
     ErrorCode::Unreadable, ErrorCode::NotACheckpoint, ErrorCode::Unsupported};
 

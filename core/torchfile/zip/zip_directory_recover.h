@@ -5,7 +5,7 @@
 
 namespace shardscope::zip {
 
-/// What could be found without a directory.
+/// The records found without a directory.
 struct Recovered {
     std::vector<Entry> entries; ///< the last one is damaged where the file breaks off inside it
     uint64_t endOffset = 0; ///< where no further record was found
