@@ -67,7 +67,7 @@ TEST_CASE("records that were saved without checksums get some")
     checkRepairs(hurt, "record-unchecked", Severity::Info);
 }
 
-TEST_CASE("one save in several folders is joined in one, each file as it was")
+TEST_CASE("one save in several folders is merged into one, with unchanged files")
 {
     for (const std::string sample : {"zero2-w2", "zero3-w4", "slices-w4"}) {
         CAPTURE(sample);
@@ -98,7 +98,7 @@ TEST_CASE("one save in several folders is joined in one, each file as it was")
     }
 }
 
-TEST_CASE("what none of the folders holds is refilled once they are joined")
+TEST_CASE("parts that no folder holds are refilled after merging")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Patchable split("zero3-w4");

@@ -256,7 +256,7 @@ TEST_CASE("weights that are no numbers are made from the masters, which are not 
         == "layers.0.mlp.up.weight#fp32"); // 0x7f7f is a number, and another one than the master
 }
 
-TEST_CASE("where the first rank's file is the odd one, another tells the form of all")
+TEST_CASE("if the first rank's file differs, another one is the template of all")
 {
     for (const std::string sample : {"zero3-w4", "roundrobin-w3"}) {
         CAPTURE(sample);

@@ -159,7 +159,7 @@ TEST_CASE("a list in another order than the flat buffers is rewritten")
     checkSound(repair(hurt, {.fixes = {"L9"}}, folder / "repaired"), folder / "repaired", native);
 }
 
-TEST_CASE("a configuration that tells another order than list and values is not repaired")
+TEST_CASE("a configuration that records another order than list and values is not repaired")
 {
     const Patchable hurt("zero1-w2");
     hurt.operate(kModel, [](Surgery& surgery) {

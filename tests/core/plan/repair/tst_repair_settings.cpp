@@ -43,7 +43,7 @@ NodeId modelAt(const Checkpoint& checkpoint, std::initializer_list<const char*> 
 
 } // namespace
 
-TEST_CASE("the key that stock's converter asks for is added, where nothing is to be joined")
+TEST_CASE("the key that the stock converter requires is added, where nothing must be merged")
 {
     const CheckpointPtr whole = openForPlan(planSample("zero2-w2"));
     const Patchable hurt("zero2-w2");

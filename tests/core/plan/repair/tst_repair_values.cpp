@@ -124,7 +124,7 @@ TEST_CASE("a universal file that is longer than its parameter is written in its 
     CHECK(troublesOf(folder / "repaired").empty());
 }
 
-TEST_CASE("values that are no numbers are refilled, and all others stay")
+TEST_CASE("NaN values are refilled, and all others stay")
 {
     for (const std::string sample : {"zero2-w2", "zero3-w4"}) {
         const Patchable hurt(sample);
@@ -158,7 +158,7 @@ TEST_CASE("values that are no numbers are refilled, and all others stay")
     }
 }
 
-TEST_CASE("values that are no numbers are repaired beside a shard that is lost")
+TEST_CASE("NaN values are repaired together with a lost shard")
 {
     for (const std::string sample : {"roundrobin-w3", "zero3-w4"}) {
         CAPTURE(sample);
