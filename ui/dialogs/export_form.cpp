@@ -272,7 +272,7 @@ QString ExportForm::problem() const
         return tr("An entry of the adapter's configuration is KEY=VALUE, such as lora_alpha=16.");
     const QString size = m_shardSize->text().trimmed();
     if (!size.isEmpty() && isSharded(format()) && parseBytes(size.toStdString()).value_or(0) == 0)
-        return tr("The size of a file must be a size such as 2G or 500M.");
+        return tr("The size of a file is not valid. Enter a size such as 2G or 500M.");
     return {};
 }
 

@@ -254,7 +254,8 @@ void ReshardDialog::showFacts()
     QStringList equal;
     for (const auto& [key, value] : plan.mustStayEqual())
         equal.append(toText(key) % u" = "_s % toText(value));
-    m_equal->setPlainText(equal.isEmpty() ? tr("No settings must stay equal.") : equal.join(u'\n'));
+    m_equal->setPlainText(
+        equal.isEmpty() ? tr("No settings are known that must stay equal.") : equal.join(u'\n'));
     m_facts->setTabText(0, tr("Files (%1)").arg(countText(plan.files().size())));
     m_facts->setTabText(
         1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan.warnings().size()));

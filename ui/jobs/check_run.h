@@ -21,7 +21,7 @@ struct CheckPlace {
 /// Forms in which a check can be saved.
 enum class CheckReport : uint8_t { Html, Sarif, Json };
 
-/// Has the doctor examine a checkpoint on a worker thread; one examination at a time, the latest wins.
+/// Checks a checkpoint on a worker thread; one check at a time, the latest wins.
 /// Findings can be read while it still looks. Lives on the GUI thread.
 class CheckRun : public QObject
 {

@@ -63,11 +63,11 @@ Result<ExecuteOptions> withCompute(
 }
 
 /// The check of a result, as the end of the job's summary.
-struct Afterlook {
+struct OutputCheck {
     QString text;
     bool needsAttention = false;
 };
-using Afterwards = std::function<Result<Afterlook>(const ExecuteReport& report, JobContext& context)>;
+using Afterwards = std::function<Result<OutputCheck>(const ExecuteReport& report, JobContext& context)>;
 
 Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<const WritePlan>& plan,
     const ExecuteOptions& options, const Afterwards& afterwards = {})
@@ -84,7 +84,7 @@ Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<
             QString summary = summaryOf(report);
             bool needsAttention = false;
             if (afterwards) {
-                SHARDSCOPE_TRY(const Afterlook seen, afterwards(report, context));
+                SHARDSCOPE_TRY(const OutputCheck seen, afterwards(report, context));
                 summary += u" · "_s % seen.text;
                 needsAttention = seen.needsAttention;
             }
@@ -106,14 +106,14 @@ Job* makeRepairJob(
     io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options)
 {
     return makeJob(Words::tr("Repair a copy"), files, plan, options,
-        [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<Afterlook> {
+        [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<OutputCheck> {
             CheckOptions again;
             again.depth = plan->depth();
             const auto after = examine(files, report.output, again, context);
             if (!after && after.error().code != ErrorCode::Cancelled)
                 return forward(after.error());
             if (!after || after->stopped)
-                return Afterlook{Words::tr("The copy is complete, but it was not checked again"), true};
+                return OutputCheck{Words::tr("The copy is complete, but it was not checked again"), true};
             const RepairCheck check = compareChecks(*plan, *after);
             QStringList codes;
             for (const std::string& code : check.remaining)
@@ -121,8 +121,8 @@ Job* makeRepairJob(
             for (const Finding& finding : check.appeared)
                 codes.append(toText(finding.code));
             return check.ok()
-                ? Afterlook{Words::tr("Checked again: it is repaired"), false}
-                : Afterlook{Words::tr("Checked again, and found: %1").arg(codes.join(u", "_s)), true};
+                ? OutputCheck{Words::tr("Checked again: it is repaired"), false}
+                : OutputCheck{Words::tr("Checked again, and found: %1").arg(codes.join(u", "_s)), true};
         });
 }
 

@@ -20,13 +20,13 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kPatienceMs = 60'000;
+constexpr int kTimeoutMs = 60'000;
 
 /// Runs the event loop until `done` returns true twice in a row; false after a timeout.
 template <class Done>
 bool waitUntil(Done done)
 {
-    const QDeadlineTimer deadline(kPatienceMs);
+    const QDeadlineTimer deadline(kTimeoutMs);
     for (int calm = 0; calm < 3;) {
         QEventLoop pause;
         QTimer::singleShot(20, &pause, &QEventLoop::quit);

@@ -108,7 +108,7 @@ private Q_SLOTS:
         QVERIFY2(!again.contains(u"--tag"_s) && !again.contains(u"''"_s), qPrintable(again));
         const test::ProcessResult result = runCommand(again);
         QVERIFY2(result.exitCode == 0, (again.toStdString() + '\n' + result.err).c_str());
-        // The doctor examines the file, not the folder it is in.
+        // The check reads the file, not its folder.
         QVERIFY(ui.window().session().place().path == io::Path(file.toStdString()));
     }
 

@@ -12,7 +12,7 @@
 
 namespace shardscope::ui {
 
-/// The doctor's findings, grouped by kind: errors that load silently first, then errors, warnings, infos.
+/// The findings of the check, grouped by kind: errors that load silently first, then errors, warnings, infos.
 /// Below each kind its findings. Filtered by severity and by a part of the words.
 class FindingTreeModel : public QAbstractItemModel
 {
