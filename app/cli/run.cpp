@@ -32,7 +32,7 @@ bool asksForJson(const std::vector<std::string>& words)
     return std::find(words.begin(), end, "--json") != end;
 }
 
-/// Says what failed where the caller looks for it, and gives the exit code.
+/// Reports the error in the chosen output form and returns the exit code.
 int report(Output& output, const Error& error)
 {
     output.progressLine("");
@@ -46,7 +46,7 @@ int report(Output& output, const Error& error)
     return exitCode(error.code);
 }
 
-/// Interrupted: how to go on is part of the message.
+/// Adds a hint to an interruption: how to continue.
 Error withWayOn(Error error, const Command& command, const std::vector<std::string>& words)
 {
     if (error.code != ErrorCode::Cancelled || !error.hint.empty())
@@ -54,7 +54,9 @@ Error withWayOn(Error error, const Command& command, const std::vector<std::stri
     std::string line = "shardscope";
     for (const std::string& word : words)
         line += " " + shellQuoted(word);
-    error.hint = command.resumes ? "the same command goes on from here: " + line + " (--restart begins anew)"
+    error.hint = command.resumes ? "the same command continues from "
+                                   "here: "
+            + line + " (--restart starts again)"
                                  : "nothing was written; run it again: " + line;
     return error;
 }
@@ -75,7 +77,7 @@ Result<int> runCommand(const Parsed& parsed, Output& output)
     };
     const SignalWatcher watcher(stop, [&] {
         if (!output.quiet())
-            output.message("stopping; writes under way are finished first\n");
+            output.message("stopping; running writes are finished first\n");
     });
     JobContext job(stop.get_token(), progressSink(output, parsed.arguments), log);
     Session session(parsed, output, realFilesAndSkeletons(), job);
@@ -111,7 +113,7 @@ int answerWithoutVerb(const Parsed& parsed, Output& output)
     return kExitDone;
 }
 
-/// For errors that come before or outside of a parsed call.
+/// For errors before the command line is parsed, and for internal errors.
 Output plainOutput(const std::vector<std::string>& words)
 {
     Arguments arguments;
@@ -134,8 +136,8 @@ int runWords(const std::vector<std::string>& words)
     return code ? *code : report(output, withWayOn(code.error(), *parsed->command, words));
 }
 
-/// Gives the numbers of closed standard streams to /dev/null, opened so that using them stays an error. The
-/// next file that is opened would get them, and the answer would be written into it.
+/// Opens /dev/null for closed standard streams, in a mode in which using them stays an error. Otherwise the
+/// next opened file would get the number, and the answer would be written into it.
 void occupyStandardStreams()
 {
     for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
@@ -155,7 +157,7 @@ int reportBug(const std::vector<std::string>& words, const std::string& what)
 int run(int argc, char** argv)
 {
     occupyStandardStreams();
-    // A reader that is gone is an error of writing, which is reported.
+    // A closed pipe is then a write error, which is reported.
     (void)std::signal(SIGPIPE, SIG_IGN);
     const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
     try {

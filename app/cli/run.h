@@ -4,7 +4,7 @@
 namespace shardscope::cli {
 
 /// Runs one command line of `shardscope` and returns its exit code.
-/// Also the whole of `shardscope-gui --headless …`; it never touches Qt.
+/// `shardscope-gui --headless …` calls only this. It does not use Qt.
 int run(int argc, char** argv);
 
 } // namespace shardscope::cli

@@ -19,7 +19,7 @@ using namespace Qt::StringLiterals;
 
 namespace {
 
-/// `shardscope-gui --headless VERB …`: the command line, before anything of Qt exists.
+/// `shardscope-gui --headless VERB …`: the command line, before any Qt object exists.
 int runHeadless(int argc, char** argv)
 {
     std::vector<char*> arguments{argv[0]};
@@ -43,16 +43,15 @@ void declareOptions(QCommandLineParser& parser)
         u"Opens DeepSpeed checkpoints in a window. Files are only read.\n"
         "  shardscope-gui --headless VERB …   runs a verb of shardscope, without a display"_s);
     parser.addHelpOption();
-    parser.addOption({u"version"_s, u"Print the version and end."_s});
+    parser.addOption({u"version"_s, u"Print the version and exit."_s});
     parser.addOption(
-        {u"screenshot"_s, u"Save a picture of the window as PNG and end; needs no display."_s, u"FILE"_s});
+        {u"screenshot"_s, u"Save a picture of the window as PNG and exit; needs no display."_s, u"FILE"_s});
     parser.addOption({u"page"_s,
         u"Begin with this page: overview, map, parameters, tensor, files, compare, "
         "findings, reshard, export."_s,
         u"NAME"_s});
     parser.addOption({u"against"_s, u"Compare the first PATH with this checkpoint."_s, u"OTHER"_s});
-    parser.addOption(
-        {u"select"_s, u"Select this parameter, or another place, by its address."_s, u"ADDRESS"_s});
+    parser.addOption({u"select"_s, u"Select this parameter or address."_s, u"ADDRESS"_s});
     parser.addOption({u"theme"_s, u"system, light or dark."_s, u"THEME"_s});
     parser.addOption({u"size"_s, u"Size of the window, such as 1440x900."_s, u"WxH"_s});
     parser.addOption({u"tag"_s, u"Open this tag of the run."_s, u"TAG"_s});

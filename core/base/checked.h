@@ -7,7 +7,7 @@
 
 namespace shardscope {
 
-/// Arithmetic on sizes that come from files: the result, or nothing where it does not fit.
+/// Arithmetic on sizes that come from files: the result, or nothing on overflow.
 template <std::integral T>
 constexpr std::optional<T> checkedAdd(T a, T b)
 {

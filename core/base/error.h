@@ -13,7 +13,7 @@ enum class ErrorCode {
     NotACheckpoint, ///< exit 3: nothing here was written by DeepSpeed
     Unreadable, ///< exit 3: open or read failed
     Damaged, ///< exit 3: truncated, inconsistent, checksum wrong
-    Hostile, ///< exit 3: built to harm a reader: bombs, overlaps, traversal
+    Hostile, ///< exit 3: malicious: bombs, overlaps, traversal
     LimitExceeded, ///< exit 3: beyond a stated limit of the reader
     Unsupported, ///< exit 4: recognised, not supported
     TargetExists, ///< exit 5

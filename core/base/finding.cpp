@@ -30,8 +30,7 @@ std::span<const std::string_view> all()
         kPickleOpaque, kPickleDangerous, kTensorInvalid, kParamOrder, kStateLength, kStepMismatch,
         kOptionMismatch, kOptionMissing, kStateMissing, kAliasUnrecorded, kNotSupported, kClientStatePerRank,
         kSubGroupSize, kStockLoaderTrap, kSwapMissing, kSwapUnmapped, kSwapMismatch, kSwapCopy,
-        kUniversalOverlong, kUniversalSource, kUniversalRoundRobin, kMarked, kSkeleton,
-        kWorkFolder};
+        kUniversalOverlong, kUniversalSource, kUniversalRoundRobin, kMarked, kSkeleton, kWorkFolder};
     return kAll;
 }
 

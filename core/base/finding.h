@@ -11,7 +11,7 @@ enum class Severity { Info, Warning, Error };
 
 std::string_view severityName(Severity severity); ///< "info", "warning", "error"
 
-/// Damage or oddity that was seen, as opposed to an Error that stopped an operation.
+/// Damage or an anomaly in the data. An Error, in contrast, stops an operation.
 ///
 /// `code` is one of the kebab-case names of core/base/finding_codes.h.
 struct Finding {

@@ -15,7 +15,7 @@ inline constexpr std::string_view kRankForeign = "rank-foreign"; ///< from anoth
 inline constexpr std::string_view kModelStatesMissing = "model-states-missing";
 inline constexpr std::string_view kStaleFile = "stale-file"; ///< left by a larger or earlier save
 inline constexpr std::string_view kForeignFile = "foreign-file"; ///< not part of a checkpoint
-inline constexpr std::string_view kMixedPrefix = "precision-prefix"; ///< bf16_zero_* beside zero_*
+inline constexpr std::string_view kMixedPrefix = "precision-prefix"; ///< bf16_zero_* next to zero_*
 // one file
 inline constexpr std::string_view kFileUnreadable = "file-unreadable";
 inline constexpr std::string_view kFileTorn = "file-torn"; ///< truncated, directory lost
@@ -26,7 +26,7 @@ inline constexpr std::string_view kRecordUnchecked = "record-unchecked"; ///< sa
 inline constexpr std::string_view kRecordUnused = "record-unused";
 inline constexpr std::string_view kTrailingData = "trailing-data";
 inline constexpr std::string_view kUnalignedPayload = "unaligned-payload";
-inline constexpr std::string_view kPickleOpaque = "pickle-opaque"; ///< unknown class, carried untouched
+inline constexpr std::string_view kPickleOpaque = "pickle-opaque"; ///< unknown class, copied unchanged
 inline constexpr std::string_view kPickleDangerous
     = "pickle-dangerous"; ///< names code that would run in Python
 inline constexpr std::string_view kTensorInvalid = "tensor-invalid";
@@ -47,22 +47,21 @@ inline constexpr std::string_view kSubGroupSize = "sub-group-size";
 inline constexpr std::string_view kStockLoaderTrap = "stock-loader-trap";
 // NVMe swap files
 inline constexpr std::string_view kSwapMissing = "swap-missing"; ///< absent, too short, or of no known rank
-inline constexpr std::string_view kSwapUnmapped
-    = "swap-unmapped"; ///< which sub-group a file belongs to is not certain
+inline constexpr std::string_view kSwapUnmapped = "swap-unmapped"; ///< the sub-group of a file is not certain
 inline constexpr std::string_view kSwapMismatch
-    = "swap-mismatch"; ///< its content is not what this checkpoint can have there
+    = "swap-mismatch"; ///< its content does not belong to this checkpoint
 inline constexpr std::string_view kSwapCopy
-    = "swap-copy"; ///< tensors of the optimizer files that the swap files stand for
+    = "swap-copy"; ///< tensors of the optimizer files that the swap files replace
 // universal folder
 inline constexpr std::string_view kUniversalOverlong
     = "universal-overlong"; ///< more elements than the parameter has: a bug of the converter
 inline constexpr std::string_view kUniversalSource
-    = "universal-source"; ///< what the parallelism or padding of the source left in it
+    = "universal-source"; ///< traces of the source's parallelism or padding
 inline constexpr std::string_view kUniversalRoundRobin
     = "universal-from-round-robin"; ///< parameters hold pieces of others: a bug of the converter
 
 // results of this program
-inline constexpr std::string_view kMarked = "marked"; ///< not what a run saved: made in spite of a finding
+inline constexpr std::string_view kMarked = "marked"; ///< not what a run saved: written despite a finding
 inline constexpr std::string_view kWorkFolder = "work-folder"; ///< of an unfinished job
 inline constexpr std::string_view kSkeleton = "skeleton"; ///< without values, made for a bug report
 

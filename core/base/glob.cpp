@@ -5,7 +5,7 @@ namespace shardscope {
 
 namespace {
 
-/// Behind the character that begins at `at`.
+/// The position after the character that begins at `at`.
 size_t nextCharacter(std::string_view text, size_t at)
 {
     ++at;
@@ -32,7 +32,7 @@ bool fitsGlob(std::string_view pattern, std::string_view text)
         } else if (p < pattern.size() && pattern[p] == text[t]) {
             ++p;
             ++t;
-        } else if (star != std::string_view::npos) { // the last star takes one byte more
+        } else if (star != std::string_view::npos) { // the last star matches one more byte
             p = star + 1;
             t = ++starText;
         } else {

@@ -23,8 +23,7 @@ struct Progress {
     double etaSeconds = -1; ///< negative while unknown
 };
 
-/// What every operation that may take over 50 ms is given: when to stop, where to tell how far it is, where
-/// to log.
+/// Passed to every operation that may take over 50 ms: the stop request, the progress sink and the log.
 ///
 /// Thread-safe: worker threads of one job share it. Progress is throttled here, so callers may report every
 /// chunk.
@@ -38,7 +37,7 @@ public:
     explicit JobContext(std::stop_token token, ProgressSink progress = {}, LogSink log = {});
 
     [[nodiscard]] bool cancelled() const { return m_token.stop_requested(); }
-    /// The Cancelled error once a stop was asked for; success before.
+    /// The Cancelled error once a stop was requested; success before.
     Status poll() const;
     [[nodiscard]] const std::stop_token& stopToken() const { return m_token; }
 

@@ -9,8 +9,8 @@
 
 namespace shardscope {
 
-/// parallelFor() whose results are taken one at a time and in order of their numbers, so that sums over them
-/// do not depend on the number of threads. Results that come early wait: about as many as there are threads.
+/// parallelFor() that passes on results one at a time, in the order of their numbers, so that sums over them
+/// do not depend on the number of threads. Early results wait; there are about as many as threads.
 template <class T, class Work, class Take>
 Status parallelInOrder(size_t count, unsigned jobs, JobContext& job, const Work& work, const Take& take)
 {

@@ -29,7 +29,7 @@ Result<std::shared_ptr<const ByteFacts>> readByteFacts(
     DiffOptions options;
     options.states = {"fp32"};
     options.jobs = jobs;
-    // Against itself: what differs is what the copies of each master say.
+    // Compared with itself: the only differences are between masters and their copies.
     SHARDSCOPE_TRY(StateDiff diff, diffStates(files, *checkpoint, *checkpoint, options, backend, job));
     facts->staleCopies = std::move(diff.staleCopiesLeft);
     return facts;

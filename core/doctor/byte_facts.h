@@ -10,16 +10,16 @@
 
 namespace shardscope {
 
-/// What reading every byte of a checkpoint has shown.
+/// Results of reading every byte of a checkpoint.
 struct ByteFacts {
     CheckpointScan scan; ///< CRCs; without SHA-256
     std::vector<TensorStatistics> tensors; ///< exact, of every state of every parameter; without histograms
-    /// Parameters whose masters, rounded, are not the 16-bit copies beside them, by more than the last bit.
+    /// Parameters with rounded masters that differ from their 16-bit copies by more than the last bit.
     std::vector<std::string> staleCopies;
 };
 
-/// Reads it all. Memory: as scanCheckpoint(), computeStatistics() and diffStates(), and what is kept here.
-/// Cancelled; what cannot be read is in the facts.
+/// Reads the whole checkpoint. Memory: that of scanCheckpoint(), computeStatistics() and diffStates(), and
+/// the result. The only error is Cancelled; read failures are in the facts.
 Result<std::shared_ptr<const ByteFacts>> readByteFacts(
     io::FileSystem& files, const CheckpointPtr& checkpoint, unsigned jobs, JobContext& job);
 

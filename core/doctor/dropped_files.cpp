@@ -12,7 +12,7 @@ namespace shardscope {
 
 namespace {
 
-/// The reader counted the records of the file, and does not have its content.
+/// Whether the reader counted the records of the file but did not keep its content.
 bool isDropped(const CheckpointFile& file)
 {
     return file.recordCount > 0 && file.content == nullptr && file.status != FileStatus::Stale;

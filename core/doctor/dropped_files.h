@@ -13,9 +13,9 @@ namespace shardscope {
 using DroppedFileVisitor
     = std::function<void(const Checkpoint& part, const CheckpointFile& file, const TorchFile& content)>;
 
-/// Visits the ZeRO-3 model files whose content the reader did not keep, because it has many records. They
-/// are opened again a few at a time, so that memory stays bounded, and visited one at a time in the order of
-/// their ranks. An error where one does not open: later ones are not visited.
+/// Visits ZeRO-3 model files with many records, because the reader did not keep their content. Opens a few
+/// files at a time, so that memory is bounded, and visits one at a time in the order of ranks. Returns an
+/// error if a file does not open: later ones are not visited.
 Status forEachDroppedFile(
     const Checkpoint& checkpoint, io::FileSystem& files, JobContext& job, const DroppedFileVisitor& visit);
 

@@ -20,7 +20,7 @@ namespace shardscope {
 namespace {
 
 constexpr std::string_view kFallback = "not-examined";
-/// Of files: a disk of 500 MB/s takes four seconds.
+/// Total file size: at 500 MB/s reading takes four seconds.
 constexpr uint64_t kReadAllBelow = uint64_t{2} << 30;
 
 uint64_t bytesOf(const Checkpoint& checkpoint)
@@ -38,11 +38,11 @@ public:
         const FindingWatch& watch)
         : m_options(options)
         , m_watch(watch)
-        , m_patient{files, job, options.target, path, CheckDepth::Names, {}, {}, {}, {}, nullptr, nullptr}
+        , m_context{files, job, options.target, path, CheckDepth::Names, {}, {}, {}, {}, nullptr, nullptr}
     {
         m_out.path = path.string();
         m_out.depth = options.choosesDepth ? CheckDepth::Metadata : options.depth;
-        m_patient.jobs = jobs();
+        m_context.jobs = jobs();
     }
 
     Result<CheckResult> run()
@@ -52,13 +52,13 @@ public:
             if (depth > m_out.depth)
                 break;
             const auto begin = std::chrono::steady_clock::now();
-            m_patient.depth = depth;
+            m_context.depth = depth;
             Status done = learn(depth);
             if (done)
                 done = look(depth);
             TierFacts& tier = m_out.tiers[static_cast<size_t>(depth)];
             tier.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-            // Stopped before the folders are known, there is nothing to tell.
+            // Stopped before the folders are known: there is no result.
             if (!done && done.error().code == ErrorCode::Cancelled && !m_out.folder.empty()) {
                 m_out.stopped = true;
                 break;
@@ -74,10 +74,10 @@ public:
     }
 
 private:
-    /// A skeleton has no values, and what did not open has none that can be found.
+    /// Metadata for skeletons, which have no values, and for checkpoints that did not open.
     [[nodiscard]] CheckDepth chosenDepth() const
     {
-        return m_out.checkpoint && !holdsNoValues(m_patient.files, m_out.folder)
+        return m_out.checkpoint && !holdsNoValues(m_context.files, m_out.folder)
             ? defaultCheckDepth(*m_out.checkpoint)
             : CheckDepth::Metadata;
     }
@@ -89,12 +89,12 @@ private:
                 m_out.tiers[static_cast<size_t>(CheckDepth::Bytes)].done ? CheckDepth::Bytes
                                                                          : CheckDepth::Metadata);
         uint64_t bytes = 0;
-        for (const FolderEntry& entry : m_patient.tag)
+        for (const FolderEntry& entry : m_context.tag)
             bytes += entry.identity.bytes;
         return bytes;
     }
 
-    /// What diagnoses of a tier look at.
+    /// Reads the facts for the diagnoses of a tier.
     Status learn(CheckDepth depth)
     {
         switch (depth) {
@@ -112,46 +112,45 @@ private:
 
     Status learnHeaders()
     {
-        SHARDSCOPE_TRY(m_patient.headers, readHeaders(m_patient, jobs()));
+        SHARDSCOPE_TRY(m_context.headers, readHeaders(m_context, jobs()));
         return {};
     }
 
     Status learnBytes()
     {
-        if (!m_patient.checkpoint)
+        if (!m_context.checkpoint)
             return {};
-        SHARDSCOPE_TRY(m_patient.bytes,
-            readByteFacts(m_patient.files, m_patient.checkpoint, m_options.jobs, m_patient.job));
-        take(findingsOf(*m_patient.checkpoint, m_patient.bytes->scan));
+        SHARDSCOPE_TRY(m_context.bytes,
+            readByteFacts(m_context.files, m_context.checkpoint, m_options.jobs, m_context.job));
+        take(findingsOf(*m_context.checkpoint, m_context.bytes->scan));
         return {};
     }
 
     Status learnNames()
     {
         SHARDSCOPE_TRY(
-            m_patient.found, discover(m_patient.files, m_patient.asked, m_options.open.tag, m_patient.job));
-        const Discovery& found = m_patient.found;
+            m_context.found, discover(m_context.files, m_context.asked, m_options.open.tag, m_context.job));
+        const Discovery& found = m_context.found;
         m_out.tag = found.tag;
         m_out.folder = found.tagFolder.empty() ? found.runFolder : found.tagFolder;
         if (!found.tagFolder.empty()) {
-            SHARDSCOPE_TRY(m_patient.tag, folderEntries(m_patient.files, found.tagFolder));
+            SHARDSCOPE_TRY(m_context.tag, folderEntries(m_context.files, found.tagFolder));
         }
         take(found.findings);
         if (found.runFolder.empty())
             return {};
-        auto run = folderEntries(m_patient.files, found.runFolder);
+        auto run = folderEntries(m_context.files, found.runFolder);
         if (run)
-            m_patient.run = std::move(*run);
+            m_context.run = std::move(*run);
         else
             take({{kFallback, Severity::Warning,
-                "what is next to the tag cannot be determined: " + run.error().message, run.error().path,
-                {}}});
+                "files next to the tag cannot be listed: " + run.error().message, run.error().path, {}}});
         return {};
     }
 
     void setCheckpoint(const CheckpointPtr& opened)
     {
-        m_patient.checkpoint = opened;
+        m_context.checkpoint = opened;
         m_out.checkpoint = opened;
         take(opened->findings);
     }
@@ -164,17 +163,17 @@ private:
         }
         OpenOptions open = m_options.open;
         open.depth = OpenDepth::Full;
-        auto opened = openCheckpoint(m_patient.files, m_patient.asked, open, m_patient.job);
+        auto opened = openCheckpoint(m_context.files, m_context.asked, open, m_context.job);
         if (opened) {
             setCheckpoint(opened->checkpoint);
             return {};
         }
-        const bool named = std::any_of(m_patient.tag.begin(), m_patient.tag.end(),
+        const bool named = std::any_of(m_context.tag.begin(), m_context.tag.end(),
             [](const FolderEntry& entry) { return entry.parsed.has_value(); });
         if (opened.error().code == ErrorCode::Cancelled || !named)
             return forward(std::move(opened).error());
         const Error& error = opened.error();
-        const io::Path at = io::Path(error.path).lexically_relative(m_patient.found.tagFolder);
+        const io::Path at = io::Path(error.path).lexically_relative(m_context.found.tagFolder);
         take({{error.code == ErrorCode::Hostile ? "file-hostile" : "file-unreadable", Severity::Error,
             error.message, at.empty() || at == "." ? std::string() : at.string(), {}}});
         return {};
@@ -187,19 +186,18 @@ private:
             if (diagnosis->look != nullptr && diagnosis->depth == depth && isWanted(*diagnosis))
                 wanted.push_back(diagnosis);
         }
-        return parallelFor(wanted.size(), jobs(), m_patient.job, [&](size_t i) -> Status {
+        return parallelFor(wanted.size(), jobs(), m_context.job, [&](size_t i) -> Status {
             FindingSink sink(*wanted[i]);
-            const Status looked = wanted[i]->look(m_patient, sink);
+            const Status looked = wanted[i]->look(m_context, sink);
             if (!looked && looked.error().code == ErrorCode::Cancelled)
                 return looked;
             take(sink.take());
-            // Nobody misses the values of a skeleton, which opening it has told to be one.
+            // Missing values of a skeleton are expected; a finding already says that it is a skeleton.
             const bool noValues = !looked && looked.error().code == ErrorCode::Unsupported
-                && holdsNoValues(m_patient.files, m_out.folder);
+                && holdsNoValues(m_context.files, m_out.folder);
             if (!looked && !noValues)
                 take({{kFallback, Severity::Warning,
-                    "whether it has `" + std::string(wanted[i]->code)
-                        + "` could not be told: " + looked.error().message,
+                    "the check for `" + std::string(wanted[i]->code) + "` failed: " + looked.error().message,
                     looked.error().path, {}}});
             return {};
         });
@@ -212,7 +210,7 @@ private:
             && std::none_of(m_options.skip.begin(), m_options.skip.end(), names);
     }
 
-    /// Thread-safe. A reader tells again what its folder's names have told.
+    /// Thread-safe. Readers report findings again that the names in the folder already showed.
     void take(const std::vector<Finding>& findings)
     {
         const std::lock_guard lock(m_mutex);
@@ -222,8 +220,8 @@ private:
                 diagnosis = findDiagnosis(kFallback);
             if (!isWanted(*diagnosis))
                 continue;
-            DoctorFinding made{finding, diagnosis, commandOf(*diagnosis, finding), m_patient.depth};
-            if (isTold(finding))
+            DoctorFinding made{finding, diagnosis, commandOf(*diagnosis, finding), m_context.depth};
+            if (isFromReader(finding))
                 std::erase_if(m_out.findings,
                     [&](const DoctorFinding& other) { return isOfHeaders(other, finding.where); });
             const auto known
@@ -241,10 +239,10 @@ private:
         }
     }
 
-    /// A reader has looked at the file, and tells better what its first bytes and its end only hint at.
-    [[nodiscard]] bool isTold(const Finding& finding) const
+    /// Whether a reader has read the file: it reports more exactly than the check of headers.
+    [[nodiscard]] bool isFromReader(const Finding& finding) const
     {
-        return m_patient.depth == CheckDepth::Metadata && finding.severity == Severity::Error
+        return m_context.depth == CheckDepth::Metadata && finding.severity == Severity::Error
             && !finding.where.empty();
     }
     static bool isOfHeaders(const DoctorFinding& other, const std::string& where)
@@ -257,13 +255,13 @@ private:
     {
         const bool ofPointer
             = diagnosis.code == code::kLatestMissing || diagnosis.code == code::kLatestDangling;
-        if (ofPointer && !m_patient.found.unreadableFolders.empty())
+        if (ofPointer && !m_context.found.unreadableFolders.empty())
             return {}; // the newest tag may be one that cannot be read
         if (diagnosis.command != nullptr)
-            return diagnosis.command(m_patient, finding);
+            return diagnosis.command(m_context, finding);
         if (!repairs(diagnosis, finding))
             return {};
-        return "repair " + shellQuoted(m_patient.asked.string()) + " DST --fix "
+        return "repair " + shellQuoted(m_context.asked.string()) + " DST --fix "
             + std::string(diagnosis.code);
     }
 
@@ -281,7 +279,7 @@ private:
 
     const CheckOptions& m_options;
     const FindingWatch& m_watch;
-    Patient m_patient;
+    CheckContext m_context;
     CheckResult m_out;
     std::mutex m_mutex;
 };
@@ -321,8 +319,8 @@ Status checkCodes(const std::vector<std::string>& words)
     for (const std::string& word : words) {
         const auto all = diagnoses();
         if (std::none_of(all.begin(), all.end(), [&](const auto* each) { return isNamedBy(*each, word); }))
-            return fail(ErrorCode::Usage, "`" + word + "` is no finding that this program knows", {},
-                "`shardscope check --list` shows them");
+            return fail(ErrorCode::Usage, "`" + word + "` is not a known finding", {},
+                "`shardscope check --list` shows all findings");
     }
     return {};
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/checkpoint/open/open.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/diagnosis.h"
-#include "core/doctor/patient.h"
 
 #include <array>
 #include <functional>
@@ -12,68 +12,67 @@ namespace shardscope {
 
 struct CheckOptions {
     CheckDepth depth = CheckDepth::Metadata;
-    bool choosesDepth = false; ///< takes defaultCheckDepth() of what is opened, not `depth`
+    bool choosesDepth = false; ///< use defaultCheckDepth() of the checkpoint, not `depth`
     OpenOptions open; ///< tag and roots
     CheckTarget target;
     std::vector<std::string> only; ///< codes or letters; empty: all
     std::vector<std::string> skip; ///< the same; wins over `only`
     unsigned jobs = 0; ///< threads; 0: defaultJobs()
-    /// What PATH holds, where it was opened in full just now, so that it is not opened again.
+    /// The checkpoint at PATH, if it is already opened in full, so that it is not opened again.
     CheckpointPtr opened = {};
 };
 
-/// A finding with what the doctor knows of it.
+/// A finding with its diagnosis and repair command.
 struct DoctorFinding {
     Finding finding;
     const Diagnosis* diagnosis = nullptr; ///< never null
-    /// What mends it, without the program's name; empty when nothing does, or when it is not known how yet.
+    /// The command that repairs it, without the program's name; empty if there is none.
     std::string command;
     CheckDepth seenIn = CheckDepth::Names; ///< the tier in which it was seen
 };
 
-/// What one tier took.
+/// State and duration of one tier.
 struct TierFacts {
     bool done = false;
     double seconds = 0;
 };
 
-/// The doctor's answer about one path.
+/// The result of the check of one path.
 struct CheckResult {
-    std::string path; ///< as it was asked for
-    CheckpointPtr checkpoint; ///< null below the metadata, and where nothing opens
-    io::Path folder; ///< the tag folder, else the run folder, that relative names start from
+    std::string path; ///< as given
+    CheckpointPtr checkpoint; ///< null below CheckDepth::Metadata, and if nothing can be opened
+    io::Path folder; ///< the tag folder or else the run folder: the base of relative names
     std::string tag;
-    /// What matters most first: errors that stock DeepSpeed loads without a word, other errors, warnings,
-    /// notes.
+    /// Most important first: errors that stock DeepSpeed loads silently, other errors, warnings, infos.
     std::vector<DoctorFinding> findings;
     std::array<TierFacts, 4> tiers; ///< by CheckDepth
-    CheckDepth depth = CheckDepth::Metadata; ///< asked for or chosen
+    CheckDepth depth = CheckDepth::Metadata; ///< requested or chosen
     uint64_t bytesNotRead = 0; ///< of the checkpoint's files; 0 where every byte was read
-    bool stopped = false; ///< on request, before all was looked at
-    /// Why the path cannot be examined; nothing but `path` is set then. examine() returns such an error: only
-    /// who checks several paths stores it here.
+    bool stopped = false; ///< on request, before the check was complete
+    /// Why the path cannot be examined; then only `path` is also set. examine() returns such an error; only
+    /// callers that check several paths store it here.
     std::optional<Error> error = {};
 
     [[nodiscard]] std::optional<Severity> worst() const;
-    /// What the bytes that were not read contain: "values", "metadata and values", "content". Empty where
+    /// The content of the bytes that were not read: "values", "metadata and values", "content". Empty if
     /// every byte was read.
     [[nodiscard]] std::string_view partNotRead() const;
 };
 
-/// How deep a checkpoint is checked when nobody chose: every byte below 2 GiB, else what needs no values.
+/// The default depth: Bytes below 2 GiB, else Metadata.
 CheckDepth defaultCheckDepth(const Checkpoint& checkpoint);
 /// Bytes of files that a complete check of this depth does not read; 0 where it reads every byte.
 uint64_t bytesNotRead(const Checkpoint& checkpoint, CheckDepth depth);
 
-/// Called as findings are made, one at a time, from any thread.
+/// Called for each finding, one at a time, from any thread.
 using FindingWatch = std::function<void(const DoctorFinding&)>;
 
-/// Success when every word names a diagnosis; else Usage with the nearest.
+/// Success if every word names a diagnosis; else Usage.
 Status checkCodes(const std::vector<std::string>& words);
 
-/// Examines whatever PATH is, a tier after the other. What cannot be opened at all but has the names of a
-/// checkpoint is a finding, too. A stop leaves what was found so far. Errors as openCheckpoint()'s where
-/// there is nothing to examine: NotFound, Unreadable, NotACheckpoint.
+/// Examines PATH, one tier after the other. A folder with the names of a checkpoint that cannot be opened
+/// results in a finding. After a stop, the result has the findings so far. Errors are those of
+/// openCheckpoint(): NotFound, Unreadable, NotACheckpoint.
 Result<CheckResult> examine(io::FileSystem& files, const io::Path& path, const CheckOptions& options,
     JobContext& job, const FindingWatch& watch = {});
 

@@ -9,11 +9,11 @@
 
 namespace shardscope {
 
-/// Takes the findings of one diagnosis. Not thread-safe: each diagnosis has its own.
+/// Collects the findings of one diagnosis. Not thread-safe: each diagnosis has its own.
 class FindingSink
 {
 public:
-    /// More of one diagnosis than this are counted, not told: nobody reads them.
+    /// Further findings of one diagnosis are only counted.
     static constexpr size_t kMost = 200;
 
     explicit FindingSink(const Diagnosis& diagnosis)
@@ -21,7 +21,7 @@ public:
     {
     }
 
-    /// `where`: an address or a name relative to the tag folder, as Finding::where has it.
+    /// `where`: an address, or a name relative to the tag folder, as in Finding::where.
     void add(Severity severity, std::string message, std::string where = {},
         std::vector<std::string> evidence = {})
     {
@@ -30,7 +30,7 @@ public:
                 {m_diagnosis.code, severity, std::move(message), std::move(where), std::move(evidence)});
     }
 
-    /// What was added, with a last one that counts what was not kept.
+    /// The findings, and a last one with the number of those that were not kept.
     [[nodiscard]] std::vector<Finding> take()
     {
         if (m_count > kMost)

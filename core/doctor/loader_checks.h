@@ -13,7 +13,7 @@
 
 namespace shardscope {
 
-/// What stock DeepSpeed 0.19.8 checks, or reads without asking, while it loads a checkpoint. The numbers are
+/// What stock DeepSpeed 0.19.8 checks, or reads without a check, while it loads a checkpoint. The numbers are
 /// stable.
 enum class LoaderCheckId : uint8_t {
     // engine.py, load_checkpoint and state_dict_factory.py: the model files
@@ -65,8 +65,8 @@ struct LoaderCheck {
     std::string_view name = {}; ///< kebab-case
     std::string_view function = {}; ///< of DeepSpeed: "engine.py, _load_checkpoint"
     std::string_view stockSays = {}; ///< exception and message, or what it does silently
-    /// Of the finding that reports a violation in one rank's file. What all ranks share is no difference
-    /// between files: findLoaderViolations() reports it.
+    /// The code of the finding that reports a violation in one rank's file. findLoaderViolations() reports
+    /// violations in the files of all ranks.
     std::string_view code = {};
 };
 
@@ -80,13 +80,13 @@ struct LoaderViolation {
     LoaderCheckId check = LoaderCheckId::ModelFiles;
     std::string what; ///< what is wrong, in a sentence
     std::string where; ///< the file's name
-    /// Engines that the checkpoint is made for load it; `what` names those that refuse.
+    /// Only some engines refuse it: `what` names them.
     bool bySomeEngines = false;
 };
 
-/// Adds violations of the checks that have the code kLoaderRefuses, and of others where all ranks share them.
-/// Opens again what the reader did not keep (dropped_files.h); after an error of it, `out` has what was found
-/// before.
+/// Adds violations of the checks with the code kLoaderRefuses, and of other checks if all ranks have them.
+/// Opens again the files that the reader did not keep (dropped_files.h). After an error, `out` has the
+/// earlier violations.
 Status findLoaderViolations(
     const Checkpoint& checkpoint, io::FileSystem& files, JobContext& job, std::vector<LoaderViolation>& out);
 

@@ -19,7 +19,7 @@ namespace {
 
 using Id = LoaderCheckId;
 
-/// DeepSpeed's MoE layer keeps its experts under this name (moe/layer.py, moe/experts.py); AutoEP lists its
+/// DeepSpeed's MoE layer uses this name for its experts (moe/layer.py, moe/experts.py); AutoEP lists its
 /// layers.
 bool hasExperts(const Checkpoint& part)
 {
@@ -44,7 +44,7 @@ public:
     {
     }
 
-    /// What stock asks of each model file: in ZeRO-3 every rank reads its own.
+    /// Checks of each model file: in ZeRO-3 every rank reads its own.
     void runForEachFile()
     {
         checkKeys();
@@ -76,7 +76,7 @@ private:
                 add(check, "the model file does not have the key `" + std::string(key) + "`");
         }
         if (hasExperts(m_part) && !has("num_experts"))
-            add(Id::NumExperts, "the model has experts, and its file does not have the key `num_experts`");
+            add(Id::NumExperts, "the model has experts, but its file does not have the key `num_experts`");
         if (isStage0(m_part.kind) && !has("optimizer"))
             add(Id::Stage0Optimizer, "the model file does not have the key `optimizer`");
     }
@@ -89,12 +89,12 @@ private:
         const NodeId state = m_model.at({"lr_scheduler"});
         if (state == kNoNode)
             add(Id::Scheduler,
-                "the configuration has a scheduler, and the model file does not have the key `lr_scheduler`");
+                "the configuration has a scheduler, but the model file does not have the key `lr_scheduler`");
         else if (m_model.graph->kind(state) == NodeKind::None)
-            add(Id::SchedulerState, "the configuration has a scheduler, and `lr_scheduler` is None");
+            add(Id::SchedulerState, "the configuration has a scheduler, but `lr_scheduler` is None");
     }
 
-    /// Stock copies a fragment into each parameter of the model that is not trained, if the key is not None.
+    /// Stock copies a fragment into each frozen parameter of the model, if the key is not None.
     void checkFrozenFragments()
     {
         const PickleGraph& graph = *m_model.graph;
@@ -126,20 +126,19 @@ private:
         };
         const bool isBf16 = isEnabled("bf16") || isEnabled("bfloat16");
         if (isBf16 == isEnabled("fp16"))
-            return; // fp32, or a configuration that is not there
+            return; // fp32, or no configuration
         for (const FileId id : m_part.optimFiles) {
             const auto name = id == kNoFile ? std::nullopt : parseCheckpointFileName(m_part.file(id).name);
             if (!name || name->bf16Prefix == isBf16)
                 continue;
             return add(Id::PrecisionPrefix,
                 std::string("the configuration says ") + (isBf16 ? "bf16" : "fp16")
-                    + ", and the names of the optimizer files "
+                    + ", but the names of the optimizer files "
                     + (isBf16 ? "do not begin with `bf16_`" : "begin with `bf16_`"));
         }
     }
 
-    /// Stock counts the names that its pattern matches. Files that are left from another save, and lost ones,
-    /// have findings of their own.
+    /// Stock counts the names that its pattern matches. Other findings report stale and missing files.
     void checkFileCount()
     {
         const NodeId node = m_model.at({"mp_world_size"});
@@ -166,11 +165,11 @@ private:
             return; // bad-world-size-field
         if (count > 0 && count != *recorded)
             add(Id::ModelFileCount,
-                "`mp_world_size` is " + std::to_string(*recorded) + ", and " + std::to_string(count)
+                "`mp_world_size` is " + std::to_string(*recorded) + ", but " + std::to_string(count)
                     + " files have names of model files");
     }
 
-    /// Early releases stored all of them whole.
+    /// Early releases stored complete tensors for all.
     void checkPlaceholders()
     {
         const NodeId module = m_model.at({"module"});
@@ -198,7 +197,7 @@ private:
                     + "` where ZeRO-3 has a tensor of shape (0,)");
     }
 
-    /// What no file has is reported as frozen-lost.
+    /// Parameters that no file has are reported as frozen-lost.
     [[nodiscard]] bool isLost(std::string_view name) const
     {
         const auto id = m_part.findParam(name);
@@ -230,7 +229,7 @@ void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
         return;
     for (const FileId id : part.modelFiles) {
         const SavedFile model = savedFile(part, id);
-        if (id != part.rank0Model && model && model.file->status != FileStatus::Stale)
+        if (id != part.templateModel && model && model.file->status != FileStatus::Stale)
             checkModelFile(part, *model.file, *model.graph, out);
     }
 }

@@ -17,7 +17,7 @@ namespace {
 
 using Id = LoaderCheckId;
 
-/// Whether packaging.version.parse() takes it, but for the order of its parts.
+/// Whether packaging.version.parse() accepts it, except for the order of its parts.
 bool isVersion(std::string_view text)
 {
     if (text.starts_with('v'))
@@ -58,7 +58,7 @@ public:
 private:
     void add(Id check, std::string what) { m_out.push_back({check, std::move(what), m_file.file->name}); }
 
-    /// No rank's file has what shows the stage.
+    /// The files of all ranks lack the keys that show the stage.
     void checkUnknown(NodeId wrapper)
     {
         if (wrapper == kNoNode)
@@ -88,7 +88,7 @@ private:
                 "`param_alignment_paddings` is not the list of the paddings behind each parameter");
     }
 
-    /// Releases before 0.4.0 wrote no version, into no file.
+    /// Releases before 0.4.0 wrote no version into any file.
     void checkVersion(NodeId wrapper)
     {
         if (m_part.deepspeedVersion.empty())
@@ -106,18 +106,18 @@ private:
         const auto groups = sequenceItems(m_graph, lookup(m_graph, base, "param_groups"));
         if (groups.size() != masters)
             add(Id::BaseOptimizerGroups,
-                "`base_optimizer_state` has " + std::to_string(groups.size()) + " param groups, and "
-                    + std::to_string(masters) + " partitions of masters are there");
+                "`base_optimizer_state` has " + std::to_string(groups.size())
+                    + " param groups, but there are " + std::to_string(masters) + " partitions of masters");
         for (const NodeId group : groups) {
             const size_t count = sequenceItems(m_graph, lookup(m_graph, group, "params")).size();
             if (count != 1)
                 return add(Id::BaseOptimizerParams,
                     "a param group of `base_optimizer_state` lists " + std::to_string(count)
-                        + " parameters, where the flat buffer is one");
+                        + " parameters instead of one flat buffer");
         }
     }
 
-    /// Of a tensor of one dimension.
+    /// The elements of a tensor with one dimension.
     [[nodiscard]] std::optional<uint64_t> elementsOf(NodeId node) const
     {
         if (node == kNoNode)
@@ -127,7 +127,7 @@ private:
     }
 
     /// Adam's moments have an element for each master, and for the padding of the partition, which is not
-    /// saved of masters. ZenFlow keeps moments for chosen columns.
+    /// saved with masters. ZenFlow keeps moments for chosen columns.
     void checkMoments(NodeId wrapper, NodeId base, std::span<const NodeId> masters)
     {
         const auto paddings = sequenceItems(m_graph, lookup(m_graph, wrapper, "group_paddings"));
@@ -146,7 +146,7 @@ private:
                     continue;
                 return add(Id::StateLength,
                     "`" + std::string(key) + "` of param group " + std::to_string(i) + " has "
-                        + std::to_string(*elements) + " elements, and its partition has "
+                        + std::to_string(*elements) + " elements, but its partition has "
                         + std::to_string(*padded));
             }
         }
@@ -174,7 +174,7 @@ private:
         }
         if (listed != masters)
             add(Id::SubGroupParams,
-                "the param groups list " + std::to_string(listed) + " sub-groups, and `fp32_flat_groups` has "
+                "the param groups list " + std::to_string(listed) + " sub-groups, but `fp32_flat_groups` has "
                     + std::to_string(masters));
         if (!hasLayout())
             return;
@@ -183,11 +183,11 @@ private:
             [&](UnitId id) { return m_part.units[index(id)].kind == UnitKind::SubGroup; }));
         if (masters != subGroups)
             add(Id::SubGroups,
-                "`fp32_flat_groups` has " + std::to_string(masters) + " entries, and there are "
+                "`fp32_flat_groups` has " + std::to_string(masters) + " entries, but there are "
                     + std::to_string(subGroups) + " sub-groups");
     }
 
-    /// A step makes the states of all sub-groups of a param group, or of none.
+    /// A step creates the states of all sub-groups of a param group, or of none.
     void checkSubGroupStates(NodeId states, std::span<const NodeId> params)
     {
         std::optional<int64_t> missing;
@@ -204,10 +204,10 @@ private:
         if (missing && hasOther && !isOfZenflow(m_part))
             add(Id::SubGroupState,
                 "`state` does not have the key " + std::to_string(*missing)
-                    + ", and other sub-groups of its param group have states");
+                    + ", but other sub-groups of its param group have states");
     }
 
-    /// Whether the file can be compared with the layout: a foreign one has a finding of its own.
+    /// Whether the file can be compared with the layout. Another finding reports foreign files.
     [[nodiscard]] bool hasLayout() const
     {
         return !m_part.modelError && m_file.file->status == FileStatus::Ok;
@@ -242,7 +242,7 @@ bool hasUniversalVersion(const SavedFile& file)
     return text && isVersion(*text);
 }
 
-/// It saves no loss scaler (bf16_optimizer.py, state_dict); every other ZeRO optimizer does.
+/// BF16_Optimizer saves no loss scaler (bf16_optimizer.py, state_dict); all other ZeRO optimizers do.
 bool isOfBf16Optimizer(const SavedFile& file)
 {
     return file.at({"loss_scaler"}) == kNoNode;
@@ -262,7 +262,7 @@ void checkUniversalOptimizer(const Checkpoint& checkpoint, std::vector<LoaderVio
     const bool hasVersion = hasUniversalVersion(file);
     const bool hasGroups = file.at({"param_groups"}) != kNoNode;
     const bool isForZero3 = file.at({"optimizer_state_dict"}) != kNoNode;
-    // ds_to_universal copies all of ZeRO-3's state, which never has a version and which only ZeRO-3 loads.
+    // ds_to_universal copies all of ZeRO-3's state. It never has a version, and only ZeRO-3 loads it.
     const bool isOnlyForZero3 = isForZero3 && (!hasGroups || file.at({"fp32_flat_groups"}) != kNoNode);
     if (!hasVersion && !isOnlyForZero3)
         add(Id::UniversalVersion,
@@ -270,7 +270,7 @@ void checkUniversalOptimizer(const Checkpoint& checkpoint, std::vector<LoaderVio
             "the folder; BF16_Optimizer and ZeRO-3 do not read the key",
             isForZero3 || isOfBf16Optimizer(file));
     if (hasVersion && hasGroups)
-        return; // what the loader of stages 1 and 2 asks for
+        return; // the loader of stages 1 and 2 needs no more
     if (!isForZero3) {
         if (!hasGroups)
             add(Id::UniversalGroups, "the file does not have the key `param_groups`");

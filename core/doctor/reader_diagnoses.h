@@ -7,10 +7,10 @@
 
 namespace shardscope {
 
-/// Diagnoses whose findings the readers of core/checkpoint raise: data alone
+/// Diagnoses with findings that the readers of core/checkpoint raise: data only
 /// (core/doctor/diagnoses/of_readers).
-std::span<const Diagnosis> readerLocationDiagnoses(); ///< which files are there, and which belong together
-std::span<const Diagnosis> readerFileDiagnoses(); ///< files as such, and the records in them
+std::span<const Diagnosis> readerLocationDiagnoses(); ///< missing, foreign and stale files
+std::span<const Diagnosis> readerFileDiagnoses(); ///< files and the records in them
 std::span<const Diagnosis> readerStateDiagnoses(); ///< parameters, optimizer state, options, swap files
 
 } // namespace shardscope

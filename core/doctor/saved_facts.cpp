@@ -33,12 +33,12 @@ SavedFile savedFile(const Checkpoint& checkpoint, FileId id)
 
 SavedFile savedModel(const Checkpoint& checkpoint)
 {
-    return savedFile(checkpoint, checkpoint.rank0Model);
+    return savedFile(checkpoint, checkpoint.templateModel);
 }
 
 SavedFile savedOptimizer(const Checkpoint& checkpoint)
 {
-    return savedFile(checkpoint, checkpoint.rank0Optim);
+    return savedFile(checkpoint, checkpoint.templateOptim);
 }
 
 bool hasZeroShards(const Checkpoint& checkpoint)
@@ -94,9 +94,9 @@ bool isStoredAnywhere(const Checkpoint& checkpoint, ParamId id)
     return false;
 }
 
-bool isLaidOutAnew(const Patient& patient)
+bool isWrittenByShardscope(const CheckContext& context)
 {
-    return std::any_of(patient.tag.begin(), patient.tag.end(),
+    return std::any_of(context.tag.begin(), context.tag.end(),
         [](const FolderEntry& entry) { return entry.name == kManifestName; });
 }
 
@@ -111,18 +111,18 @@ std::string addressOf(const Checkpoint& checkpoint, ParamId param, std::string_v
         checkpoint.params[index(param)].name, std::string(state), std::pair{element, element + 1}});
 }
 
-std::string convertCommand(const Patient& patient, const Finding& /*finding*/)
+std::string convertCommand(const CheckContext& context, const Finding& /*finding*/)
 {
-    return "convert " + shellQuoted(patient.asked.string()) + " DST --to universal";
+    return "convert " + shellQuoted(context.asked.string()) + " DST --to universal";
 }
 
-std::string reshardCommand(const Patient& patient, const Finding& /*finding*/)
+std::string reshardCommand(const CheckContext& context, const Finding& /*finding*/)
 {
-    const Checkpoint& checkpoint = *patient.checkpoint;
-    std::string out = "reshard " + shellQuoted(patient.asked.string()) + " DST --world-size "
-        + std::to_string(patient.target.worldSize.value_or(checkpoint.parallel.ranks()));
-    if (patient.target.stage)
-        out += " --stage " + std::to_string(*patient.target.stage);
+    const Checkpoint& checkpoint = *context.checkpoint;
+    std::string out = "reshard " + shellQuoted(context.asked.string()) + " DST --world-size "
+        + std::to_string(context.target.worldSize.value_or(checkpoint.parallel.ranks()));
+    if (context.target.stage)
+        out += " --stage " + std::to_string(*context.target.stage);
     return out;
 }
 

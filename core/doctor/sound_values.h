@@ -12,7 +12,8 @@ inline bool isMeanOfSquares(std::string_view state)
     return state == "exp_avg_sq" || state == "max_exp_avg_sq";
 }
 
-/// Whether training can go on from a value of this state: it is finite, and no mean of squares is negative.
+/// Whether training can resume from a value of this state: it is finite, and not negative if it is a mean of
+/// squares.
 inline bool isSound(std::string_view state, double value)
 {
     return std::isfinite(value) && (value >= 0 || !isMeanOfSquares(state));

@@ -3,7 +3,7 @@
 
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/open/open.h"
-#include "core/doctor/patient.h"
+#include "core/doctor/check_context.h"
 
 #include <algorithm>
 #include <iterator>
@@ -13,8 +13,8 @@ namespace shardscope {
 
 namespace {
 
-constexpr size_t kMostFolders = 64; ///< that are opened; those beside the tag come first
-constexpr std::string_view kIn = "in "; ///< before a folder, in a line of evidence
+constexpr size_t kMostFolders = 64; ///< to open; those next to the tag come first
+constexpr std::string_view kIn = "in "; ///< prefix of a folder in a line of evidence
 
 std::vector<std::string> missingFiles(const Checkpoint& checkpoint)
 {
@@ -26,7 +26,7 @@ std::vector<std::string> missingFiles(const Checkpoint& checkpoint)
     return out;
 }
 
-/// Folders that the checkpoint was opened from beside its tag's.
+/// Folders besides the tag's that the checkpoint was opened from.
 std::vector<io::Path> rootsOf(const Checkpoint& checkpoint)
 {
     std::vector<io::Path> out;
@@ -47,7 +47,7 @@ Result<bool> isThere(io::FileSystem& files, const io::Path& path)
     return info.has_value();
 }
 
-/// The first folder that cannot be listed is kept in `notRead`.
+/// Sets `notRead` to the error of the first folder that cannot be listed.
 std::vector<io::Path> candidates(
     io::FileSystem& files, const Checkpoint& checkpoint, std::optional<Error>& notRead)
 {
@@ -69,11 +69,11 @@ std::vector<io::Path> candidates(
     return out;
 }
 
-/// Joins folders with a checkpoint, as long as less is missing then.
-class Joining
+/// Adds folders to a checkpoint while this reduces the missing files.
+class FolderMerge
 {
 public:
-    Joining(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
+    FolderMerge(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
         : m_files(files)
         , m_checkpoint(checkpoint)
         , m_job(job)
@@ -104,27 +104,27 @@ public:
             const bool holdsOne = std::any_of(m_out.left.begin(), m_out.left.end(),
                 [&](const std::string& name) { return m_files.stat(folder / name).has_value(); });
             if (holdsOne)
-                SHARDSCOPE_CHECK(join({folder}));
+                SHARDSCOPE_CHECK(tryMerge({folder}));
         }
-        // Where all files of a slice or stage are elsewhere, nothing tells their names.
+        // If all files of a slice or stage are elsewhere, their names are not known.
         if (!m_out.whole && mayHold.size() > 1 && (!m_out.missing.empty() || m_checkpoint.modelError)) {
             std::vector<io::Path> rest;
             for (const io::Path& folder : mayHold) {
                 if (std::find(m_out.folders.begin(), m_out.folders.end(), folder) == m_out.folders.end())
                     rest.push_back(folder);
             }
-            SHARDSCOPE_CHECK(join(rest));
+            SHARDSCOPE_CHECK(tryMerge(rest));
         }
         return m_out;
     }
 
 private:
-    /// State files that the checkpoint does not have, and no optimizer file that it has: another tag, another
-    /// run or a copy has those, too. What this program wrote is a checkpoint of its own, in which values may
-    /// be made up.
+    /// Whether the folder has state files that the checkpoint does not have, and none of its optimizer files:
+    /// another tag, another run or a copy has those too. Output of this program is a separate checkpoint, and
+    /// may have reconstructed values.
     [[nodiscard]] Result<bool> holdsMore(const io::Path& folder) const
     {
-        if (!m_there.empty()) { // rules out most of them without a list of their files
+        if (!m_there.empty()) { // excludes most folders without listing their files
             SHARDSCOPE_TRY(const bool hasSame, isThere(m_files, folder / *m_there.begin()));
             if (hasSame)
                 return false;
@@ -142,32 +142,32 @@ private:
         return more;
     }
 
-    Status join(const std::vector<io::Path>& folders)
+    Status tryMerge(const std::vector<io::Path>& folders)
     {
         OpenOptions more = m_options;
         more.roots.insert(more.roots.end(), folders.begin(), folders.end());
-        const auto joined = openCheckpoint(m_files, m_checkpoint.tagFolder, more, m_job);
+        const auto opened = openCheckpoint(m_files, m_checkpoint.tagFolder, more, m_job);
         SHARDSCOPE_CHECK(m_job.poll());
-        if (!joined || joined->checkpoint->modelError)
+        if (!opened || opened->checkpoint->modelError)
             return {};
-        const Checkpoint& both = *joined->checkpoint;
-        const auto giving = foldersThatGive(both, folders);
-        if (giving.empty() || !isSameSave(both))
+        const Checkpoint& both = *opened->checkpoint;
+        const auto used = foldersInUse(both, folders);
+        if (used.empty() || !isSameSave(both))
             return {};
         const auto left = missingFiles(both);
-        // Where nothing is missing and something is wrong, the files there are of another step or run.
+        // If nothing is missing but something is wrong, the files are from another step or run.
         const bool isBetter = both.complete || (left.size() < m_out.left.size() && !left.empty());
         if (!isBetter)
             return {};
-        m_options.roots.insert(m_options.roots.end(), giving.begin(), giving.end());
-        m_out.folders.insert(m_out.folders.end(), giving.begin(), giving.end());
+        m_options.roots.insert(m_options.roots.end(), used.begin(), used.end());
+        m_out.folders.insert(m_out.folders.end(), used.begin(), used.end());
         m_out.left = left;
         m_out.whole = both.complete;
         return {};
     }
 
-    /// Those of `folders` that hold a file which counts.
-    static std::vector<io::Path> foldersThatGive(const Checkpoint& both, const std::vector<io::Path>& folders)
+    /// Those of `folders` with a file that the opened checkpoint uses.
+    static std::vector<io::Path> foldersInUse(const Checkpoint& both, const std::vector<io::Path>& folders)
     {
         std::vector<io::Path> out;
         std::copy_if(folders.begin(), folders.end(), std::back_inserter(out), [&](const io::Path& folder) {
@@ -178,21 +178,21 @@ private:
         return out;
     }
 
-    /// Whether all that counts in the checkpoint still does: files of another run may be more, and make one
-    /// of their own.
+    /// Whether the merged checkpoint still uses all files of the original: the files of another run can form
+    /// their own checkpoint.
     [[nodiscard]] bool isSameSave(const Checkpoint& both) const
     {
         const bool hadModel = !m_checkpoint.modelError;
         if (hadModel && (both.kind != m_checkpoint.kind || both.parallel.dp != m_checkpoint.parallel.dp))
             return false;
-        std::set<io::Path> counting;
+        std::set<io::Path> inUse;
         for (const CheckpointFile& file : both.files) {
             if (file.status == FileStatus::Ok)
-                counting.insert(file.path);
+                inUse.insert(file.path);
         }
         return std::all_of(m_checkpoint.files.begin(), m_checkpoint.files.end(), [&](const auto& file) {
             return file.status != FileStatus::Ok || !parseCheckpointFileName(file.name)
-                || counting.contains(file.path);
+                || inUse.contains(file.path);
         });
     }
 
@@ -201,14 +201,14 @@ private:
     JobContext& m_job;
     OpenOptions m_options;
     SplitFolders m_out;
-    std::set<std::string> m_there; ///< its optimizer files
+    std::set<std::string> m_there; ///< optimizer files of the checkpoint
 };
 
 } // namespace
 
 Result<SplitFolders> findSplitFolders(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
 {
-    return checkpoint.complete ? SplitFolders() : Joining(files, checkpoint, job).run();
+    return checkpoint.complete ? SplitFolders() : FolderMerge(files, checkpoint, job).run();
 }
 
 std::vector<std::string> evidenceOf(const std::vector<io::Path>& folders)

@@ -30,7 +30,7 @@ Status take(CheckTarget& target, std::string_view key, std::string_view value)
     const auto count = parseCount(value);
     if (key == "world-size") {
         if (!count || *count == 0 || *count > kMostRanks)
-            return wrong("a number of ranks from 1 on");
+            return wrong("a number of ranks, at least 1");
         target.worldSize = *count;
     } else if (key == "stage") {
         if (!count || *count > 3)
@@ -45,8 +45,8 @@ Status take(CheckTarget& target, std::string_view key, std::string_view value)
             return wrong("a folder");
         target.disk = io::Path(std::string(value));
     } else {
-        return fail(ErrorCode::Usage, "a target has no `" + std::string(key) + "`", {},
-            "it has world-size=N, stage=S, memory=SIZE and disk=PATH, with commas between");
+        return fail(ErrorCode::Usage, "`" + std::string(key) + "` is not a key of a target", {},
+            "use world-size=N, stage=S, memory=SIZE and disk=PATH, separated by commas");
     }
     return {};
 }
@@ -64,8 +64,8 @@ Result<CheckTarget> parseCheckTarget(std::string_view text)
         const size_t equals = part.find('=');
         const std::string key(part.substr(0, equals));
         if (equals == std::string_view::npos)
-            return fail(ErrorCode::Usage, "`" + std::string(part) + "` is no KEY=VALUE", {},
-                "a target is spelled world-size=N,stage=S,memory=SIZE,disk=PATH");
+            return fail(ErrorCode::Usage, "`" + std::string(part) + "` is not KEY=VALUE", {},
+                "write a target as world-size=N,stage=S,memory=SIZE,disk=PATH");
         if (seen.find("," + key + ",") != std::string::npos)
             return fail(ErrorCode::Usage, "the target has `" + key + "` twice");
         seen += key + ",";

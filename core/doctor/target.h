@@ -10,13 +10,13 @@
 
 namespace shardscope {
 
-/// What a checkpoint is wanted for, so that the doctor can say what stands in the way. What is not set is not
-/// asked.
+/// The planned use of a checkpoint: the doctor reports what prevents it. Fields that are not set are not
+/// checked.
 struct CheckTarget {
     std::optional<uint32_t> worldSize;
     std::optional<int> stage; ///< ZeRO, 0 to 3
-    std::optional<uint64_t> memoryBytes; ///< of the machine that is to work with it
-    std::optional<io::Path> disk; ///< a folder on the disk that copies go to
+    std::optional<uint64_t> memoryBytes; ///< of the machine that will process it
+    std::optional<io::Path> disk; ///< a folder on the disk for copies
 };
 
 /// "world-size=8,stage=3,memory=64G,disk=/scratch", each at most once. Usage for anything else.

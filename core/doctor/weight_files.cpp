@@ -8,13 +8,13 @@ namespace shardscope {
 
 namespace {
 
-Result<std::vector<SafeTensor>> tensorsOf(const Patient& patient, const io::Path& path)
+Result<std::vector<SafeTensor>> tensorsOf(const CheckContext& context, const io::Path& path)
 {
     if (path.extension() == ".safetensors") {
-        SHARDSCOPE_TRY(SafetensorsHeader header, readSafetensors(patient.files, path, patient.job));
+        SHARDSCOPE_TRY(SafetensorsHeader header, readSafetensors(context.files, path, context.job));
         return std::move(header.tensors);
     }
-    SHARDSCOPE_TRY(const auto file, TorchFile::open(patient.files, path, ReadMode::Tolerant, patient.job));
+    SHARDSCOPE_TRY(const auto file, TorchFile::open(context.files, path, ReadMode::Tolerant, context.job));
     return stateDictTensors(*file);
 }
 
@@ -23,14 +23,14 @@ bool isWeightName(std::string_view name)
     return name.ends_with(".safetensors") || (name.starts_with("pytorch_model") && name.ends_with(".bin"));
 }
 
-Status addFrom(const Patient& patient, const io::Path& folder, const std::vector<FolderEntry>& entries,
+Status addFrom(const CheckContext& context, const io::Path& folder, const std::vector<FolderEntry>& entries,
     std::string_view prefix, std::vector<WeightFile>& out)
 {
     for (const FolderEntry& entry : entries) {
         if (entry.isFolder || !isWeightName(entry.name))
             continue;
-        SHARDSCOPE_CHECK(patient.job.poll());
-        auto tensors = tensorsOf(patient, folder / entry.name);
+        SHARDSCOPE_CHECK(context.job.poll());
+        auto tensors = tensorsOf(context, folder / entry.name);
         if (tensors)
             out.push_back({std::string(prefix) + entry.name, std::move(*tensors)});
     }
@@ -39,11 +39,11 @@ Status addFrom(const Patient& patient, const io::Path& folder, const std::vector
 
 } // namespace
 
-Result<std::vector<WeightFile>> weightFilesBeside(const Patient& patient)
+Result<std::vector<WeightFile>> weightFilesNextTo(const CheckContext& context)
 {
     std::vector<WeightFile> out;
-    SHARDSCOPE_CHECK(addFrom(patient, patient.found.runFolder, patient.run, kBesideTag, out));
-    SHARDSCOPE_CHECK(addFrom(patient, patient.found.tagFolder, patient.tag, "", out));
+    SHARDSCOPE_CHECK(addFrom(context, context.found.runFolder, context.run, kBesideTag, out));
+    SHARDSCOPE_CHECK(addFrom(context, context.found.tagFolder, context.tag, "", out));
     return out;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/doctor/patient.h"
+#include "core/doctor/check_context.h"
 #include "core/torchfile/formats/safetensors_file.h"
 
 #include <string>
@@ -9,17 +9,17 @@
 
 namespace shardscope {
 
-/// A file of weights that other tools wrote beside a checkpoint.
+/// A file of weights that other tools wrote next to a checkpoint.
 struct WeightFile {
     std::string name; ///< relative to the tag folder: "../model.safetensors"
     std::vector<SafeTensor> tensors;
 };
 
-/// The readable ones in the run folder and in the tag folder: *.safetensors, and the state dicts of
-/// pytorch_model*.bin. Headers and pickles are read, no weights. An error only when the job is cancelled.
-Result<std::vector<WeightFile>> weightFilesBeside(const Patient& patient);
+/// The readable weight files in the run folder and the tag folder: *.safetensors, and state dicts in
+/// pytorch_model*.bin. Reads headers and pickles, no weights. The only error is Cancelled.
+Result<std::vector<WeightFile>> weightFilesNextTo(const CheckContext& context);
 
-/// The parameter that such a tensor is: by its name, or behind "module."; nothing when there is none.
+/// The parameter of such a tensor, by its name with or without "module."; empty if there is none.
 std::optional<ParamId> paramOfTensor(const Checkpoint& checkpoint, std::string_view tensor);
 
 } // namespace shardscope

@@ -36,10 +36,10 @@ std::string hintOf(int errnoValue, bool writing)
     case ENOSPC:
         return "free some space there, or choose another folder";
     case EDQUOT:
-        return "the quota of this user is used up; free some space, or choose another folder";
+        return "the disk quota of this user is used up; free some space, or choose another folder";
     case EACCES:
     case EPERM:
-        return writing ? "choose a folder that you may write to" : "ask for the right to read it";
+        return writing ? "choose a folder that you may write to" : "ask for permission to read it";
     case EROFS:
         return "the file system is mounted read-only; choose another folder";
     case EMFILE:

@@ -8,7 +8,7 @@ Status FilePart::readAt(uint64_t offset, std::span<uint8_t> out) const
     if (offset > m_bytes || out.size() > m_bytes - offset)
         return fail(ErrorCode::Damaged,
             "bytes " + std::to_string(offset) + " to " + std::to_string(offset + out.size())
-                + " lie beyond the end of this part of the file",
+                + " are beyond the end of this part of the file",
             path().string());
     return m_whole.readAt(m_offset + offset, out);
 }

@@ -10,7 +10,7 @@ namespace shardscope::io {
 class FilePart final : public ReadFile
 {
 public:
-    /// [offset, offset + bytes) lies inside `whole`.
+    /// [offset, offset + bytes) is inside `whole`.
     FilePart(const ReadFile& whole, uint64_t offset, uint64_t bytes)
         : m_whole(whole)
         , m_offset(offset)

@@ -17,7 +17,7 @@ using Path = std::filesystem::path;
 
 enum class FileType { Regular, Directory, Symlink, Other };
 
-/// What tells whether a file is still the one that was looked at. Times are nanoseconds since the epoch.
+/// Identifies a file and its version, to detect changes. Times are nanoseconds since the epoch.
 struct FileIdentity {
     uint64_t device = 0;
     uint64_t inode = 0;
@@ -55,7 +55,7 @@ public:
     /// Fills `out` whole from `offset` or fails: Damaged past the end, Unreadable on an I/O error, with the
     /// range named.
     virtual Status readAt(uint64_t offset, std::span<uint8_t> out) const = 0;
-    /// Tells the kernel that this range will not be read again. Advice only.
+    /// Informs the kernel that this range will not be read again. A hint only.
     virtual void dropCache(uint64_t offset, uint64_t bytes) const = 0;
     /// SourceChanged when the file on disk is no longer the one that was opened.
     virtual Status checkUnchanged() const = 0;
@@ -98,8 +98,8 @@ struct Space {
     uint64_t freeFiles = 0; ///< inodes; UINT64_MAX where the file system has no limit
 };
 
-/// The one seam through which files are touched. Small and batched enough that a remote one can stand behind
-/// it.
+/// The only interface for file access. Its calls are few and large, so that a remote implementation is
+/// possible.
 ///
 /// Thread-safe. Every error names the path. Write calls map errno: ENOSPC/EDQUOT → NoSpace,
 /// EACCES/EPERM/EROFS → NoPermission, EEXIST → TargetExists, else WriteFailed; read calls → NotFound or
@@ -124,7 +124,7 @@ public:
     virtual Result<Path> canonical(const Path& path) = 0;
     virtual Result<Space> space(const Path& path) = 0;
     /// Whether a new file in `folder` could share the bytes of a file (WriteFile::shareBytesOf). Leaves
-    /// nothing behind; false where it cannot be told.
+    /// nothing behind; false where it cannot be determined.
     virtual bool canShareBytes(const Path& file, const Path& folder) = 0;
 
     virtual Status makeDirectory(const Path& path, uint32_t mode = 0755) = 0; ///< parent must exist

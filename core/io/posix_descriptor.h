@@ -35,7 +35,7 @@ public:
 
     [[nodiscard]] int get() const { return m_value; }
     [[nodiscard]] bool isOpen() const { return m_value >= 0; }
-    /// The errno of closing, or 0. Linux frees the descriptor in every case, so EINTR is no failure.
+    /// The errno of closing, or 0. Linux frees the descriptor in every case, so EINTR is not a failure.
     int close();
 
 private:

@@ -40,8 +40,8 @@ private:
     Descriptor m_descriptor;
 };
 
-/// A descriptor on a regular file. The type is asked before opening, because opening a device may do
-/// something, and again afterwards, because the name may have been replaced in between.
+/// A descriptor on a regular file. The type is checked before opening, because opening a device may have side
+/// effects, and again afterwards, because the file may have been replaced in between.
 Result<std::pair<Descriptor, FileIdentity>> openRegular(const Path& path)
 {
     struct stat status {
@@ -81,7 +81,7 @@ Result<FileType> typeOfEntry(const Path& folder, const dirent& entry)
     };
     const Path path = folder / static_cast<const char*>(entry.d_name);
     if (::lstat(path.c_str(), &status) != 0)
-        return readError("cannot look at the folder's entry", path);
+        return readError("cannot read the attributes of the entry", path);
     return typeOf(status.st_mode);
 }
 
@@ -128,7 +128,7 @@ public:
         if (bytes > limitBytes)
             return fail(ErrorCode::LimitExceeded,
                 "the file has " + std::to_string(bytes) + " bytes, more than the "
-                    + std::to_string(limitBytes) + " that such a file may have",
+                    + std::to_string(limitBytes) + " allowed for such a file",
                 path.string());
         std::string out(bytes, '\0');
         const ssize_t count
@@ -144,7 +144,7 @@ public:
         struct stat status {
         };
         if (::stat(path.c_str(), &status) != 0)
-            return readError("cannot look at it", path);
+            return readError("cannot read its attributes", path);
         return FileInfo{
             typeOf(status.st_mode), identityOf(status), static_cast<uint32_t>(status.st_mode & 07777)};
     }
@@ -186,7 +186,7 @@ public:
         struct statvfs status {
         };
         if (retryInterrupted([&] { return ::statvfs(path.c_str(), &status); }) != 0)
-            return readError("cannot ask for the free space", path);
+            return readError("cannot determine the free space", path);
         return Space{uint64_t{status.f_bavail} * uint64_t{status.f_frsize},
             status.f_files == 0 ? UINT64_MAX : uint64_t{status.f_favail}};
     }
@@ -195,7 +195,7 @@ public:
     {
         const Descriptor from(retryInterrupted(
             [&] { return ::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
-        // A file without a name, gone when it is closed.
+        // A file without a name, deleted when it is closed.
         const Descriptor to(
             retryInterrupted([&] { return ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600); }));
         return from.isOpen() && to.isOpen()
@@ -204,7 +204,7 @@ public:
 
     Status makeDirectory(const Path& path, uint32_t mode) override
     {
-        return check(::mkdir(path.c_str(), static_cast<mode_t>(mode)), "cannot make the folder", path);
+        return check(::mkdir(path.c_str(), static_cast<mode_t>(mode)), "cannot create the folder", path);
     }
 
     Status makeDirectories(const Path& path) override
@@ -212,7 +212,7 @@ public:
         std::error_code error;
         std::filesystem::create_directories(path, error);
         if (error)
-            return forward(errorFromErrno(error.value(), true, "cannot make the folder", path));
+            return forward(errorFromErrno(error.value(), true, "cannot create the folder", path));
         return {};
     }
 
@@ -242,8 +242,8 @@ public:
             return {};
         if (errno != EINVAL && errno != ENOSYS)
             return writeError(what, to);
-        // Some network file systems lack the flag: ask first. A folder that is not empty is never replaced
-        // anyway.
+        // Some network file systems do not support the flag: check first. A non-empty folder is never
+        // replaced.
         struct stat status {
         };
         if (::lstat(to.c_str(), &status) == 0)
@@ -260,7 +260,7 @@ public:
         if (errno == EINVAL || errno == ENOSYS)
             return fail(ErrorCode::WriteFailed, "this file system cannot swap two folders in one step",
                 b.string(), "remove the existing target yourself, or write to another folder");
-        return writeError("cannot put the new folder in place of the old one", b);
+        return writeError("cannot replace the old folder with the new one", b);
     }
 
     Status syncDirectory(const Path& path) override
@@ -272,7 +272,7 @@ public:
         // EINVAL: the file system has no such call for folders; its renames are durable by themselves or not
         // at all.
         if (retryInterrupted([&] { return ::fsync(descriptor.get()); }) != 0 && errno != EINVAL)
-            return writeError("cannot bring the folder to the disk", path);
+            return writeError("cannot sync the folder to the disk", path);
         return {};
     }
 
@@ -291,11 +291,11 @@ public:
             if (retryInterrupted([&] { return ::flock(descriptor.get(), LOCK_EX | LOCK_NB); }) != 0) {
                 if (errno == EWOULDBLOCK)
                     return fail(ErrorCode::Busy, "another process is working on this target", path.string(),
-                        "wait until it has ended");
+                        "wait until it ends");
                 return writeError("cannot take the lock", path);
             }
-            // The one who held it may have removed the file between our open and our lock: then it locks
-            // nothing.
+            // The previous holder may have removed the file between our open and our lock: then the lock has
+            // no effect.
             struct stat held {
             };
             struct stat named {

@@ -14,7 +14,7 @@ namespace shardscope::io {
 
 namespace {
 
-/// Linux moves at most this much per call.
+/// Linux transfers at most this much per call.
 constexpr size_t kCallLimit = size_t{1} << 30;
 
 std::string rangeText(uint64_t offset, uint64_t bytes)
@@ -68,7 +68,7 @@ public:
                 m_path.string());
         if (identityOf(status) != m_identity)
             return fail(ErrorCode::SourceChanged, "the file changed while it was read", m_path.string(),
-                "wait until nothing writes to it any more and start again");
+                "wait until no process writes to it, and start again");
         return {};
     }
 
@@ -131,7 +131,7 @@ public:
     Status startWriteBack(uint64_t offset, uint64_t bytes) override
     {
         if (m_pendingBytes > 0) {
-            // Waits for the range before, so that at most two ranges are dirty however slow the device is.
+            // Waits for the previous range, so that at most two ranges are dirty on any device.
             constexpr unsigned kWait
                 = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
             SHARDSCOPE_CHECK(syncRange(m_pendingOffset, m_pendingBytes, kWait));
@@ -145,7 +145,7 @@ public:
     Status sync() override
     {
         if (retryInterrupted([&] { return ::fdatasync(m_descriptor.get()); }) != 0)
-            return forward(errorFromErrno(errno, true, "cannot bring the file to the disk", m_path));
+            return forward(errorFromErrno(errno, true, "cannot sync the file to the disk", m_path));
         return {};
     }
 

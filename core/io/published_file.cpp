@@ -46,7 +46,7 @@ Status checkPublishable(FileSystem& files, const Path& path, bool replace)
         return {}; // where the folder cannot be listed, creating the file says why it cannot be there
     if (**type != FileType::Regular)
         return fail(ErrorCode::TargetExists,
-            std::string("the output file cannot be written: its name is that of ") + nameOfType(**type),
+            std::string("the output file cannot be written: its path is ") + nameOfType(**type),
             path.string(), "choose another name");
     if (!replace)
         return fail(ErrorCode::TargetExists, "the file exists", path.string(), "replace it with --force");
@@ -73,7 +73,7 @@ Status publishFile(FileSystem& files, WriteFile& file, const Path& path, bool re
     if (done)
         done = file.close();
     if (done)
-        done = checkPublishable(files, path, replace); // it may have come meanwhile
+        done = checkPublishable(files, path, replace); // it may have appeared meanwhile
     if (done)
         done = replace ? files.rename(file.path(), path) : files.renameNoReplace(file.path(), path);
     if (!done)

@@ -11,10 +11,9 @@ namespace shardscope::io {
 /// The type of what is at `path`, links not followed; nothing where the folder has no such entry.
 Result<std::optional<FileType>> entryType(FileSystem& files, const Path& path);
 
-/// A new file next to `path`, for what is to be at `path` once it is complete. Its name, `.NAME.partial-…` as
-/// of all unfinished work, is one that nothing else has. TargetExists where something is there and `replace`
-/// is false, and where it is no regular file: FIFOs, devices, folders and links (also those to files) are
-/// never replaced.
+/// A new file next to `path`, to be moved to `path` once it is complete. Its name `.NAME.partial-…` (as for
+/// all unfinished work) is unique. TargetExists where something is there and `replace` is false, and where it
+/// is not a regular file: FIFOs, devices, folders and links (also those to files) are never replaced.
 Result<std::unique_ptr<WriteFile>> createForPublishing(FileSystem& files, const Path& path, bool replace);
 
 /// Only the refusals of createForPublishing().

@@ -13,7 +13,7 @@ struct Sha256::Impl {
     Impl()
         : context(EVP_MD_CTX_new())
     {
-        // Only memory can be short here: SHA-256 is part of every provider.
+        // Only memory can run out here: SHA-256 is part of every provider.
         if (!context || EVP_DigestInit_ex(context, EVP_sha256(), nullptr) != 1)
             throw std::bad_alloc();
     }

@@ -13,9 +13,8 @@ struct Xxh3Digest {
     bool operator==(const Xxh3Digest&) const = default;
 };
 
-/// XXH3 of 128 bits in pieces (libxxhash, seed 0). Tells whether bytes came back as they were meant, at the
-/// speed of memory; no defence against someone who wants them to differ: that is what Sha256 is for. Not
-/// thread-safe.
+/// XXH3 of 128 bits in pieces (libxxhash, seed 0). Detects accidental changes of bytes, at the speed of
+/// memory. It does not protect against intended changes: use Sha256 for that. Not thread-safe.
 class Xxh3
 {
 public:

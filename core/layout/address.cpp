@@ -15,10 +15,9 @@ namespace {
 
 tl::unexpected<Error> noAddress(std::string_view text, std::string_view why)
 {
-    return fail(ErrorCode::Usage, fmt::format("\"{}\" is no address: {}", toValidUtf8(text), why), {},
-        "addresses look like NAME#STATE[120:128], dp3.tp0.pp0/group1+4096@exp_avg or FILE!data/7+512; % # ! "
-        "[ ] "
-        "+ @ inside a name are written %HH");
+    return fail(ErrorCode::Usage, fmt::format("\"{}\" is not an address: {}", toValidUtf8(text), why), {},
+        "write an address as NAME#STATE[120:128], dp3.tp0.pp0/group1+4096@exp_avg or FILE!data/7+512; write "
+        "% # ! [ ] + @ inside a name as %HH");
 }
 
 std::optional<FlatAddress> parseFlat(std::string_view text)

@@ -39,32 +39,32 @@ using Address = std::variant<ParamAddress, FlatAddress, FileAddress>;
 
 /// The spelling of cli.md, "Addresses": `% # ! [ ] + @` and control bytes of NAME and PATH as %HH.
 std::string formatAddress(const Address& address);
-/// The address of an element of a rank's share of a flat unit (FlatUnit::isFlat).
+/// The address of an element in a rank's partition of a flat unit (FlatUnit::isFlat).
 FlatAddress flatAddressOf(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t partitionRank,
     uint64_t element, std::string state);
-/// Usage error when the text is no address. A `#` makes it a parameter, else a `!` a file, else a rank or
+/// Usage if the text is not an address. With `#` it is a parameter, else with `!` a file, else a rank or
 /// PATH+B.
 Result<Address> parseAddress(std::string_view text);
-/// The same, but a text that is, verbatim, a parameter's name means that parameter (state fp32, else weight).
+/// The same, but an exact parameter name means that parameter (state fp32, else weight).
 Result<Address> parseAddress(std::string_view text, const Checkpoint& checkpoint);
 
-/// The file that a place names, as Finding::where has it: a plain name, or the path of a file's address.
-/// Empty for other addresses.
+/// The file that a Finding::where names: a plain name, or the path of a file address. Empty for other
+/// addresses.
 std::string fileOfPlace(const std::string& where);
 
-/// One place in all its spellings. Absent parts do not exist: padding has no parameter, a missing shard no
-/// file.
+/// One place in all forms of address. Parts that do not exist are empty: padding has no parameter, a missing
+/// shard no file.
 struct Location {
-    std::optional<ParamAddress> param; ///< range = the one element, or absent for padding
+    std::optional<ParamAddress> param; ///< range: one element; empty for padding
     std::optional<FlatAddress> flat;
     std::optional<FileAddress> file; ///< with record
     uint64_t fileByte = 0; ///< the same byte from the start of the file; valid when `file` is set
-    bool padding = false; ///< flat position holds padding
-    bool paddingStored = false; ///< and its bytes are in the file
+    bool padding = false; ///< the flat position is padding
+    bool paddingStored = false; ///< the padding has bytes in the file
 };
 
-/// Translates any form into the others. For a parameter without a range: its first element.
-/// NotFound when the checkpoint has no such parameter, state, rank, group, file or byte.
+/// Converts any form of address to all others. For a parameter without a range: its first element.
+/// NotFound if the checkpoint has no such parameter, state, rank, group, file or byte.
 Result<Location> locate(const Checkpoint& checkpoint, const Address& address);
 
 } // namespace shardscope

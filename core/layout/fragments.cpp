@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxFragments = 1'000'000;
 
-/// The parameter whose storage an alias uses; itself when it is none. Follows one link: an owner is never an
+/// The owner of the storage of an alias; any other parameter itself. Follows one link: an owner is never an
 /// alias.
 ParamId ownerOf(const Checkpoint& checkpoint, ParamId param)
 {
@@ -28,7 +28,7 @@ const WholeTensor* wholeOfOwnerOrAlias(const Checkpoint& checkpoint, ParamId own
     return whole != nullptr || owner == asked ? whole : checkpoint.wholeOf(asked);
 }
 
-/// Visits `fragment`, in two parts where the file holds only its first `stored` elements.
+/// Visits `fragment`, in two parts if the file contains only its first `stored` elements.
 bool visitStored(Fragment fragment, const StoredRun& run, uint64_t stored,
     const std::function<bool(const Fragment&)>& visit)
 {
@@ -53,7 +53,7 @@ bool visitStored(Fragment fragment, const StoredRun& run, uint64_t stored,
     return visit(absent);
 }
 
-/// Runs of a parameter that lies in boxes.
+/// Runs of a parameter that is stored in boxes.
 bool visitBoxes(const UnitState::Boxes& boxes, const Fragment& whole, uint64_t begin, uint64_t end,
     const std::function<bool(const Fragment&)>& visit)
 {
@@ -102,7 +102,7 @@ void forEachFlatFragment(const Checkpoint& checkpoint, const StateSource& source
         });
 }
 
-/// Neighbours in a row are as far apart as the matrix is high.
+/// The distance in storage between neighbours in a row is the number of rows.
 void forEachTransposedElement(const Checkpoint& checkpoint, const StateSource& source,
     const TransposedOrder& order, uint64_t begin, uint64_t end,
     const std::function<bool(const Fragment&)>& visit)
@@ -148,7 +148,7 @@ void forEachWholeFragment(const Checkpoint& checkpoint, const StateSource& sourc
         });
 }
 
-/// The fragments of a parameter's slices, under its own elements.
+/// The fragments of a parameter's slices, numbered by its own elements.
 void forEachJoinedFragment(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
     uint64_t end, const std::function<bool(const Fragment&)>& visit)
 {
@@ -158,7 +158,7 @@ void forEachJoinedFragment(const Checkpoint& checkpoint, const StateSource& sour
     forEachSliceRun(checkpoint.joined->pieces[index(source.param)], begin, end, [&](const SliceRun& run) {
         const auto slice = findState(of, run.slice, state);
         if (!slice)
-            return false; // its states are those of the first slice
+            return false; // it has the states of the first slice
         forEachFragmentOf(
             of, *slice, run.sliceElement, run.sliceElement + run.elements, [&](const Fragment& fragment) {
                 Fragment joined = fragment;
@@ -189,9 +189,9 @@ Result<std::vector<Fragment>> listOf(const Checkpoint& checkpoint, const StateSo
     });
     if (tooMany)
         return fail(ErrorCode::LimitExceeded,
-            fmt::format("\"{}\" lies in more than {} separate pieces",
+            fmt::format("\"{}\" is stored in more than {} separate pieces",
                 checkpoint.params[index(source.param)].name, kMaxFragments),
-            {}, "ask for a smaller range of elements");
+            {}, "request a smaller range of elements");
     return fragments;
 }
 
@@ -224,7 +224,7 @@ Result<StateSource> findState(const Checkpoint& checkpoint, ParamId param, std::
     const auto states = statesOf(checkpoint, param);
     return fail(ErrorCode::NotFound,
         fmt::format("parameter \"{}\" has no state \"{}\"", checkpoint.params[index(param)].name, state), {},
-        states.empty() ? std::string("it is stored in no file that could be read")
+        states.empty() ? std::string("no readable file contains it")
                        : fmt::format("it has {}", fmt::join(states, ", ")));
 }
 
@@ -238,7 +238,7 @@ void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, 
         forEachWholeFragment(checkpoint, source, begin, end, visit);
         return;
     }
-    if (checkpoint.joined // a slice that is cut may be padding alone, without a piece
+    if (checkpoint.joined // a split slice can be padding only, without a piece
         && (checkpoint.joined->cut || !checkpoint.joined->pieces[index(source.param)].empty())) {
         forEachJoinedFragment(checkpoint, source, begin, end, visit);
         return;

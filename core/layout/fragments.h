@@ -11,28 +11,28 @@
 
 namespace shardscope {
 
-/// A run of one parameter's state and the bytes that hold it.
+/// A run of one parameter's state and its bytes in a file.
 struct Fragment {
-    ParamId param = kNoParam; ///< the owner, where an alias was asked for
+    ParamId param = kNoParam; ///< the owner, if an alias was requested
     uint64_t paramOffset = 0; ///< elements
-    UnitId unit = kNoUnit; ///< kNoUnit for tensors stored whole
+    UnitId unit = kNoUnit; ///< kNoUnit for whole tensors
     RankCoordinate rank;
     uint64_t flatOffset = 0; ///< elements, inside the rank's flat buffer
     uint64_t elements = 0;
     std::string state;
     DType dtype = DType::Unknown;
-    /// A run of a matrix that is stored column by column, in that order: paramOffset is a stored number
-    /// (Checkpoint::transposedOrder). Only where fragments were asked for as they are stored.
+    /// A run of a matrix stored column by column, in that order: paramOffset is a storage index
+    /// (Checkpoint::transposedOrder). Only if fragments were requested in stored order.
     bool columnMajor = false;
-    FileId file = kNoFile; ///< kNoFile: missing, or beyond what a short shard holds
+    FileId file = kNoFile; ///< kNoFile: missing, or beyond the end of a short shard
     uint32_t record = 0;
     uint64_t byteOffset = 0; ///< from the start of the file
     uint64_t bytes = 0;
 };
 
-/// A state of a parameter that was found: in a flat unit, or stored whole. Points into the checkpoint.
+/// A stored state of a parameter: in a flat unit, or a whole tensor. Points into the checkpoint.
 struct StateSource {
-    ParamId param = kNoParam; ///< the owner, where an alias was asked for
+    ParamId param = kNoParam; ///< the owner, if an alias was requested
     uint64_t elements = 0;
     UnitId unit = kNoUnit;
     uint32_t stateIndex = 0; ///< into FlatUnit::states, when `unit` is set
@@ -40,32 +40,31 @@ struct StateSource {
     DType dtype = DType::Unknown;
 };
 
-/// NotFound when there is no such parameter or it has no such state; an alias has its owner's.
+/// NotFound if there is no such parameter or it has no such state. An alias has its owner's states.
 Result<StateSource> findState(const Checkpoint& checkpoint, ParamId param, std::string_view state);
 
-/// Fragments of elements [begin, end) in element order, without building a list. Stops when `visit` returns
-/// false. Flat units: one per rank, or one per element where they store a matrix column by column;
-/// whole tensors: one when contiguous, else one per contiguous run.
-/// `Fragment::state` is empty: the caller knows it.
+/// Visits fragments of elements [begin, end) in element order. Stops when `visit` returns false. Flat units:
+/// one per rank, or one per element if they store a matrix column by column. Whole tensors: one if
+/// contiguous, else one per contiguous run. `Fragment::state` is empty.
 void forEachFragmentOf(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin, uint64_t end,
     const std::function<bool(const Fragment&)>& visit);
 
-/// The same for elements by their stored numbers, in that order: one fragment per rank where
-/// forEachFragmentOf() has one per element (Checkpoint::transposedOrder). The same as it for all others.
+/// The same for elements by storage index, in that order: one fragment per rank where forEachFragmentOf()
+/// has one per element (Checkpoint::transposedOrder). Equal to it for all others.
 void forEachStoredFragmentOf(const Checkpoint& checkpoint, const StateSource& source, uint64_t begin,
     uint64_t end, const std::function<bool(const Fragment&)>& visit);
 
-/// The same as a list. Usage when the range is not inside the parameter, LimitExceeded above a million
-/// fragments (only tensors that are not stored row by row have that many).
+/// The same as a list. Usage if the range is not inside the parameter, LimitExceeded above a million
+/// fragments (only tensors that are not stored row by row have so many).
 Result<std::vector<Fragment>> fragmentsOf(
     const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t begin, uint64_t end);
 
-/// Fragments that one rank of a unit's partition holds of a state, in flat order and as they are stored,
-/// padding left out. Stops when `visit` returns false.
+/// Visits the fragments of a state on one rank of a unit's partition, in flat and stored order, without
+/// padding. Stops when `visit` returns false.
 void forEachFragmentOnRank(const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, uint32_t share,
     const std::function<bool(const Fragment&)>& visit);
 
-/// All fragments of a parameter's state as they are stored, as a list; LimitExceeded as above.
+/// All fragments of a parameter's state in stored order, as a list; LimitExceeded as above.
 Result<std::vector<Fragment>> storedFragmentsOf(
     const Checkpoint& checkpoint, ParamId param, std::string_view state);
 
@@ -76,19 +75,18 @@ struct PaddingInfo {
     uint64_t elements = 0;
     PaddingKind kind = PaddingKind::None;
 };
-/// Padding of one unit's state on one rank of its partition, and whether its bytes are in the file. A part of
-/// it that is stored (by old DeepSpeed, and all that lies between parameters) counts as stored. For a missing
-/// shard, what its neighbours do.
+/// Padding of one unit's state on one rank of its partition, and whether its bytes are in the file. Counts as
+/// stored if a part is stored (by old DeepSpeed, or between parameters). A missing shard is treated as its
+/// neighbours.
 PaddingInfo paddingOf(const FlatUnit& unit, const UnitState& state, uint32_t share);
 
-/// States a parameter has: those of its unit, then "weight" when it is stored whole. An alias has its
-/// owner's.
+/// The states of a parameter: those of its unit, then "weight" if it is a whole tensor. An alias has its
+/// owner's states.
 std::vector<std::string> statesOf(const Checkpoint& checkpoint, ParamId param);
 
 /// Reads elements [begin, end) of one parameter and state into `out` (little-endian elements of the state's
-/// dtype). Refused when a fragment is missing. `out` holds (end − begin) × item size bytes, else Usage.
-/// Beside `out`, a tensor with odd strides or a matrix that is stored column by column costs a window of at
-/// most 16 MiB.
+/// dtype). Refused if a fragment is missing. Usage unless `out` has (end − begin) × item size bytes. A tensor
+/// with odd strides or a matrix stored column by column needs an additional window of at most 16 MiB.
 Status readElements(io::FileSystem& files, const Checkpoint& checkpoint, ParamId param,
     std::string_view state, uint64_t begin, uint64_t end, std::span<uint8_t> out);
 

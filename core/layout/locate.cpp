@@ -28,7 +28,7 @@ void setFile(Location& location, const Checkpoint& checkpoint, FileId id, uint64
     }
 }
 
-/// `name`: as the parameter was called by whoever asked; an alias stays one.
+/// `name`: the requested name, which may be an alias.
 Location locateElement(const Checkpoint& checkpoint, const StateSource& source, const std::string& name,
     std::string_view state, uint64_t element)
 {
@@ -65,12 +65,12 @@ Result<Location> locateParam(const Checkpoint& checkpoint, const ParamAddress& a
     const uint64_t end = address.range ? address.range->second : 1;
     if (end > source.elements || element >= end)
         return fail(ErrorCode::NotFound,
-            fmt::format("\"{}\" has {} elements; {} to {} are not among them", address.name, source.elements,
+            fmt::format("\"{}\" has {} elements; {} to {} are out of range", address.name, source.elements,
                 element, end));
     return locateElement(checkpoint, source, address.name, address.state, element);
 }
 
-/// A place inside one rank's buffer of one unit: payload, or padding.
+/// A place in one rank's buffer of one unit: payload or padding.
 Result<Location> locateInUnit(
     const Checkpoint& checkpoint, UnitId unitId, uint32_t stateIndex, uint32_t rank, uint64_t offset)
 {
@@ -80,7 +80,7 @@ Result<Location> locateInUnit(
     if (!piece)
         return fail(ErrorCode::NotFound,
             fmt::format(
-                "the flat buffer has {} elements on each of {} ranks; element {} of rank {} is not there",
+                "the flat buffer has {} elements on each of {} ranks; element {} of rank {} does not exist",
                 unit.partition.partitionElements(), unit.partition.ranks(), offset, rank));
     if (!piece->isPadding()) {
         const ParamId param = unit.params[piece->param];
@@ -158,8 +158,7 @@ uint64_t elementInBox(const UnitState::Boxes& of, size_t at, uint64_t number)
     return out;
 }
 
-/// What lies at a byte of a file: a place in a flat unit, an element of a whole tensor, or nothing that is a
-/// tensor.
+/// What is at a byte of a file: a place in a flat unit, an element of a whole tensor, or no tensor.
 Result<Location> locateByte(const Checkpoint& checkpoint, FileId file, uint64_t byte)
 {
     const RankCoordinate holder = checkpoint.file(file).rank.value_or(RankCoordinate{});
@@ -237,7 +236,7 @@ Result<Location> locateFile(const Checkpoint& checkpoint, const FileAddress& add
             return fail(ErrorCode::Unsupported,
                 fmt::format("the records of \"{}\" are not kept after the file was read", address.path),
                 found->path.string(),
-                "`shardscope files --records` shows where a record begins; name the byte of the file");
+                "use a byte of the file; `shardscope files --records` shows where a record begins");
         const auto record = found->content ? found->content->zip().find(address.record) : std::nullopt;
         if (!record)
             return fail(ErrorCode::NotFound, fmt::format("the file has no record \"{}\"", address.record),
@@ -248,11 +247,11 @@ Result<Location> locateFile(const Checkpoint& checkpoint, const FileAddress& add
     }
     if (address.byte >= limit)
         return fail(ErrorCode::NotFound,
-            fmt::format("byte {} lies beyond the {} bytes of the {}", address.byte, limit,
+            fmt::format("byte {} is beyond the {} bytes of the {}", address.byte, limit,
                 address.record.empty() ? "file" : "record"),
             found->path.string());
     SHARDSCOPE_TRY(Location location, locateByte(checkpoint, id, byte));
-    setFile(location, checkpoint, id, byte); // the byte that was asked for, not the first one of its element
+    setFile(location, checkpoint, id, byte); // the requested byte, not the first one of its element
     return location;
 }
 

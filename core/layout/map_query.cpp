@@ -8,7 +8,7 @@ namespace shardscope {
 
 namespace {
 
-/// A tensor with more holes than this is drawn as missing from there on.
+/// After this number of holes, the rest of a tensor is drawn as missing.
 constexpr size_t kMaxMissingRanges = 1'000'000;
 
 bool isPresent(const StoredRun& run)
@@ -16,8 +16,8 @@ bool isPresent(const StoredRun& run)
     return run.isPresent();
 }
 
-/// Whether each tensor of the state, or each box of its tensor, is stored by itself: perRank then says
-/// nothing of them.
+/// Whether each tensor of the state, or each box of its tensor, is stored separately: perRank then does not
+/// describe them.
 bool isStoredByTensor(const UnitState& state)
 {
     return !state.perParam.empty() || state.boxes != nullptr;
@@ -65,7 +65,7 @@ void MapQuery::findMissingBoxes()
     if (!boxes || std::all_of(boxes->runs.begin(), boxes->runs.end(), isPresent))
         return;
     const uint64_t elements = partition().payloadElements();
-    uint64_t at = 0; // up to here all is known
+    uint64_t at = 0; // everything before this is known
     const auto add = [&](uint64_t begin, uint64_t end) {
         if (begin >= end)
             return;
@@ -102,7 +102,7 @@ void MapQuery::lookAtRanks()
         const bool pending = holder < files.size() && index(files[holder]) < m_checkpoint->files.size()
             && m_checkpoint->file(files[holder]).status == FileStatus::NotYetRead;
         const auto& runs = unit.states[m_state].perRank;
-        // Whole units lie in files of their own.
+        // Whole units are in separate files.
         const bool wholePending = unit.kind == UnitKind::Whole && rank < runs.size() && runs[rank].isPresent()
             && m_checkpoint->file(runs[rank].file).status == FileStatus::NotYetRead;
         if (pending || wholePending)

@@ -11,13 +11,13 @@
 
 namespace shardscope {
 
-/// What a parameter is, for colour; from its name and role.
+/// The class of a parameter, for its colour; from its name and role.
 enum class ParamClass : uint8_t { Embedding, Attention, Mlp, Expert, Norm, Bias, Other, Buffer };
 ParamClass classOf(std::string_view name, const Shape& shape, ParamRole role);
 std::string_view paramClassName(ParamClass value); ///< "embedding", "attention", "mlp", …
 
-/// What all parameters of a checkpoint look like, index = ParamId. It follows from their names, so that it
-/// takes a while where there are hundreds of thousands; queries of one checkpoint share it. Immutable.
+/// The appearance of all parameters of a checkpoint, index = ParamId. It is computed from their names, which
+/// is slow for hundreds of thousands; queries of one checkpoint share it. Immutable.
 struct ParamLooks {
     std::vector<ParamClass> classes;
     std::vector<uint8_t> shared; ///< 1: another parameter is tied to it
@@ -27,35 +27,33 @@ ParamLooksPtr paramLooks(const Checkpoint& checkpoint);
 
 enum class CellKind : uint8_t { Param, PaddingStored, PaddingImplied, Missing, NotYetRead };
 
-/// One run of a map row: a parameter's fragment, padding, or a shard that is not there.
+/// One run of a map row: a parameter's fragment, padding, or a missing shard.
 struct MapCell {
     CellKind kind = CellKind::Param;
     ParamClass paramClass = ParamClass::Other;
-    ParamId param
-        = kNoParam; ///< also set for missing shards, where the layout still knows what should be there
+    ParamId param = kNoParam; ///< also set for missing shards, if the layout is known
     uint64_t paramOffset = 0; ///< of stored elements (Checkpoint::transposedOrder)
-    uint64_t begin = 0; ///< element range in the row; empty when there is nothing at that point
+    uint64_t begin = 0; ///< element range in the row; empty if there is nothing
     uint64_t end = 0;
     bool frozen = false;
     bool shared = false;
     int8_t severity = -1; ///< worst finding here: -1 none, 0 info, 1 warning, 2 error
 };
 
-/// Answers a painter's questions about one flat unit: cost follows what is asked for, not the checkpoint's
-/// size.
+/// Queries for drawing one flat unit. Their cost depends on the requested range, not on the checkpoint size.
 ///
 /// Rows are dp ranks, x is the element inside a rank's flat buffer (projection Partitions), or the whole flat
 /// vector as one row (projection Unrolled: rank r's buffer follows rank r−1's). A shard that is stored only
-/// in part has cells up to where it ends; the rest is padding that is implied, or missing. Built in
-/// O(ranks + findings), and without looks O(parameters of the checkpoint) more; never in memory for ranks and
-/// parameters at once. Immutable after construction; thread-safe.
+/// in part has cells up to its end; the rest is implied padding, or missing. Built in O(ranks + findings),
+/// without looks O(parameters of the checkpoint) more; memory does not grow with ranks × parameters.
+/// Immutable after construction; thread-safe.
 class MapQuery
 {
 public:
     enum class Projection { Partitions, Unrolled };
 
-    /// `stateIndex` is one of the unit's states; `looks` are the checkpoint's, null: made here. `more`:
-    /// findings beside the checkpoint's own, as of the doctor.
+    /// `stateIndex` is one of the unit's states; `looks` are the checkpoint's, or null to compute them.
+    /// `more`: findings besides the checkpoint's own, for example the doctor's.
     MapQuery(CheckpointPtr checkpoint, UnitId unit, Projection projection, uint32_t stateIndex = 0,
         ParamLooksPtr looks = nullptr, std::span<const Finding> more = {});
 
@@ -76,16 +74,15 @@ public:
     [[nodiscard]] bool anyMissing(uint32_t rowBegin, uint32_t rowEnd) const;
 
     struct Sum {
-        uint64_t elements = 0; ///< payload, whether its shard is there or not
+        uint64_t elements = 0; ///< payload, including that of missing shards
         uint64_t padding = 0;
-        uint64_t bytes = 0; ///< of the chosen state, that are in files
+        uint64_t bytes = 0; ///< stored bytes of the chosen state
         uint64_t params = 0;
         uint32_t ranks = 0;
-        uint32_t files = 0; ///< that hold the shards of those ranks
+        uint32_t files = 0; ///< with the shards of those ranks
         bool operator==(const Sum&) const = default;
     };
-    /// The sum of a selection; parameters are counted by binary search, not by walking. Stored bytes cost
-    /// O(ranks in it).
+    /// The sums of a selection. Parameters are counted by binary search. Stored bytes cost O(ranks in it).
     [[nodiscard]] Sum sum(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end) const;
 
     [[nodiscard]] const CheckpointPtr& checkpoint() const { return m_checkpoint; }
@@ -106,14 +103,14 @@ private:
         const FlatPiece& piece, uint64_t rowOffset, const std::function<bool(const MapCell&)>& visit) const;
     void lookAtRanks();
     void findMissingBoxes();
-    /// Whether any of a whole unit's own tensors, or of a tensor's boxes, is there.
+    /// Whether any of a whole unit's own tensors, or of a tensor's boxes, is stored.
     [[nodiscard]] bool anyTensorPresent() const;
     [[nodiscard]] bool isMissing(uint64_t element) const;
-    /// Where, after a present rank's `offset`, what is stored begins or ends; far beyond where it never does.
+    /// The next begin or end of stored data after `offset` of a present rank; a huge number if none.
     [[nodiscard]] uint64_t nextChange(uint32_t rank, uint64_t offset) const;
     [[nodiscard]] uint64_t presentIn(uint32_t rank, uint64_t begin, uint64_t end) const;
-    /// Calls `visit(rankBegin, rankEnd, begin, end)` for up to three blocks of ranks × flat offsets that make
-    /// up a selection.
+    /// Calls `visit(rankBegin, rankEnd, begin, end)` for the blocks of ranks × flat offsets in a selection,
+    /// at most three.
     template <class Visit>
     void forEachBlock(uint32_t rowBegin, uint32_t rowEnd, uint64_t begin, uint64_t end, Visit visit) const;
 
@@ -123,8 +120,8 @@ private:
     uint32_t m_state;
     ParamLooksPtr m_looks;
     std::vector<CellKind> m_rankKinds; ///< per rank: Param, Missing or NotYetRead
-    std::vector<uint32_t> m_missingBefore; ///< per rank and one more: how many before it are not Param
-    std::vector<Range> m_missing; ///< ascending: elements of a tensor in boxes whose box is not there
+    std::vector<uint32_t> m_missingBefore; ///< per rank and one more: ranks before it that are not Param
+    std::vector<Range> m_missing; ///< ascending: elements of a tensor in missing boxes
     SeverityIndex m_severity;
 };
 

@@ -91,7 +91,7 @@ ParamClass classOf(std::string_view name, const Shape& shape, ParamRole role)
     const std::string_view owner
         = moduleDot == std::string_view::npos ? module : module.substr(moduleDot + 1);
 
-    // A norm's bias is a norm's; otherwise what the parameter is goes before where it sits.
+    // A norm's bias belongs to the norm; otherwise the parameter's own name decides before its owner's.
     if (isNorm(owner) || isNorm(last))
         return ParamClass::Norm;
     if (last == "bias" || last.ends_with("_bias") || last.starts_with("bias_"))
@@ -106,8 +106,7 @@ ParamClass classOf(std::string_view name, const Shape& shape, ParamRole role)
         return ParamClass::Mlp;
     if (anyPart(whole, isEmbedding))
         return ParamClass::Embedding;
-    if (shape.size() == 1
-        && last == "weight") // only norms have one-dimensional weights, whatever they are called
+    if (shape.size() == 1 && last == "weight") // only norms have one-dimensional weights
         return ParamClass::Norm;
     return ParamClass::Other;
 }

@@ -10,7 +10,7 @@ Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(io::FileS
     std::span<uint8_t> out)
 {
     std::vector<std::pair<uint64_t, uint64_t>> missing;
-    // At once, where nothing is missing; else piece by piece.
+    // In one call if nothing is missing; else piece by piece.
     if (readElements(files, checkpoint, param, state, begin, end, out))
         return missing;
     SHARDSCOPE_TRY(const auto fragments, fragmentsOf(checkpoint, param, state, begin, end));

@@ -8,9 +8,9 @@
 
 namespace shardscope {
 
-/// Elements [begin, end) of a damaged checkpoint: as readElements(), but what a missing or unreadable shard
-/// holds stays as it is in `out` and is told, as element ranges in order. The error of the first such range
-/// when nothing can be read, and Cancelled.
+/// Elements [begin, end) of a damaged checkpoint: as readElements(), but elements of missing or unreadable
+/// shards stay unchanged in `out` and are returned as ranges in order. If nothing can be read, the error of
+/// the first range; also Cancelled.
 Result<std::vector<std::pair<uint64_t, uint64_t>>> readPresentElements(io::FileSystem& files,
     const Checkpoint& checkpoint, ParamId param, std::string_view state, uint64_t begin, uint64_t end,
     std::span<uint8_t> out);

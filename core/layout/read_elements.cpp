@@ -14,8 +14,8 @@ namespace {
 
 constexpr uint64_t kWindowBytes = uint64_t{16} << 20;
 
-/// Opens each file once while consecutive fragments lie in it, and refuses one that is not what was looked
-/// at.
+/// Keeps a file open for consecutive fragments, and refuses a file that changed since the checkpoint was
+/// opened.
 class Opener
 {
 public:
@@ -31,7 +31,7 @@ public:
             return m_open.get();
         const CheckpointFile& file = m_checkpoint.file(id);
         if (file.content && file.content->isBigEndian())
-            return fail(ErrorCode::Unsupported, "the file holds big-endian numbers, which are not read",
+            return fail(ErrorCode::Unsupported, "the file has big-endian numbers, which are not supported",
                 file.path.string());
         SHARDSCOPE_TRY(m_open, m_files.openRead(file.path));
         m_id = id;
@@ -52,13 +52,13 @@ tl::unexpected<Error> notStored(
     const Checkpoint& checkpoint, const StateSource& source, const Fragment& fragment)
 {
     return fail(ErrorCode::Refused,
-        fmt::format("elements {} to {} of \"{}\" cannot be read: what rank {} should hold is missing",
+        fmt::format("elements {} to {} of \"{}\" cannot be read: the data of rank {} is missing",
             fragment.paramOffset, fragment.paramOffset + fragment.elements,
             checkpoint.params[index(source.param)].name, rankText(fragment.rank)),
-        checkpoint.tagFolder.string(), "`shardscope inspect` lists what is missing");
+        checkpoint.tagFolder.string(), "`shardscope inspect` lists missing files");
 }
 
-/// Many small pieces of one file: its range is read window by window, and every window is spread over `out`.
+/// Many small pieces of one file: reads its range window by window, and scatters every window into `out`.
 Status gather(const io::ReadFile& file, const Checkpoint& checkpoint, const StateSource& source,
     uint64_t begin, uint64_t end, uint64_t firstByte, uint64_t lastByte, std::span<uint8_t> out)
 {
@@ -73,7 +73,7 @@ Status gather(const io::ReadFile& file, const Checkpoint& checkpoint, const Stat
             const uint64_t copyEnd = std::min(piece.byteOffset + piece.bytes, windowEnd);
             if (copyBegin >= copyEnd)
                 return true;
-            if (window.empty()) { // windows that hold nothing are not read
+            if (window.empty()) { // windows without elements are not read
                 window.resize(windowEnd - windowBegin);
                 status = file.readAt(windowBegin, window);
                 if (!status)
@@ -88,8 +88,8 @@ Status gather(const io::ReadFile& file, const Checkpoint& checkpoint, const Stat
     return {};
 }
 
-/// Elements [begin, end) of a matrix that is stored column by column: the stored run that has them all is
-/// read window by window, and every window is spread over `out`.
+/// Elements [begin, end) of a matrix stored column by column: reads the stored run that contains all of them
+/// window by window, and scatters every window into `out`.
 class TransposedRead
 {
 public:
@@ -120,7 +120,7 @@ public:
     }
 
 private:
-    /// Stored elements [from, to) into the window; what is missing is kept in mind.
+    /// Reads stored elements [from, to) into the window and records missing ones.
     Status fill(uint64_t from, uint64_t to)
     {
         m_window.assign((to - from) * m_itemBytes, 0);

@@ -10,7 +10,7 @@
 
 namespace shardscope {
 
-/// Turns findings into marks.
+/// Converts findings to marks.
 class SeverityIndexBuilder
 {
 public:
@@ -128,7 +128,7 @@ private:
             markRun(*share, address.element, address.element + 1);
     }
 
-    /// The rank of this unit whose shard is, or should be, in that file.
+    /// The rank of this unit with its shard, present or missing, in that file.
     [[nodiscard]] std::optional<uint32_t> rankIn(FileId id) const
     {
         const CheckpointFile& file = m_checkpoint.file(id);
@@ -158,8 +158,8 @@ private:
             return markSlices(file->second, *rank, address);
         const StoredRun run = *rank < m_state.perRank.size() ? m_state.perRank[*rank] : StoredRun{};
         if (!address.record.empty()) {
-            // A record that holds other tensors is not here; one that is not known, or holds no tensor,
-            // concerns all.
+            // A record with other tensors is not relevant; an unknown record, or one without a tensor, marks
+            // all.
             const auto& content = m_checkpoint.file(file->second).content;
             const auto record = content ? content->zip().find(address.record) : std::nullopt;
             const bool elsewhere
@@ -177,7 +177,7 @@ private:
             markRank(*rank);
     }
 
-    /// The same where every parameter's part is a tensor of its own: a record of none of them is elsewhere.
+    /// The same where every parameter is a separate tensor: other records are not relevant.
     void markSlices(FileId file, uint32_t rank, const FileAddress& address)
     {
         const auto& content = m_checkpoint.file(file).content;
@@ -205,8 +205,8 @@ private:
 
 namespace {
 
-/// Whether a run touches any row [rowBegin, rowEnd) of `width` within [begin, end). Hops from run to row and
-/// back.
+/// Whether a run intersects any row [rowBegin, rowEnd) of `width` within [begin, end). Advances runs and rows
+/// alternately.
 template <class Run>
 bool touchesBlock(const std::vector<Run>& runs, uint64_t width, uint64_t rowBegin, uint64_t rowEnd,
     uint64_t begin, uint64_t end)
@@ -256,13 +256,13 @@ int8_t SeverityIndex::worst(
         const Level& level = m_levels[severity];
         if (!level.runs.empty() && touchesBlock(level.runs, width, rankBegin, rankEnd, begin, end))
             return static_cast<int8_t>(severity);
-        // Marks are few: their own places are searched, not the parameters.
+        // Marks are few: search their places, not the parameters.
         const auto startOf = [&](const Mark& mark) { return partition.paramStart(mark.param); };
         auto mark = std::partition_point(level.marks.begin(), level.marks.end(), [&](const Mark& candidate) {
             return startOf(candidate) + partition.sliceElements(candidate.param) <= begin;
         });
         for (; mark != level.marks.end() && startOf(*mark) < end; ++mark) {
-            // The first rank whose part of the window reaches past the mark's begin decides.
+            // The first rank with a part of the window beyond the mark's begin decides.
             const uint64_t start = startOf(*mark);
             const uint64_t slice = partition.sliceElements(mark->param);
             const uint64_t windowBegin = std::max(begin, start) - start;

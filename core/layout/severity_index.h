@@ -10,19 +10,18 @@
 
 namespace shardscope {
 
-/// Where the findings of a checkpoint lie in one state of one flat unit, for "what is the worst in this
-/// block?".
+/// The places of a checkpoint's findings in one state of one flat unit, for the worst severity in a block.
 ///
-/// A finding is placed by its `where`: a parameter's name or address marks those elements on every rank that
-/// holds them, a file or a record of it marks the whole rank, a rank address or a byte of a file marks one
-/// element. What names another unit, another state of this unit, or nothing at all is not part of this
-/// picture. Findings about a state that the unit does not have (the 16-bit weights) mark every state of it.
-/// Immutable; thread-safe.
+/// A finding is placed by its `where`: a parameter's name or address marks these elements on every rank that
+/// has them, a file or a record of it marks the whole rank, a rank address or a byte of a file marks one
+/// element. Findings without a place, or in another unit or another state of this unit, are left out.
+/// Findings about a state that the unit does not have (the 16-bit weights) mark all of its states. Immutable;
+/// thread-safe.
 class SeverityIndex
 {
 public:
     SeverityIndex() = default;
-    /// `more`: findings beside the checkpoint's own, as of the doctor.
+    /// `more`: findings besides the checkpoint's own, for example the doctor's.
     SeverityIndex(
         const Checkpoint& checkpoint, UnitId unit, uint32_t stateIndex, std::span<const Finding> more = {});
 
@@ -41,7 +40,7 @@ private:
         uint64_t begin = 0;
         uint64_t end = 0;
     };
-    /// Elements of one parameter of a Sliced unit, whose rank and offset follow from the rule.
+    /// Elements of one parameter of a Sliced unit. Their ranks and offsets follow from the partition.
     struct Mark {
         uint32_t param = 0;
         uint64_t begin = 0;

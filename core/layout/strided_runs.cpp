@@ -20,7 +20,7 @@ void forEachStridedRun(const Shape& shape, const std::vector<uint64_t>& strides,
 {
     if (!isUsable(shape, strides))
         return;
-    // Trailing dimensions that are packed form one run.
+    // Packed trailing dimensions form one run.
     uint64_t runLength = 1;
     size_t outer = shape.size();
     while (outer > 0 && (shape[outer - 1] == 1 || strides[outer - 1] == runLength))

@@ -22,13 +22,13 @@ tl::unexpected<Error> tooLarge()
 Status checkInput(size_t paramCount, uint32_t ranks)
 {
     if (ranks == 0)
-        return fail(ErrorCode::Usage, "a flat group cannot be spread over 0 ranks");
+        return fail(ErrorCode::Usage, "a flat group cannot be partitioned over 0 ranks");
     if (paramCount >= FlatPiece::kPadding)
         return fail(ErrorCode::LimitExceeded, "a flat group has more parameters than 32 bits can count");
     return {};
 }
 
-/// Prefix sums with a leading 0; nothing when they leave 63 bits.
+/// Prefix sums with a leading 0; empty if they exceed 63 bits.
 template <class Term>
 std::optional<std::vector<uint64_t>> prefixSums(const std::vector<uint64_t>& elements, Term term)
 {
@@ -44,8 +44,8 @@ std::optional<std::vector<uint64_t>> prefixSums(const std::vector<uint64_t>& ele
     return sums;
 }
 
-/// Where parameters begin when each start is rounded up, and the end of the last one; nothing when they leave
-/// 63 bits. stage_1_and_2.py puts no padding after the last parameter of a group.
+/// The starts of parameters, each rounded up, and the end of the last one; empty if they exceed 63 bits.
+/// stage_1_and_2.py puts no padding after the last parameter of a group.
 std::optional<std::vector<uint64_t>> alignedStarts(
     const std::vector<uint64_t>& payloadStarts, uint32_t alignment)
 {
@@ -165,8 +165,7 @@ uint64_t FlatPartition::paddingAfter(uint32_t param) const
 
 uint32_t FlatPartition::paramAt(uint64_t offset) const
 {
-    // The last of equal starts: zero-element parameters share their start with the next one and are passed
-    // over.
+    // The last of equal starts: zero-element parameters share their start with the next one and are skipped.
     const auto& begin = starts();
     return static_cast<uint32_t>(std::upper_bound(begin.begin(), begin.end(), offset) - begin.begin() - 1);
 }
@@ -202,7 +201,7 @@ std::optional<FlatPiece> FlatPartition::pieceAt(uint32_t rank, uint64_t offset) 
 
 FlatPiece FlatPartition::contiguousPadding(uint32_t rank, uint64_t offset) const
 {
-    // By the payload on both sides: parameters without elements may have padding of their own between them.
+    // By the payload on both sides: there can be padding between parameters without elements.
     const uint64_t base = rank * m_partition;
     const uint64_t before = payloadBefore(offset);
     const uint64_t from = before == 0 ? 0 : payloadEndOf(paramOfPayload(before - 1));

@@ -12,8 +12,8 @@
 namespace shardscope {
 
 enum class PartitionRule {
-    Contiguous, ///< ZeRO-1, ZeRO-2, BF16_Optimizer: one flat vector, cut into equal runs
-    Sliced, ///< ZeRO-3: every parameter cut into equal slices; a rank's buffer is its slices back to back
+    Contiguous, ///< ZeRO-1, ZeRO-2, BF16_Optimizer: one flat vector, split into equal runs
+    Sliced, ///< ZeRO-3: every parameter is split into equal slices; a rank's buffer has its slices in order
 };
 
 /// A run of one rank's flat buffer: part of a parameter, or padding.
@@ -30,17 +30,17 @@ struct FlatPiece {
     bool operator==(const FlatPiece&) const = default;
 };
 
-/// How one flat unit (a ZeRO-1/2 group, a ZeRO-3 sub-group) is spread over ranks. Pure arithmetic, in
+/// The partition of one flat unit (a ZeRO-1/2 group, a ZeRO-3 sub-group) over ranks. Pure arithmetic, in
 /// elements.
 ///
-/// Holds rules, not a list: at most two 64-bit prefix sums per parameter. Pieces are computed on request,
-/// because ZeRO-3 would need parameters × ranks of them. Every query is a binary search unless it says
-/// otherwise. Zero-element parameters own no piece and disturb none. Immutable; thread-safe.
+/// Stores rules, not a list: at most two 64-bit prefix sums per parameter. Pieces are computed on request,
+/// because ZeRO-3 needs parameters × ranks of them. Every query is a binary search unless stated otherwise.
+/// Zero-element parameters have no pieces. Immutable; thread-safe.
 ///
 /// Contiguous (DeepSpeed runtime/zero/stage_1_and_2.py): alignment 2·ranks elements, padded = total rounded
 /// up to it, part = padded / ranks, rank r owns [r·part, (r+1)·part); padding is one run at the global tail
-/// and may cover whole ranks. With a parameter alignment above 1 every parameter but the first is preceded by
-/// padding up to a multiple of it, and the total counts that padding too. Sliced
+/// and may cover whole ranks. With a parameter alignment above 1, padding before every parameter except the
+/// first aligns its start, and the total includes this padding. Sliced
 /// (runtime/zero/partition_parameters.py): slice = ceil(n / ranks) of every parameter on every rank, payload
 /// first; padding follows each slice and may cover it. A padding piece never reaches into the next
 /// parameter's slice.
@@ -50,9 +50,8 @@ public:
     /// One rank, no parameters.
     FlatPartition() = default;
 
-    /// LimitExceeded when ranks × partition overflows 63 bits or there are 2^32 − 1 parameters or more, Usage
-    /// when ranks, the factor or the parameter alignment is 0. A factor of 1 is what DeepSpeed before 0.5.2
-    /// wrote.
+    /// LimitExceeded if ranks × partition overflows 63 bits or there are 2^32 − 1 parameters or more, Usage
+    /// if ranks, the factor or the parameter alignment is 0. DeepSpeed before 0.5.2 used a factor of 1.
     static Result<FlatPartition> contiguous(std::vector<uint64_t> paramElements, uint32_t ranks,
         uint32_t alignmentFactor = 2, uint32_t parameterAlignment = 1);
     static Result<FlatPartition> sliced(std::vector<uint64_t> paramElements, uint32_t ranks);
@@ -73,7 +72,7 @@ public:
     [[nodiscard]] uint64_t partitionElements() const { return m_partition; }
     /// Contiguous: alignmentFactor · ranks. Sliced: 1.
     [[nodiscard]] uint64_t alignment() const { return m_alignment; }
-    /// Contiguous: what every parameter's start is a multiple of; 1 when they lie back to back. Sliced: 1.
+    /// Contiguous: the alignment of every parameter's start; 1 without padding between them. Sliced: 1.
     [[nodiscard]] uint32_t parameterAlignment() const { return m_parameterAlignment; }
     /// Contiguous: padding between a parameter and the next one; 0 after the last. Sliced: 0.
     [[nodiscard]] uint64_t paddingAfter(uint32_t param) const;
@@ -83,48 +82,47 @@ public:
     [[nodiscard]] uint64_t payloadOn(uint32_t rank) const;
     /// Padding elements on one rank: partitionElements() − payloadOn(rank).
     [[nodiscard]] uint64_t paddingOn(uint32_t rank) const { return m_partition - payloadOn(rank); }
-    /// Contiguous: elements on one rank without the run of padding at the global tail, which is what lean
-    /// states keep: padding between parameters stays. Sliced: the whole buffer, nothing is ever cut off it.
+    /// Contiguous: elements on one rank without the padding at the global tail, as stored in lean states;
+    /// padding between parameters is included. Sliced: the whole buffer.
     [[nodiscard]] uint64_t leanElementsOn(uint32_t rank) const;
 
-    /// The longest piece of `rank` that contains `offset`; nothing when there is no such rank or offset.
+    /// The longest piece of `rank` that contains `offset`; empty if there is no such rank or offset.
     [[nodiscard]] std::optional<FlatPiece> pieceAt(uint32_t rank, uint64_t offset) const;
     /// All pieces of `rank` that intersect [begin, end), in order, clipped to it. Stops early when `visit`
     /// returns false.
     void forEachPiece(uint32_t rank, uint64_t begin, uint64_t end,
         const std::function<bool(const FlatPiece&)>& visit) const;
-    /// The pieces that hold elements [begin, end) of one parameter, in the parameter's order, clipped.
+    /// The pieces of elements [begin, end) of one parameter, in the parameter's order, clipped.
     void forEachFragment(uint32_t param, uint64_t begin, uint64_t end,
         const std::function<bool(const FlatPiece&)>& visit) const;
-    /// Where one element of a parameter lies: rank and flat offset. `element` is inside the parameter.
+    /// The place of one element of a parameter: rank and flat offset. `element` is inside the parameter.
     struct Position {
         uint32_t rank = 0;
         uint64_t flatOffset = 0;
         bool operator==(const Position&) const = default;
     };
     [[nodiscard]] Position positionOf(uint32_t param, uint64_t element) const;
-    /// The parameter that covers `offset` on `rank`, or the one before the padding there; kPadding when there
-    /// is none.
+    /// The parameter at `offset` on `rank`, or the one before the padding there; kPadding if there is none.
     [[nodiscard]] uint32_t paramNear(uint32_t rank, uint64_t offset) const;
 
-    /// Payload elements in the block ranks [rankBegin, rankEnd) × flat offsets [begin, end). Beyond the
-    /// binary search, unless the block is full-width: Sliced walks those parameters in the range that leave
-    /// whole ranks empty; Contiguous with aligned parameters does one search per rank.
+    /// Payload elements in the block ranks [rankBegin, rankEnd) × flat offsets [begin, end). Additional cost
+    /// unless the block is full-width: Sliced visits the parameters in the range that leave whole ranks
+    /// empty; Contiguous with aligned parameters does one search per rank.
     [[nodiscard]] uint64_t payloadIn(
         uint32_t rankBegin, uint32_t rankEnd, uint64_t begin, uint64_t end) const;
     /// Parameters with at least one element in that block. Contiguous: one binary search per rank, unless
     /// full-width.
     [[nodiscard]] uint32_t paramsIn(uint32_t rankBegin, uint32_t rankEnd, uint64_t begin, uint64_t end) const;
 
-    /// Parameters with at least one element in [begin, end) of all ranks' buffers back to back, rank 0 first.
+    /// Parameters with at least one element in [begin, end) of the concatenated buffers, rank 0 first.
     [[nodiscard]] uint32_t paramsInUnrolled(uint64_t begin, uint64_t end) const;
 
 private:
-    /// Payload of all Sliced parameters on the ranks before one, by the rank where their payload ends.
+    /// Sliced: sums over parameters, by the rank where their payload ends.
     struct ShortEnd {
         uint64_t rank = 0; ///< the first rank that the parameter does not fill: floor(n / slice)
         uint64_t payload = 0; ///< sum of n over all entries up to and including this one
-        uint64_t slices = 0; ///< sum of slices, likewise
+        uint64_t slices = 0; ///< the same sum of slices
     };
 
     [[nodiscard]] const std::vector<uint64_t>& starts() const
@@ -155,8 +153,8 @@ private:
     uint64_t m_alignment = 1;
     uint32_t m_parameterAlignment = 1;
     std::vector<uint64_t> m_payloadStarts{0}; ///< prefix sums of elements, one more than parameters
-    /// Where parameters begin, likewise: prefix sums of slices (Sliced), of elements with the padding between
-    /// them (Contiguous, aligned). Empty where that is m_payloadStarts.
+    /// Starts of parameters: prefix sums of slices (Sliced), or of elements with the padding between them
+    /// (Contiguous, aligned). Empty if equal to m_payloadStarts.
     std::vector<uint64_t> m_starts;
     /// Parameters without an element on the last rank (Sliced), without any element (Contiguous); ascending.
     std::vector<uint32_t> m_sparse;
@@ -170,9 +168,9 @@ struct SubGroupRange {
     bool operator==(const SubGroupRange&) const = default;
 };
 
-/// ZeRO-3's greedy split of one param group (runtime/zero/stage3.py, _create_fp16_sub_groups): by the sum of
-/// slices ceil(n / ranks); a sub-group closes when the sum reaches `subGroupSize` (elements per rank). Empty
-/// input: no sub-group. `ranks` is not 0.
+/// ZeRO-3's greedy split of one param group (runtime/zero/stage3.py, _create_fp16_sub_groups), by the sum of
+/// slices ceil(n / ranks): a sub-group ends when the sum reaches `subGroupSize` (elements per rank). Empty
+/// input: no sub-group. `ranks` must not be 0.
 std::vector<SubGroupRange> splitIntoSubGroups(
     std::span<const uint64_t> paramElements, uint32_t ranks, uint64_t subGroupSize);
 

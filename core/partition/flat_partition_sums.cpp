@@ -7,8 +7,8 @@ namespace shardscope {
 
 namespace {
 
-/// Rows of `stride` elements, `total` of which are payload, front to back: payload in rows [rowBegin, rowEnd)
-/// × [begin, end).
+/// The payload in rows [rowBegin, rowEnd) × [begin, end), for rows of `stride` elements that begin with
+/// `total` elements of payload.
 uint64_t payloadOfBlock(
     uint64_t total, uint64_t stride, uint64_t rowBegin, uint64_t rowEnd, uint64_t begin, uint64_t end)
 {
@@ -17,7 +17,7 @@ uint64_t payloadOfBlock(
     const uint64_t wholeRows = total >= end ? (total - end) / stride + 1 : 0;
     const uint64_t split = std::clamp(wholeRows, rowBegin, rowEnd);
     uint64_t sum = (split - rowBegin) * (end - begin);
-    // At most one row has its payload end inside [begin, end), because the window is no longer than a row.
+    // The payload ends inside [begin, end) in at most one row, because the window is not longer than a row.
     if (split < rowEnd && total > split * stride + begin)
         sum += std::min(total - split * stride, end) - begin;
     return sum;
@@ -100,7 +100,7 @@ uint64_t FlatPartition::payloadIn(uint32_t rankBegin, uint32_t rankEnd, uint64_t
         return sum;
     }
 
-    // Parameters [first, last] intersect; those cut by an edge of the window are counted alone.
+    // Parameters [first, last] intersect; those at an edge of the window are counted separately.
     uint32_t first = paramAt(begin);
     const uint32_t last = paramAt(end - 1);
     const auto clipped = [&](uint32_t param) {
@@ -153,7 +153,7 @@ uint32_t FlatPartition::paramsIn(uint32_t rankBegin, uint32_t rankEnd, uint64_t 
         return count;
     }
 
-    // The first rank of the block holds the most of every parameter, so it alone decides.
+    // The first rank of the block has the most of every parameter, so checking it is enough.
     const auto isHeld = [&](uint32_t param) {
         const uint64_t start = m_starts[param];
         const uint64_t slice = sliceElements(param);
@@ -187,7 +187,7 @@ uint32_t FlatPartition::paramsInUnrolled(uint64_t begin, uint64_t end) const
     const uint64_t offset = begin % m_partition;
     if (first == last)
         return paramsIn(first, first + 1, offset, offset + (end - begin));
-    // Parameters that begin before the window add those of the next rank; later ranks hold no others.
+    // Parameters that begin before the window add those of the next rank; later ranks have no others.
     const uint64_t nextEnd = last > first + 1 ? m_partition : end - last * m_partition;
     return paramsIn(first, first + 1, offset, m_partition)
         + paramsIn(first + 1, first + 2, 0, std::min(nextEnd, paramStart(paramAt(offset))));

@@ -131,7 +131,8 @@ bool spend(uint64_t& effort, uint64_t steps)
     return enough;
 }
 
-/// Boxes as ranges of the cells between all their cuts, where those are few: each cell has to be in one box.
+/// Boxes as ranges of cells of the grid that all their borders form, if the grid is small: each cell must be
+/// in exactly one box.
 bool coverCells(std::span<const Box> boxes, const std::vector<std::vector<uint64_t>>& cuts, uint64_t cells)
 {
     std::vector<bool> taken(cells, false);
@@ -175,7 +176,7 @@ bool overlap(const Box& a, const Box& b)
     return true;
 }
 
-/// Pairs of boxes that share indices of the dimension with the most cuts.
+/// Pairs of boxes that share indices of the dimension with the most borders.
 bool coverPairs(std::vector<Box> boxes, size_t d, uint64_t& effort)
 {
     std::sort(

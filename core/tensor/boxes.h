@@ -16,11 +16,11 @@ struct Box {
     Shape offsets;
     Shape sizes;
 
-    /// The number inside the box of an element of the tensor that lies in it.
+    /// The number, within the box, of an element of the tensor.
     [[nodiscard]] uint64_t elementOf(const Shape& shape, uint64_t element) const;
 };
 
-/// Elements of a tensor that lie back to back in a box.
+/// Elements of a tensor that are contiguous in a box.
 struct BoxRun {
     uint32_t box = 0; ///< position in the list of boxes
     uint64_t element = 0; ///< first, in row-major order of the tensor
@@ -36,9 +36,9 @@ void forEachBoxRun(const Shape& shape, std::span<const Box> boxes, uint64_t begi
 /// The runs of one box, in its own order; `BoxRun::box` is 0.
 void forEachRunOfBox(const Shape& shape, const Box& box, const std::function<void(const BoxRun&)>& visit);
 
-/// Whether every element of the tensor lies in exactly one box. The boxes lie inside the tensor, whose
-/// elements have a 64-bit number. What is beyond `effort` steps counts as not covered, and `effort` shrinks
-/// by what was used: boxes may come from a hostile file. Pure; thread-safe.
+/// Whether every element of the tensor is in exactly one box. The boxes are inside the tensor, and its number
+/// of elements fits 64 bits. More than `effort` steps count as not covered, and `effort` is reduced by the
+/// used steps: boxes may come from a malicious file. Pure; thread-safe.
 [[nodiscard]] bool coverOnce(const Shape& shape, std::span<const Box> boxes, uint64_t& effort);
 
 } // namespace shardscope

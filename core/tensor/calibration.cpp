@@ -68,7 +68,7 @@ double measuredRate(const ComputeBackend& backend, ComputeTask task, unsigned jo
     std::vector<std::unique_ptr<Sample>> samples;
     for (unsigned i = 0; i < threads; ++i)
         samples.push_back(std::make_unique<Sample>(backend));
-    samples.front()->run(task); // what is done once is no part of the rate
+    samples.front()->run(task); // one-time work is not part of the rate
     std::atomic<uint64_t> bytes = 0;
     const auto start = std::chrono::steady_clock::now();
     {

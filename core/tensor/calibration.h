@@ -12,7 +12,7 @@ namespace shardscope {
 /// work on made-up float32 values.
 double measuredRate(const ComputeBackend& backend, ComputeTask task, unsigned jobs);
 
-/// Rates by key, kept as lines of text: "RATE KEY". What cannot be read or written is not kept.
+/// Rates by key, kept as lines of text: "RATE KEY". Rates that cannot be read or written are ignored.
 class RateMemory
 {
 public:

@@ -10,7 +10,7 @@
 
 namespace shardscope {
 
-/// How far two elements may part and still count as close: |left − right| <= absolute + relative · |right|,
+/// The max. difference at which two elements count as close: |left − right| <= absolute + relative · |right|,
 /// as torch.isclose has it.
 struct Tolerance {
     double relative = 0;
@@ -42,7 +42,7 @@ struct Comparison {
     [[nodiscard]] double relativeL2() const;
     /// Nothing where a side is 0.
     [[nodiscard]] std::optional<double> cosine() const;
-    /// Joins what was found of the elements that follow.
+    /// Merges the results of the following elements.
     Comparison& operator+=(const Comparison& further);
 };
 
@@ -50,8 +50,8 @@ struct Comparison {
 /// if only by its bits.
 [[nodiscard]] bool canCompare(DType left, DType right);
 
-/// Elements that follow one another, the first of them number `firstElement`, as many on both sides.
-/// canCompare(left, right) must hold.
+/// Consecutive elements from number `firstElement` on, the same number on both sides. canCompare(left, right)
+/// must hold.
 Comparison plainComparison(DType left, std::span<const uint8_t> leftBytes, DType right,
     std::span<const uint8_t> rightBytes, uint64_t firstElement, const Tolerance& tolerance);
 

@@ -22,7 +22,7 @@ struct ElementCast {
     std::span<uint8_t> out;
 };
 
-/// Elements of one tensor that follow one another, whose terms are summed (element_digest.h).
+/// Consecutive elements of one tensor, for a sum of their terms (element_digest.h).
 struct ElementSum {
     DigestKey key;
     uint32_t itemBytes = 0;
@@ -39,8 +39,8 @@ using HostMemory = std::shared_ptr<uint8_t[]>;
 /// Arithmetic over elements in memory. What one backend can do, all can, with the same bits but for the sums
 /// that statistics.h and comparison.h name. Thread-safe: any number of threads call at once.
 ///
-/// There are the plain one, which every build has, and those of modules that are loaded when they are asked
-/// for (compute_modules.h).
+/// There are the plain backend, which every build has, and backends of modules that are loaded on request
+/// (compute_modules.h).
 class ComputeBackend
 {
 public:
@@ -62,19 +62,18 @@ public:
     [[nodiscard]] virtual std::string device() const = 0;
     /// What does the arithmetic, for people: "plain code", "LibTorch 2.11.0", "NVIDIA H200".
     [[nodiscard]] virtual std::string name() const = 0;
-    /// Bytes of one call from which on it is worth its while.
+    /// Min. bytes of one call for which the backend is faster.
     [[nodiscard]] virtual size_t batchBytes() const = 0;
-    /// Memory for what calls read and write.
+    /// Memory for the inputs and outputs of calls.
     [[nodiscard]] virtual HostMemory hostMemory(size_t bytes) const;
-    /// What did not go as asked, such as a device that was lost, in words; the answers are right all the
-    /// same.
+    /// Problems, such as a lost device, in words; the results are still correct.
     [[nodiscard]] virtual std::vector<std::string> notes() const { return {}; }
 };
 
 /// The backend that needs no library: the functions of this folder.
 const ComputeBackend& plainBackend();
 
-/// One sum, as plain code takes it.
+/// One sum, as plain code computes it.
 Digest plainSum(const ElementSum& sum);
 
 } // namespace shardscope

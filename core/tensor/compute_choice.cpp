@@ -15,10 +15,10 @@ namespace shardscope {
 
 namespace {
 
-/// What loading LibTorch, or waking a GPU, takes: it is part of the work where the work is short.
+/// The time to load LibTorch or to start a GPU: it matters for short work.
 constexpr double kTorchSeconds = 0.5;
 constexpr double kCudaSeconds = 1.0;
-/// A loaded library must be worth more than what a measurement is off by.
+/// A loaded library must save more than the error of a measurement.
 constexpr double kClearlyFaster = 1.1;
 
 const char* taskName(ComputeTask task)
@@ -72,9 +72,9 @@ public:
                 bestSeconds = seconds;
             }
         }
-        const auto backend = loaded(*best); // plain code at least was measured
+        const auto backend = loaded(*best); // at least plain code was measured
         if (!backend) // its figure was remembered
-            return chosen(ComputeChoice().backend, "not there any more: " + backend.error().message);
+            return chosen(ComputeChoice().backend, "no longer available: " + backend.error().message);
         return chosen(*backend, m_words);
     }
 
@@ -112,7 +112,7 @@ private:
     std::string m_words;
 };
 
-/// So that figures of another build are not taken for those of this one.
+/// Keeps the figures of different builds apart.
 std::string identityOf(io::FileSystem& files, const char* module)
 {
     for (const io::Path& folder : computeModuleFolders()) {
@@ -193,7 +193,8 @@ Result<ComputeChoice> chooseCompute(
     }
     if (need.bytes < kWorthMeasuring)
         return chosen(plain,
-            "less than " + formatBytes(kWorthMeasuring) + " to compute: others take longer to be loaded");
+            "less than " + formatBytes(kWorthMeasuring)
+                + " to compute: loading another backend would take longer");
     std::vector<Candidate> candidates{
         {"plain code", 0, [&] { return Result<std::shared_ptr<const ComputeBackend>>(plain); }, "1"},
         {"LibTorch", kTorchSeconds, loadTorchBackend, identityOf(files, kTorchModule)}};

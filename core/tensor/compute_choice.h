@@ -23,7 +23,7 @@ struct ComputeChoice {
     std::string reason; ///< "asked for"; empty where nothing was to be chosen
 };
 
-/// What a report says of it, once the work is done.
+/// The facts for a report, once the work is done.
 struct ComputeReport {
     std::string device; ///< ComputeBackend::device()
     std::string by; ///< ComputeBackend::name()
@@ -32,7 +32,7 @@ struct ComputeReport {
 };
 ComputeReport reportOf(const ComputeChoice& choice);
 
-/// What `--device` asks for.
+/// The value of `--device`.
 struct DeviceAsked {
     enum class Kind {
         Auto, ///< whatever is fastest
@@ -47,7 +47,7 @@ struct DeviceAsked {
 /// "auto", "cpu", "cpu:plain", "cpu:torch", "cuda", "cuda:I". Usage for anything else.
 Result<DeviceAsked> parseDevice(std::string_view text);
 
-/// What the work mostly consists of.
+/// The main part of the work.
 enum class ComputeTask { Transform, Statistics, Comparison };
 
 struct ComputeNeed {
@@ -56,17 +56,17 @@ struct ComputeNeed {
     unsigned jobs = 1; ///< threads that call it at once
 };
 
-/// Bytes below which nothing but plain code is looked at: loading a module and measuring take longer than the
-/// work.
+/// Below this many bytes only plain code is used: loading a module and measuring take longer than the work.
 inline constexpr uint64_t kWorthMeasuring = uint64_t{2} << 30;
 
-/// Where figures are kept by default: shardscope/compute.txt of the user's cache; empty where the user has none.
+/// Where figures are kept by default: shardscope/compute.txt of the user's cache; empty where the user has
+/// none.
 io::Path userRateMemory();
 
-/// Finds the backend. What is asked for by name is Unsupported where it is not there. Else those that there
-/// are do a short piece of such work each, and the one that will be done first is taken, the time to load it
-/// included; the figures are kept in the file `memory` (empty: nowhere) for the next time, as long as neither
-/// the modules nor the number of threads change. Takes up to two seconds where something is measured.
+/// Finds the backend. Unsupported where a backend was requested explicitly and is not available. Else each
+/// available backend does a short piece of such work, and the one with the shortest total time, including
+/// loading, is used. The figures are kept in the file `memory` (empty: not kept) for the next time, until the
+/// modules or the number of threads change. Takes up to two seconds when it measures.
 Result<ComputeChoice> chooseCompute(
     const DeviceAsked& asked, const ComputeNeed& need, io::FileSystem& files, const io::Path& memory);
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <string>
 
-/// What a compute module exports. Program and module are built together; the stamp tells those of different
-/// builds apart before anything else is shared.
+/// What a compute module exports. Program and module are built together; the stamp distinguishes builds
+/// before anything else is shared.
 namespace shardscope::compute {
 
 inline constexpr const char* kStampSymbol = "shardscopeComputeStamp";

@@ -12,16 +12,16 @@
 
 namespace shardscope {
 
-/// What a CUDA backend is to use.
+/// The resources for a CUDA backend.
 struct CudaRequest {
     std::optional<uint32_t> gpu; ///< by number, from 0; absent: all
-    uint64_t memoryBytes = uint64_t{512} << 20; ///< of each GPU's memory, at most; 32 MiB at least
+    uint64_t memoryBytes = uint64_t{512} << 20; ///< max. memory on each GPU; at least 32 MiB
 };
 
-/// The backends of shared modules, which are loaded here and nowhere else, so that a program that does not
-/// ask for them does not depend on LibTorch or CUDA. A module is looked for in the folder that the
-/// environment variable SHARDSCOPE_COMPUTE_DIR names, else in lib/shardscope beside the folder of the running
-/// program, or one further up. It is loaded once per process and stays. Thread-safe.
+/// The backends of shared modules. They are loaded only here, so that a program that does not request them
+/// does not depend on LibTorch or CUDA. A module is searched in the folder that the environment variable
+/// SHARDSCOPE_COMPUTE_DIR names, else in lib/shardscope next to the folder of the running program, or one
+/// level up. It is loaded once per process and stays loaded. Thread-safe.
 ///
 /// Unsupported, with what is missing in words, where the module is not there, cannot be loaded, is of another
 /// build, or finds no device.

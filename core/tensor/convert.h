@@ -12,7 +12,7 @@ namespace shardscope {
 
 /// Whether convertElements() knows the pair: float64, float32, float16, bfloat16, float8_e4m3fn and
 /// float8_e5m2 among each other; integers and bool to those, and among each other; any dtype to itself.
-/// Floats to integers lose what cannot be told, and are left out.
+/// Floats to integers are not supported.
 [[nodiscard]] bool canConvert(DType from, DType to);
 
 /// Converts little-endian elements as torch's `Tensor.to` does on a CPU: to nearest, ties to even, to narrow
@@ -24,7 +24,7 @@ namespace shardscope {
 /// must hold.
 void convertElements(DType from, std::span<const uint8_t> in, DType to, std::span<uint8_t> out);
 
-/// The little-endian bytes of one element with that value; nothing for dtypes that are no plain numbers, and
+/// The little-endian bytes of one element with that value; nothing for dtypes that are not plain numbers, and
 /// where the value does not fit an integer dtype.
 std::optional<std::vector<uint8_t>> elementOf(DType dtype, double value);
 

@@ -138,7 +138,7 @@ std::string shortest(T value)
     return {buffer.data(), end};
 }
 
-/// The fewest digits that lie nearer to this element than to its neighbours.
+/// The fewest digits that are closer to this element than to its neighbours.
 std::string shortestNarrow(DType dtype, unsigned bits)
 {
     const double value = narrow(dtype, bits);

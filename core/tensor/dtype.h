@@ -13,11 +13,27 @@ namespace shardscope {
 /// _rebuild_tensor_v3), c10 ScalarType.
 enum class DType : uint8_t {
     Unknown, ///< a dtype this build does not know: bytes are kept, values are not shown
-    Float64, Float32, Float16, BFloat16,
-    Int64, Int32, Int16, Int8, UInt8, Bool,
-    UInt16, UInt32, UInt64,
-    Complex32, Complex64, Complex128,
-    Float8E5M2, Float8E4M3, Float8E5M2Fnuz, Float8E4M3Fnuz, Float8E8M0,
+    Float64,
+    Float32,
+    Float16,
+    BFloat16,
+    Int64,
+    Int32,
+    Int16,
+    Int8,
+    UInt8,
+    Bool,
+    UInt16,
+    UInt32,
+    UInt64,
+    Complex32,
+    Complex64,
+    Complex128,
+    Float8E5M2,
+    Float8E4M3,
+    Float8E5M2Fnuz,
+    Float8E4M3Fnuz,
+    Float8E8M0,
 };
 
 /// Bytes of one element; 1 for Unknown.
@@ -30,9 +46,11 @@ std::optional<DType> dtypeFromStorageClass(std::string_view className);
 /// "FloatStorage" for Float32; empty for dtypes that torch writes as UntypedStorage with _rebuild_tensor_v3.
 std::string_view storageClassOf(DType dtype);
 [[nodiscard]] bool isFloatingPoint(DType dtype);
-/// One element as a number (the real part of complex ones); `bytes` holds itemSize(dtype) little-endian bytes.
+/// One element as a number (the real part of complex ones); `bytes` holds itemSize(dtype) little-endian
+/// bytes.
 double elementAsDouble(DType dtype, const uint8_t* bytes);
-/// One element in the shortest text that gives the same value back; "nan", "inf", "-inf"; "True"/"False" for Bool.
+/// One element in the shortest text that gives the same value back; "nan", "inf", "-inf"; "True"/"False" for
+/// Bool.
 std::string elementAsText(DType dtype, const uint8_t* bytes);
 
 } // namespace shardscope

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/element_digest.h"
 
-#include "core/tensor/word_sums.h"
 #include "core/io/sha256.h"
+#include "core/tensor/word_sums.h"
 
 #include <algorithm>
 #include <array>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/tensor/transposed_order.h"
 #include "core/tensor/dtype.h"
+#include "core/tensor/transposed_order.h"
 
 #include <cstdint>
 #include <optional>
@@ -12,8 +12,8 @@
 
 namespace shardscope {
 
-/// A 128-bit sum of element terms. Addition is commutative, so parts can be digested wherever they lie and in
-/// any order.
+/// A 128-bit sum of element terms. Addition is commutative, so parts can be digested at any place and in any
+/// order.
 ///
 /// Definition, precise enough for an independent program:
 ///   key(name, state): the first 16 bytes of SHA-256(name bytes, one zero byte, state bytes), as two
@@ -41,7 +41,7 @@ struct DigestKey {
 };
 DigestKey digestKey(std::string_view name, std::string_view state);
 
-/// Terms of elements firstElement, firstElement + 1, … whose little-endian bytes are `bytes` (a multiple of
+/// Terms of elements firstElement, firstElement + 1, … with the little-endian bytes `bytes` (a multiple of
 /// itemBytes: 1, 2, 4, 8 or 16).
 Digest digestElements(
     const DigestKey& key, uint32_t itemBytes, uint64_t firstElement, std::span<const uint8_t> bytes);

@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstdint>
 
-/// Narrow floating-point types by their bits. Rounding is to nearest, ties to even, as in PyTorch's
-/// c10/util (BFloat16.h, Half.h, Float8_e4m3fn.h, Float8_e5m2.h): that decides what lies beyond the range and
-/// which pattern NaN has.
+/// Narrow floating-point types by their bits. Rounding is to nearest, ties to even, as in PyTorch's c10/util
+/// (BFloat16.h, Half.h, Float8_e4m3fn.h, Float8_e5m2.h): that decides how values beyond the range are
+/// converted and which pattern NaN has.
 namespace shardscope {
 
 /// NaN is always 0x7FC0.
@@ -18,8 +18,9 @@ constexpr uint16_t toBFloat16(uint32_t bits)
 }
 
 /// A finite magnitude in a format with `Shift` bits of mantissa less than float32 and the smallest normal
-/// number `Smallest`. `Magic` is the float whose own last bit is the step of the format's denormals: adding
-/// it rounds to that. `Rebias` is what the exponents lie apart, at its place in a float32. All as bits.
+/// number `Smallest`. `Magic` is the float with a last bit equal to the step of the format's denormals:
+/// adding it rounds to that step. `Rebias` is the difference of the exponents, at its place in a float32. All
+/// as bits.
 template <uint32_t Shift, uint32_t Smallest, uint32_t Magic, uint32_t Rebias>
 constexpr uint32_t roundedMagnitude(uint32_t magnitude)
 {
@@ -43,7 +44,7 @@ constexpr uint16_t toFloat16(uint32_t bits)
         sign | roundedMagnitude<13, 0x38800000u, 0x3F000000u, 0x38000000u>(magnitude));
 }
 
-/// No infinity: what lies above 448 becomes that, as in PyTorch 2.15; earlier ones made it NaN. NaN is 0x7F.
+/// No infinity: values above 448 become 448, as in PyTorch 2.15; earlier ones made it NaN. NaN is 0x7F.
 constexpr uint8_t toFloat8E4M3(uint32_t bits)
 {
     const uint32_t sign = (bits >> 24) & 0x80u;

@@ -7,7 +7,7 @@ namespace shardscope {
 
 namespace {
 
-/// What stays in a processor's second cache between two uses.
+/// Bytes that stay in a processor's second cache between two uses.
 constexpr size_t kBatchBytes = size_t{256} << 10;
 
 class PlainBackend final : public ComputeBackend

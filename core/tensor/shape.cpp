@@ -7,7 +7,7 @@ namespace shardscope {
 
 std::optional<uint64_t> elementCount(const Shape& shape)
 {
-    // A zero anywhere makes the product zero, whatever overflow stands before it.
+    // A zero anywhere makes the product zero, even after an overflow.
     for (const uint64_t size : shape)
         if (size == 0)
             return 0;

@@ -12,9 +12,9 @@ namespace shardscope {
 
 namespace {
 
-/// Elements whose mean is taken before their deviations are, so that a block stays in the first cache.
+/// Elements per block. The mean is computed before the deviations, so a block must stay in the first cache.
 constexpr size_t kBlock = 2048;
-/// Sums side by side, so that they are taken several at a time and always in the same order.
+/// Parallel sums, so that several are computed at a time and always in the same order.
 constexpr size_t kLanes = 8;
 
 struct Sums {

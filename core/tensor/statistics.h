@@ -28,7 +28,7 @@ struct Statistics {
     [[nodiscard]] uint64_t finite() const { return elements - nans - infinities; }
     [[nodiscard]] double std() const; ///< of the population: divided by n; NaN where nothing is finite
     [[nodiscard]] double l2() const;
-    /// Joins what was found of further elements. The order of joining is part of the sums' last digits.
+    /// Merges the results of further elements. The last digits of the sums depend on the order of merging.
     Statistics& operator+=(const Statistics& further);
 };
 

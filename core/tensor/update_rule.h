@@ -31,7 +31,7 @@ struct UpdateRule {
     bool operator==(const UpdateRule&) const = default;
 };
 
-/// What the optimizer keeps of some elements. Moments that the rule does not use may be empty.
+/// The optimizer's states of some elements. Moments that the rule does not use may be empty.
 struct UpdateInputs {
     std::span<const double> weights;
     std::span<const double> first;

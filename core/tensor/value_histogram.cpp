@@ -34,7 +34,7 @@ bool isFinite(uint32_t upper)
     return (upper & ~kSign) < kInfinity;
 }
 
-/// The least value of a bin. Negative bins reach from the magnitude above theirs, which is not in them.
+/// The min. value of a bin. A negative bin begins at the next larger magnitude, which is not part of it.
 double lowerEdge(uint32_t ordered)
 {
     const uint32_t upper = upperOf(ordered);

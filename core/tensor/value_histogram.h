@@ -16,13 +16,13 @@ class ValueHistogram
 {
 public:
     void add(std::span<const double> values);
-    /// Of `times` more values whose upper bits are these.
+    /// Counts `times` more values with these upper bits.
     void add(uint32_t upperBits, uint64_t times);
     ValueHistogram& operator+=(const ValueHistogram& further);
 
     /// Bars of the finite values between `low` and `high`, as nearly of equal width as the bins allow: edges
-    /// lie where bins meet, the first and last are `low` and `high` themselves. Fewer than `atMost` where the
-    /// range is a small part of an octave; none where it is empty.
+    /// are on borders of bins, the first and last are `low` and `high` themselves. Fewer than `atMost` where
+    /// the range is a small part of an octave; none where it is empty.
     struct Bars {
         std::vector<double> edges; ///< ascending, one more than counts
         std::vector<uint64_t> counts;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nothing else that a reshard computes itself takes as long, so the sums are taken in vectors.
+// These sums are the slowest computation of a reshard, so they use vectors.
 #include "core/tensor/word_sums.h"
 
 #include <cstring>
 
-// A function for one instruction set may only take in what is compiled for it too, so all is inlined by
-// force.
+// A function for one instruction set can only inline code that is compiled for the same set, so all is
+// force-inlined.
 #define SHARDSCOPE_INLINE [[gnu::always_inline]] inline
 
 namespace shardscope {

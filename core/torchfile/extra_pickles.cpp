@@ -20,7 +20,7 @@ bool hasPickleName(std::string_view name)
     return std::any_of(kEndings.begin(), kEndings.end(), [&](auto ending) { return name.ends_with(ending); });
 }
 
-/// What every pickle of protocol 2 or newer begins with. Other data may do so by chance.
+/// The first bytes of every pickle of protocol 2 or newer. Other data may have them by chance.
 bool beginsLikePickle(const io::ReadFile& file, const ZipRecord& record)
 {
     std::array<uint8_t, 2> head{};
@@ -34,18 +34,18 @@ void tellOf(const std::string& name, Result<PickleParse> parsed, std::vector<Fin
     if (!parsed) {
         if (namesDangerousCode(parsed.error()))
             findings.push_back({code::kPickleDangerous, Severity::Error,
-                "an extra pickle that nothing uses names code that would run in Python", toValidUtf8(name),
+                "an unused extra pickle names code that would run in Python", toValidUtf8(name),
                 {parsed.error().message}});
         else if (hasPickleName(name))
             findings.push_back({code::kPickleOpaque, Severity::Warning,
-                "an extra pickle that nothing uses cannot be read; it is left alone", toValidUtf8(name),
+                "an unused extra pickle cannot be read; it is not changed", toValidUtf8(name),
                 {parsed.error().message}});
         return;
     }
     for (Finding& finding : parsed->findings) {
         if (finding.code != code::kPickleDangerous)
             continue;
-        finding.evidence.push_back("an extra pickle that nothing uses: " + record);
+        finding.evidence.push_back("an unused extra pickle: " + record);
         finding.where = toValidUtf8(name);
         findings.push_back(std::move(finding));
     }
@@ -67,14 +67,14 @@ Status scanExtraPickles(const io::ReadFile& file, const ZipDirectory& zip, std::
         SHARDSCOPE_CHECK(job.poll());
         if (record.inflatedBytes > left) {
             findings.push_back({code::kPickleOpaque, Severity::Warning,
-                "an extra pickle that nothing uses is too large to be looked into", toValidUtf8(record.name),
+                "an unused extra pickle is too large to be inspected", toValidUtf8(record.name),
                 {formatBytes(record.inflatedBytes)}});
             continue;
         }
         left -= record.inflatedBytes;
         auto text = readRecord(file, record, kScanBytes);
         if (!text)
-            continue; // whoever verifies the file is told of it there
+            continue; // verifying the file reports it
         tellOf(record.name, parsePickle(std::make_shared<const std::string>(std::move(*text)), limits, job),
             findings);
         SHARDSCOPE_CHECK(job.poll()); // a stop shows as a pickle that cannot be read

@@ -42,7 +42,7 @@ StorageUse storageUseOf(const TorchFile& file)
         const NodeId node{i};
         if (!looksLikeTensor(graph, node))
             continue;
-        const auto tensor = asTensor(graph, node); // which has looked whether it lies inside its storage
+        const auto tensor = asTensor(graph, node); // it has checked that the tensor is inside its storage
         const auto storage = tensor ? out.storages.find(tensor->storage.key) : out.storages.end();
         if (storage == out.storages.end() || tensor->elements().value_or(0) == 0)
             continue;

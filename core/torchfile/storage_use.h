@@ -12,7 +12,7 @@
 namespace shardscope {
 
 /// Which parts of a file's storages its tensors use. torch.save writes a storage whole for every view of it,
-/// so that a tensor cut from a flat buffer drags the buffer along.
+/// so that a slice of a flat buffer stores the whole buffer.
 struct StorageUse {
     struct OfStorage {
         uint64_t bytes = 0;

@@ -35,12 +35,12 @@ Status refuseOtherKinds(const io::ReadFile& file, const std::vector<uint8_t>& he
     if (kind.torchZip)
         return {};
     if (!kind.name.empty())
-        return fail(kind.refusal, "this is no torch file but " + std::string(kind.name), file.path().string(),
-            std::string(kind.hint));
+        return fail(kind.refusal, "this is not a torch file but " + std::string(kind.name),
+            file.path().string(), std::string(kind.hint));
     const bool archiveFurtherBack = foundFurtherBack(file);
     return fail(ErrorCode::NotACheckpoint,
-        archiveFurtherBack ? "this zip archive has other bytes in front, which torch does not accept"
-                           : "this is no torch file: its first bytes are like nothing known",
+        archiveFurtherBack ? "this zip archive has other bytes before it, which torch does not accept"
+                           : "this is not a torch file: its first bytes match no known format",
         file.path().string());
 }
 
@@ -70,7 +70,7 @@ Status refuseCompressed(const ZipDirectory& zip, const io::Path& path)
 }
 
 /// torch's loader accepts tuples that begin with 'storage' and stops at anything else, text ids of old
-/// protocols included. What such a reference means is for no reader to guess.
+/// protocols included. Do not guess the meaning of such a reference.
 Status refuseForeignReferences(const PickleGraph& graph, const io::Path& path)
 {
     for (uint32_t i = 0; i < graph.nodeCount(); ++i) {
@@ -84,13 +84,13 @@ Status refuseForeignReferences(const PickleGraph& graph, const io::Path& path)
             continue;
         return fail(ErrorCode::Damaged,
             "the pickle refers at byte " + std::to_string(graph.sourceBegin(node)) + " to "
-                + nodeText(graph, target, 60) + ", which is no storage of a torch file",
+                + nodeText(graph, target, 60) + ", which is not a storage of a torch file",
             path.string(), "torch would refuse the file; it was not written by torch.save");
     }
     return {};
 }
 
-/// What every caller wants to know which file it was about.
+/// Adds the file's path to the error for the caller.
 tl::unexpected<Error> inFile(Error error, const io::Path& path)
 {
     if (error.path.empty())
@@ -157,7 +157,7 @@ Result<std::shared_ptr<const TorchFile>> TorchFile::openPart(io::FileSystem& fil
     SHARDSCOPE_TRY(const std::unique_ptr<io::ReadFile> file, files.openRead(path));
     const auto end = checkedAdd(offset, bytes);
     if (!end || *end > file->size())
-        return fail(ErrorCode::Damaged, "a part of the file lies beyond its end", path.string());
+        return fail(ErrorCode::Damaged, "a part of the file is beyond its end", path.string());
     return read(io::FilePart(*file, offset, bytes), path, mode, job, nullptr, nullptr);
 }
 

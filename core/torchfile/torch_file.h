@@ -14,7 +14,7 @@
 
 namespace shardscope {
 
-/// Where a tensor's elements lie in a file. Offsets are bytes from the start of the file.
+/// Where a tensor's elements are in a file. Offsets are bytes from the start of the file.
 struct TensorExtent {
     uint32_t record = 0; ///< index into zip().records()
     uint64_t byteOffset = 0; ///< first element, from the start of the file
@@ -24,7 +24,7 @@ struct TensorExtent {
 
 /// One `.pt` file: its records, its pickle as a graph, its tensors. Payloads are never loaded here.
 ///
-/// Immutable, thread-safe. The zip form and, told in its terms, the legacy form (legacy_file.h); TorchScript,
+/// Immutable, thread-safe. The zip form and, presented like it, the legacy form (legacy_file.h); TorchScript,
 /// tar and foreign files are refused by name (Unsupported or NotACheckpoint).
 class TorchFile
 {
@@ -34,22 +34,22 @@ public:
         ReadMode mode, JobContext& job, SharedPickles* shared = nullptr,
         SharedPickles::Reduce reduce = nullptr);
 
-    /// A file that lies inside another, as those of distributed checkpoints do: `bytes` from `offset` of it.
-    /// Offsets are from the start of the part. Damaged where that reaches beyond the file.
+    /// A file inside another, as in distributed checkpoints: `bytes` from `offset` of it. Offsets are from
+    /// the start of the part. Damaged where the part ends beyond the file.
     static Result<std::shared_ptr<const TorchFile>> openPart(io::FileSystem& files, const io::Path& path,
         uint64_t offset, uint64_t bytes, ReadMode mode, JobContext& job);
 
-    /// The same file, with its pickle told in other words that name the same storages.
+    /// The same file with another pickle that names the same storages.
     static std::shared_ptr<const TorchFile> withPickle(const TorchFile& file, PickleGraph pickle);
 
-    /// What several archives say, told as one that lies nowhere (distributed checkpoints): a pickle, and the
-    /// bytes of the storages that it names, by key. `path` and `identity` are those of the file that leads to
-    /// the archives. It has no records, so that extentOf() finds nothing.
+    /// The content of several archives, presented as one archive in memory (distributed checkpoints): a
+    /// pickle, and the bytes of the storages that it names, by key. `path` and `identity` are those of the
+    /// file that leads to the archives. It has no records, so that extentOf() finds nothing.
     using HeldStorages = std::map<std::string, std::string, std::less<>>;
     static std::shared_ptr<const TorchFile> made(
         io::Path path, io::FileIdentity identity, PickleGraph pickle, HeldStorages storages);
     [[nodiscard]] bool isMade() const { return m_held != nullptr; }
-    /// Of a file that was made: the bytes of a storage; null where there is none of that key.
+    /// Of a file in memory: the bytes of a storage; null where there is none with that key.
     [[nodiscard]] const std::string* heldStorage(std::string_view key) const;
 
     [[nodiscard]] const io::Path& path() const { return m_path; }
@@ -65,7 +65,7 @@ public:
     /// The extent of a tensor; Damaged when its record is absent, damaged, deflated or of another size than
     /// the pickle says (T01). Contiguity is the caller's business: `bytes` is elements × item size.
     [[nodiscard]] Result<TensorExtent> extentOf(const TensorView& tensor) const;
-    /// All storages of the pickle in the order the unpickler meets them, as (record index, storage).
+    /// All storages of the pickle in the order the unpickler reads them, as (record index, storage).
     [[nodiscard]] std::vector<StorageView> storagesInOrder() const;
 
 private:

@@ -19,7 +19,7 @@ constexpr size_t kNamesShown = 8;
 constexpr int kOldestVersion = 1; ///< kMinSupportedFileFormatVersion of caffe2/serialize/versions.h
 constexpr int kNewestVersion = 10; ///< kMaxSupportedFileFormatVersion
 
-/// A decimal number with nothing but a line end behind it.
+/// A decimal number, followed only by a line end.
 std::optional<uint64_t> numberOf(std::string_view text)
 {
     while (!text.empty() && (text.back() == '\n' || text.back() == '\r'))
@@ -70,8 +70,8 @@ Result<std::string> TorchRecords::readPickle()
 {
     const auto found = m_zip.find("data.pkl");
     if (!found)
-        return fail(ErrorCode::Damaged, "record 'data.pkl', which says what the file holds, is missing",
-            m_file.path().string(),
+        return fail(ErrorCode::Damaged,
+            "record 'data.pkl', which describes the contents of the file, is missing", m_file.path().string(),
             m_zip.isRecovered() ? "copy the file again from where it was saved"
                                 : "it may be another kind of zip file");
     SHARDSCOPE_TRY(UncheckedRecord read,
@@ -90,8 +90,7 @@ Result<bool> TorchRecords::readByteOrder()
     SHARDSCOPE_TRY(const std::string text, readRecord(m_file, m_zip.records()[*found], kTextLimit));
     if (text != "little" && text != "big")
         return fail(ErrorCode::Damaged,
-            "record 'byteorder' says '" + toValidUtf8(text.substr(0, 40))
-                + "' where it must be little or big",
+            "record 'byteorder' says '" + toValidUtf8(text.substr(0, 40)) + "', but must be little or big",
             m_file.path().string());
     return text == "big";
 }
@@ -172,7 +171,7 @@ Status TorchRecords::checkStorages(std::span<const StorageView> storages)
     if (wrongCount > 0) {
         SHARDSCOPE_CHECK(doubt(code::kTensorInvalid,
             formatCount(wrongCount)
-                + " storages have another size than their record; torch from 2.10 on refuses them"));
+                + " storages differ in size from their record; torch 2.10 and later refuse them"));
         m_findings.back().evidence = std::move(wrong);
     }
     checkUnused(used);
@@ -194,8 +193,8 @@ void TorchRecords::checkUnused(const std::vector<bool>& used)
     }
     if (m_unused.empty())
         return;
-    finding.message = formatCount(m_unused.size()) + " records (" + formatBytes(bytes)
-        + ") are used by nothing in the file";
+    finding.message
+        = formatCount(m_unused.size()) + " records (" + formatBytes(bytes) + ") are not used by the file";
     m_findings.push_back(std::move(finding));
 }
 

@@ -8,12 +8,12 @@
 
 namespace shardscope {
 
-/// Whether torch itself writes a record of this name, beside the storages.
+/// Whether torch itself writes a record of this name, besides the storages.
 bool isTorchRecord(std::string_view name);
 
-/// Reads and judges the records of a torch archive that are not tensors. In Strict mode, what torch would
-/// refuse or what makes content doubtful is an error; in Tolerant mode it becomes a finding wherever
-/// something can still be shown.
+/// Reads and judges the records of a torch archive that are not tensors. In Strict mode, a file that torch
+/// refuses, or with doubtful content, is an error; in Tolerant mode it becomes a finding wherever something
+/// can still be shown.
 class TorchRecords
 {
 public:
@@ -33,7 +33,7 @@ public:
     std::vector<Finding> takeFindings() { return std::move(m_findings); }
 
 private:
-    /// Nothing when the record is damaged or absurdly long, which has then been told.
+    /// Nothing when the record is damaged or far too long; this has been reported then.
     Result<std::optional<std::string>> readText(uint32_t record);
     /// An error in Strict mode, a finding of severity Error in Tolerant.
     Status doubt(std::string_view code, std::string message);

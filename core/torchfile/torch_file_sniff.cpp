@@ -65,7 +65,7 @@ bool isHtml(std::string_view text)
 
 bool isText(std::string_view text)
 {
-    // A character cut in two at the end of the piece does not make it binary.
+    // A character split at the end of the piece does not make it binary.
     size_t whole = text.size();
     for (int cut = 0; cut < 4 && whole > 0 && !isValidUtf8(text.substr(0, whole)); ++cut)
         --whole;
@@ -105,7 +105,7 @@ FileKind sniffFile(std::span<const uint8_t> head, uint64_t fileBytes)
         return {
             "a web page", false, ErrorCode::NotACheckpoint, "the download may have ended in an error page"};
     if (!text.empty() && text.find_first_not_of('\0') == std::string_view::npos)
-        return {"filled with zeros where it should begin", false, ErrorCode::Damaged,
+        return {"filled with zeros at its start", false, ErrorCode::Damaged,
             "the machine may have stopped while it was saved; use an earlier checkpoint"};
     if (!text.empty() && isText(text))
         return {"plain text", false, ErrorCode::NotACheckpoint, {}};

@@ -9,8 +9,8 @@
 
 namespace shardscope {
 
-/// What the first bytes of a file say it is. torch.load looks at four bytes and feeds everything that is no
-/// zip file to its pickle machine; this is a positive match for each kind instead.
+/// What the first bytes of a file say it is. torch.load checks four bytes and unpickles everything that is
+/// not a zip file; this is a positive match for each kind instead.
 struct FileKind {
     std::string_view name; ///< "a 7z archive"; empty when the bytes are like nothing known
     bool torchZip = false; ///< begins as torch's zip files do

@@ -25,9 +25,9 @@ Result<std::vector<SafeTensor>> stateDictTensors(const TorchFile& file)
     const PickleGraph& graph = file.pickle();
     const std::string path = file.path().string();
     if (!isStateDict(graph))
-        return fail(ErrorCode::Damaged, "the pickle is no dict of tensors", path);
+        return fail(ErrorCode::Damaged, "the pickle is not a dict of tensors", path);
     if (file.isBigEndian())
-        return fail(ErrorCode::Unsupported, "the elements are stored with their high bytes first", path);
+        return fail(ErrorCode::Unsupported, "the elements are stored in big-endian order", path);
     std::vector<SafeTensor> out;
     const auto items = mappingItems(graph, graph.root());
     for (size_t i = 0; i + 1 < items.size(); i += 2) {

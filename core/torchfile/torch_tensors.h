@@ -15,8 +15,8 @@ namespace shardscope {
 /// of them, and nothing else.
 [[nodiscard]] bool isStateDict(const PickleGraph& graph);
 
-/// The tensors of such a file, ascending by offset; all of them stored row by row. Damaged where a tensor has
-/// no place in its record or the file is no state dict; Unsupported, by name, for tensors that are views of
+/// The tensors of such a file, ascending by offset; all of them stored row by row. Damaged where a tensor is
+/// outside its record or the file is not a state dict; Unsupported, by name, for tensors that are views of
 /// another order, and for big-endian files.
 Result<std::vector<SafeTensor>> stateDictTensors(const TorchFile& file);
 

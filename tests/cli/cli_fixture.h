@@ -20,17 +20,17 @@ inline const Words kSampleNames{
 std::filesystem::path samplePath(const std::string& name);
 /// A copy that may be damaged: its run folder inside `folder`.
 std::filesystem::path copySample(const std::string& name, const TemporaryFolder& folder);
-/// What the live engine held when the sample was saved.
+/// The state of the live engine when the sample was saved.
 nlohmann::json sampleTruth(const std::string& name);
 
 /// Runs the built program.
 ProcessResult runShardscope(const Words& words, const ProcessOptions& options = {});
 /// With --json: checks the exit code, that standard output is one object that fits its schema, and that no
-/// property is there that the schema does not describe. The object.
+/// property is missing from the schema. Returns the object.
 nlohmann::json answerOf(const Words& words, int exitCode = 0);
 /// The same for an error object; its code is checked, too.
 nlohmann::json errorOf(const Words& words, int exitCode, const std::string& code);
-/// Resources/schemas/NAME.json.
+/// The schema resources/schemas/NAME.json.
 nlohmann::json readSchema(const std::string& name);
 
 /// Names of everything below a folder with the bytes of its files: to see that nothing changed.

@@ -17,8 +17,8 @@ void checkUnreadable(const std::string& name, const std::string& word, const Hur
 /// The file stays readable: the same, with the rows given.
 void checkReadable(
     const std::string& name, const std::string& word, const Row& optim, const Row& model, const Hurt& hurt);
-/// What is odd about the file is told (`word`) and harms nothing: all verbs work, and what a reshard makes of
-/// it is the same training state.
+/// The problem of the file is reported (`word`) and causes no harm: all verbs work, and what a reshard makes
+/// of it is the same training state.
 void checkHarmless(const std::string& name, const std::string& word, const Hurt& hurt);
 
 } // namespace shardscope::test

@@ -66,7 +66,7 @@ NamedRecords recordsOf(const std::filesystem::path& file);
 void writeRecords(const std::filesystem::path& file, const NamedRecords& records);
 std::string& recordIn(NamedRecords& records, const std::string& name);
 
-/// Replaces parts of the file's pickle: `edit` names source nodes and what stands for them from now on.
+/// Replaces parts of the file's pickle: `edit` names source nodes and their replacements.
 using PickleEdit = std::function<void(const PickleGraph&, PickleBuilder&, PickleImporter&)>;
 void editPickle(const std::filesystem::path& file, const PickleEdit& edit);
 /// `value` in place of what the keys lead to from the root; the last key may be a new one.

@@ -79,7 +79,7 @@ def change_number_in_text(data, random):
 BYTES = (flip, flip, overwrite, truncate, remove_chunk, duplicate_chunk, move_chunk, insert_noise, change_number_in_text)
 
 
-# Zip archives. Whatever is changed gets a CRC that fits, so that readers go on past it.
+# Zip archives. Every change gets a matching CRC, so that readers continue after it.
 
 def _records(data):
     with zipfile.ZipFile(BytesIO(data)) as archive:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Distributed checkpoints whose metadata or archives lie, attack or are torn.
+// Distributed checkpoints with wrong, malicious or truncated metadata or archives.
 #include "core/plan/compose/archive_composer.h"
 #include "core/plan/model/literal_archive.h"
 #include "core/torchfile/formats/dcp_metadata.h"
@@ -102,7 +102,7 @@ TEST_CASE("metadata that would run code in Python are refused, and run none")
     CHECK_FALSE(fs::exists(converted.folder() / "ran"));
 }
 
-TEST_CASE("an object that would run code in Python is told, and nothing is made of it")
+TEST_CASE("an object that would run code in Python is reported and not created")
 {
     Converted converted;
     ArchiveComposer composer;
@@ -119,9 +119,9 @@ TEST_CASE("an object that would run code in Python is told, and nothing is made 
     CHECK_FALSE(fs::exists(converted.folder() / "ran"));
 }
 
-TEST_CASE("places that cannot be are told")
+TEST_CASE("impossible places are reported")
 {
-    { // a part of the file lies behind its end
+    { // a part of the file is beyond its end
         Converted converted;
         converted.change(kMoment, [](DcpEntry& entry) { entry.chunks[0].place.offset = uint64_t{1} << 40; });
         checkRow(converted.path(), kOneFileBad, "beyond its end", converted.folder());

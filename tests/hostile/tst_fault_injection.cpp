@@ -22,12 +22,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What is made of the source: a checkpoint for so many ranks, files of other tools, or a mended copy.
+/// What is made of the source: a checkpoint for so many ranks, files of other tools, or a repaired copy.
 struct Form {
     uint32_t ranks = 0;
     std::optional<ExportFormat> exported = {};
     /// What the source lacks: "rank-missing", or "latest-missing" where the newest tag lacks a rank, too.
-    std::string_view mended = {};
+    std::string_view repaired = {};
 };
 
 struct Job {
@@ -36,7 +36,7 @@ struct Job {
     Form form;
 };
 
-/// What stands before anything is written: all of it happens again in every run of the command.
+/// Operations before the first write: every run of the command repeats them.
 struct Prepared {
     std::shared_ptr<const WritePlan> plan;
     fs::path sourceRunFolder;
@@ -45,9 +45,9 @@ struct Prepared {
 Result<Prepared> prepare(io::FileSystem& files, const Job& wanted)
 {
     JobContext job;
-    if (!wanted.form.mended.empty()) {
+    if (!wanted.form.repaired.empty()) {
         SHARDSCOPE_TRY(auto plan,
-            planRepair(files, wanted.source, {}, {.fixes = {std::string(wanted.form.mended)}}, job));
+            planRepair(files, wanted.source, {}, {.fixes = {std::string(wanted.form.repaired)}}, job));
         return Prepared{plan, plan->source()->runFolder};
     }
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, wanted.source, {}, job));
@@ -95,13 +95,13 @@ bool isWorkFile(const std::string& path)
     return path.starts_with(".") && path.find(".partial-") != std::string::npos;
 }
 
-fs::path damagedCopy(const std::string& sample, const TemporaryFolder& folder, std::string_view wound)
+fs::path damagedCopy(const std::string& sample, const TemporaryFolder& folder, std::string_view damage)
 {
     const fs::path run = copySample(sample, folder);
     const fs::path tag = run / slurp(run / "latest");
     for (const std::string prefix : {"", "bf16_"})
         fs::remove(tag / (prefix + "zero_pp_rank_1_mp_rank_00_optim_states.pt"));
-    if (wound == "latest-missing")
+    if (damage == "latest-missing")
         fs::remove(run / "latest");
     return run;
 }
@@ -111,7 +111,7 @@ class Bench
 public:
     Bench(const std::string& sample, Form form)
         : m_source(
-            form.mended.empty() ? copySample(sample, m_home) : damagedCopy(sample, m_home, form.mended))
+            form.repaired.empty() ? copySample(sample, m_home) : damagedCopy(sample, m_home, form.repaired))
         , m_form(form)
         , m_before(traceOf(m_source))
     {
@@ -179,7 +179,7 @@ private:
         CHECK(!error.path.empty());
     }
 
-    /// The source is what it was; under the final name lies the whole result or nothing; `latest` names no
+    /// The source is unchanged; the final name has the complete result or does not exist; `latest` names no
     /// other.
     void checkPromise(bool succeeded)
     {
@@ -207,7 +207,7 @@ private:
         }
     }
 
-    TemporaryFolder m_home; ///< of the source alone: a repair looks at what lies beside it
+    TemporaryFolder m_home; ///< only for the source: a repair examines the files next to it
     TemporaryFolder m_folder;
     fs::path m_source;
     Form m_form;
@@ -269,10 +269,10 @@ TEST_CASE("any failing call keeps the promise: a share of a conversion to a dist
 
 TEST_CASE("any failing call keeps the promise: a repair")
 {
-    failEveryCall("zero2-w2", {.mended = "rank-missing"}, 0, 1);
+    failEveryCall("zero2-w2", {.repaired = "rank-missing"}, 0, 1);
 }
 
 TEST_CASE("any failing call keeps the promise: a repair that chooses the tag")
 {
-    failEveryCall("zero2-w2", {.mended = "latest-missing"}, 0, 1);
+    failEveryCall("zero2-w2", {.repaired = "latest-missing"}, 0, 1);
 }

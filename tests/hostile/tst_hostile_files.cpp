@@ -45,7 +45,7 @@ Hurt rezipped(const RecordEdit& edit)
     };
 }
 
-/// Where the parts at the end of an archive of torch lie.
+/// The places of the parts at the end of an archive of torch.
 struct Ends {
     uint64_t zip64 = 0;
     uint64_t directory = 0;
@@ -142,7 +142,7 @@ TEST_CASE("zip bombs")
         rezipped([&](auto& records, const std::string&) { compress(records[0], zeros, zeros.size()); }));
 }
 
-TEST_CASE("extra pickles are read, told and never executed")
+TEST_CASE("extra pickles are read, reported and never executed")
 {
     const TemporaryFolder folder;
     const std::string witness = (folder / "witness").string();

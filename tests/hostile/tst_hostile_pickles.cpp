@@ -124,16 +124,16 @@ TEST_CASE("lengths that no stream has")
 
 TEST_CASE("references that mean something elsewhere")
 {
-    checkUnreadable("a persistent id in text", "no storage", before("Pstorage\n0"));
-    checkUnreadable("one that is a text", "no storage", before("X\x01\0\0\0xQ0"s));
-    checkUnreadable("one that is a number", "no storage", before("K\x01Q0"));
-    checkUnreadable("one that is a module", "no storage",
+    checkUnreadable("a persistent id in text", "not a storage", before("Pstorage\n0"));
+    checkUnreadable("one that is a text", "not a storage", before("X\x01\0\0\0xQ0"s));
+    checkUnreadable("one that is a number", "not a storage", before("K\x01Q0"));
+    checkUnreadable("one that is a module", "not a storage",
         before("(X\x06\0\0\0moduleX\x01\0\0\0mX\x01\0\0\0sX\x01\0\0\0tNtQ0"s));
-    checkUnreadable("one too short", "no storage", before("X\x07\0\0\0storage\x85Q0"s));
-    checkUnreadable("one in text that is kept", "no storage", withEntry("Phttp://example.com\n"));
+    checkUnreadable("one too short", "not a storage", before("X\x07\0\0\0storage\x85Q0"s));
+    checkUnreadable("one in text that is kept", "not a storage", withEntry("Phttp://example.com\n"));
 }
 
-TEST_CASE("bytes behind the end of a pickle are told")
+TEST_CASE("bytes after the end of a pickle are reported")
 {
     const auto followedBy = [](const std::string& bytes) {
         return streamed([=](const std::string& stream) { return stream + bytes; });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensors that lie about themselves, in a rank's file and in the model file: marked, never read as if they
+// Tensors with wrong records, in a rank's file and in the model file: marked, never read as if they
 // were true.
 #include "tests/hostile/hostile_files.h"
 
@@ -18,7 +18,7 @@ enum Place : size_t { kStorage = 0, kOffset = 1, kSizes = 2, kStrides = 3 };
 
 using Make = std::function<NodeId(PickleBuilder&)>;
 
-/// The tensor that the lie is told about: the first moment of group 0, the embedding of the module.
+/// The tensor with the wrong record: the first moment of group 0, the embedding of the module.
 NodeId victimOf(const PickleGraph& graph)
 {
     const NodeId wrapper = lookup(graph, graph.root(), "optimizer_state_dict");
@@ -64,7 +64,7 @@ Make storage(const char* type, const char* key, const Make& elements)
     };
 }
 
-/// A lie about one tensor leaves the names and the other tensors readable.
+/// A wrong record of one tensor leaves the names and the other tensors readable.
 void checkLie(const std::string& name, Place place, const Make& make)
 {
     checkReadable(name, "", kOneFileBad, kOneFileBad, with(place, make));
@@ -90,7 +90,7 @@ TEST_CASE("sizes and strides that do not hold together")
     checkLie("more strides than sizes", kStrides, numbers({1, 1, 1}));
 }
 
-TEST_CASE("offsets that do not lie in the storage")
+TEST_CASE("offsets outside the storage")
 {
     checkLie("one element on", kOffset, number(1));
     checkLie("2^60", kOffset, number(kHuge));
@@ -113,7 +113,7 @@ TEST_CASE("storages that are not those of the archive")
 
 TEST_CASE("a key of a storage that looks like one of those made while a result is composed")
 {
-    // A step counter of rank 0 is carried along as it is, between state tensors that are made anew.
+    // A step counter of rank 0 is carried along as it is, between state tensors that are rebuilt.
     for (const std::string key : {"+0", "+1", "++0", "+4242424242", "+", "+x", "-1", "00"}) {
         CAPTURE(key);
         const TemporaryFolder folder;

@@ -59,9 +59,8 @@ const Work kTorch{{"export", "--format", "torch", "--dtype", "fp16", "--shard-si
 const Work kRepair{{"repair", "--fix", "rank-missing"}};
 const Work kSkeleton{{"skeleton"}, true, true};
 const Work kPlanned{.words = {"reshard", "--world-size", "3"}, .isPlanned = true};
-const Work kIntoFolder{.words = {"export", "--format", "safetensors", "--shard-size", "2000"},
-    .alone = true,
-    .isThere = true};
+const Work kIntoFolder{
+    .words = {"export", "--format", "safetensors", "--shard-size", "2000"}, .alone = true, .isThere = true};
 const Work kNpy{{"export", "--format", "npy", "--states", "fp32,exp_avg"}, true};
 
 struct Source {

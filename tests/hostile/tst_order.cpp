@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a checkpoint tells about the order of its parameters in the flat buffers, where the tellers disagree.
+// Records of the order of parameters in the flat buffers that contradict each other.
 #include "tests/hostile/hostile_fixture.h"
 
 #include "core/base/finding_codes.h"
@@ -97,7 +97,7 @@ TEST_CASE("round_robin_gradients is on in the configuration only")
     checkRow(stage1, kOneFileBad, "param-order", folder);
     const Words allowed{"reshard", stage1, folder / "out", "-w", "3", "--dry-run", "--allow", "param-order"};
     CHECK(runVerb(allowed, 0).dump().find("round_robin_gradients") != std::string::npos);
-    const fs::path bf16 = copySample("bf16opt-w2", folder); // BF16_Optimizer does not heed it
+    const fs::path bf16 = copySample("bf16opt-w2", folder); // BF16_Optimizer does not apply it
     setOption(bf16 / kModel, true);
     checkRow(bf16, kFine, "bf16", folder);
     CHECK_FALSE(opened(bf16)->roundRobin);
@@ -122,7 +122,7 @@ TEST_CASE("a configuration that is not recorded leaves the order to the places, 
     hideConfig(run / kModel);
     CHECK(opened(run)->roundRobin);
     runVerb({"reshard", run, folder / "two", "-w", "2"}, 0);
-    CHECK(opened(folder / "two")->roundRobin); // its mappings are right, so only names can tell
+    CHECK(opened(folder / "two")->roundRobin); // its mappings are right, so only names show it
     runVerb({"reshard", folder / "two", folder / "three", "-w", "3"}, 0);
     runVerb({"reshard", run, folder / "straight", "-w", "3"}, 0);
     CHECK(bytesBelow(folder / "three") == bytesBelow(folder / "straight"));
@@ -134,13 +134,13 @@ TEST_CASE("a configuration that is not recorded leaves the order to the places, 
     CHECK(plan.dump().find("must have it off") != std::string::npos);
 }
 
-TEST_CASE("masters that do not lie in the recorded order are found, and the order that fits is named")
+TEST_CASE("masters that are not in the recorded order are found, and the order that fits is named")
 {
     const TemporaryFolder folder;
     const fs::path dealt = copySample("roundrobin-w3", folder);
     listAsInModule(dealt / kModel);
     hideConfig(dealt / kModel);
-    // The mappings agree with the list then, and the lengths are the same: only values tell.
+    // The mappings agree with the list then, and the lengths are the same: only values show it.
     for (int rank = 0; rank < 3; ++rank)
         replaceAt(dealt / optimFile(rank), {"optimizer_state_dict", "param_slice_mappings"},
             [](PickleBuilder& b) { return b.list(); });

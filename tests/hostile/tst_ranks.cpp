@@ -127,7 +127,7 @@ TEST_CASE("a model file is from another world size")
     }
 }
 
-TEST_CASE("files of a larger save beside those of a smaller one are named and left alone")
+TEST_CASE("files of a larger save next to those of a smaller one are named and ignored")
 {
     const TemporaryFolder folder;
     const Sample& sample = kSamples[1];
@@ -158,7 +158,7 @@ TEST_CASE("two ranks' files have swapped names")
         fs::rename(run / sample.optim(0), folder / "kept");
         fs::rename(run / sample.optim(1), run / sample.optim(0));
         fs::rename(folder / "kept", run / sample.optim(1));
-        // ZeRO-1/2 of two ranks: no file is left that could tell the groups.
+        // ZeRO-1/2 of two ranks: no file is left that records the groups.
         checkRow(run, sample.zero3 ? kOneFileBad : kModelUnreadable, "rank-foreign", folder);
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model file whose param_shapes are not those of the partitions on disk: damage, and no other kind of
+// A model file with param_shapes that do not match the partitions on disk: damage, and no other kind of
 // checkpoint.
 #include "tests/hostile/hostile_fixture.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A skeleton from a stranger: cut, flipped and lying ones are said to be that, and hurt nobody.
+// Skeletons from untrusted sources: truncated, flipped and wrong ones are reported and cause no harm.
 #include "tests/hostile/hostile_fixture.h"
 #include "tests/support/torch_archive_builder.h"
 

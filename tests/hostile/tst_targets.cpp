@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a result must not or cannot go: told before anything is written, with --dry-run as without.
+// Invalid targets are reported before anything is written, with and without --dry-run.
 #include "tests/hostile/hostile_fixture.h"
 
 #include <doctest/doctest.h>
@@ -73,7 +73,7 @@ TEST_CASE("the same by way of links")
     checkRefused(run, folder / "around/link/out", 2, "usage", "inside the source", folder);
 }
 
-TEST_CASE("a target that is a file, or lies below one")
+TEST_CASE("a target that is a file, or is below one")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -88,7 +88,7 @@ TEST_CASE("a target that is a file, or lies below one")
     checkRefused(run, "/dev/null/out", 2, "usage", "below a file", folder);
 }
 
-TEST_CASE("a target that runs in circles or leads nowhere")
+TEST_CASE("a target with a link loop or a broken link")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -145,7 +145,7 @@ TEST_CASE("--force replaces no folder that the job reads, however it is reached"
         fs::create_directories(run / "global_step6");
         fs::create_symlink(entry.path(), run / "global_step6" / entry.path().filename());
     }
-    checkRefused(run, folder / "store", 2, "usage", "read by this job", folder, {"--force"});
+    checkRefused(run, folder / "store", 2, "usage", "this job reads the target", folder, {"--force"});
     runVerb({"convert", run, folder / "store", "--to", "universal", "--force"}, 0); // next to it is free
 }
 

@@ -97,7 +97,7 @@ TEST_CASE("the only model file is cut")
         const TemporaryFolder folder;
         const fs::path run = copySample("zero2-w2", folder);
         fs::resize_file(run / kModel, length);
-        // Where the pickle is whole, names and shapes are there although the directory is lost.
+        // If the pickle is complete, names and shapes are available even if the directory is lost.
         const auto opened = openFull(run);
         REQUIRE(opened.has_value());
         const bool readable = !(*opened)->modelError;

@@ -121,7 +121,7 @@ TEST_CASE("a parameter that kept only its fp32.pt has lost its optimizer state, 
     CHECK(found[0].where == "norm.bias#fp32");
 }
 
-TEST_CASE("masters that lie in another parameter's folder show against the copies in the model file")
+TEST_CASE("masters in another parameter's folder differ from the copies in the model file")
 {
     const Folder folder(false);
     const fs::path one = folder.state("layers.0.attention.wk.weight", "fp32");
@@ -175,7 +175,7 @@ TEST_CASE("vocabulary rows that were padding in the source are not the parameter
     checkRow(folder.path, kHealthy, "universal", folder.temporary);
 }
 
-TEST_CASE("padding that an old converter left in is told")
+TEST_CASE("padding that an old converter left is reported")
 {
     const Folder folder(false);
     replaceAt(folder.state("tok_embeddings.weight", "fp32"), {"vocab_divisibility_padding_tensor"},
@@ -185,7 +185,7 @@ TEST_CASE("padding that an old converter left in is told")
     CHECK(found[0].where == "tok_embeddings.weight#fp32");
 }
 
-TEST_CASE("shards of a tensor-parallel source: the joined tensor decides")
+TEST_CASE("shards of a tensor-parallel source: the merged tensor decides")
 {
     const Folder folder(false);
     folder.setShape("tok_embeddings.weight", {8, 8});
@@ -313,7 +313,7 @@ TEST_CASE("a state in another dtype than the others of its group")
     CHECK(found[0].where == "norm.bias#exp_avg");
 }
 
-TEST_CASE("what does not belong below zero/ is told and left alone")
+TEST_CASE("files that do not belong below zero/ are reported and ignored")
 {
     const Folder folder(false);
     fs::copy(folder.path / "zero/norm.bias", folder.path / "zero/stranger");
@@ -335,14 +335,14 @@ TEST_CASE("what does not belong below zero/ is told and left alone")
     CHECK(findingsOf(*checkpoint, code::kLatestDangling)[0].severity == Severity::Warning);
 }
 
-TEST_CASE("files that stand for the whole folder")
+TEST_CASE("files that describe the whole folder")
 {
     const Folder noOptions(false);
     fs::remove(noOptions.path / "zero/optimizer_state.pt");
     CHECK(noOptions.open()->groups.size() == 3);
     checkRow(noOptions.path, kHurt, "universal", noOptions.temporary);
 
-    const Folder noGroups(true); // without it, sub-groups cannot be told from groups
+    const Folder noGroups(true); // without it, sub-groups cannot be determined from groups
     spill(noGroups.path / "zero/optimizer_state.pt", "x");
     CHECK(!noGroups.open()->complete);
 
@@ -358,7 +358,7 @@ TEST_CASE("files that stand for the whole folder")
     checkRow(noRank.path, kHurt, "universal", noRank.temporary);
 }
 
-TEST_CASE("a model lost one state for thousands of parameters: told by number, not by name")
+TEST_CASE("a model lost one state for thousands of parameters: reported by number, not by name")
 {
     const Folder folder(false);
     editPickle(folder.model, [](const PickleGraph& graph, PickleBuilder& builder, PickleImporter& importer) {

@@ -54,7 +54,7 @@ fs::path elasticShard(const fs::path& run, char rank)
     return run / kTag3 / (std::string("bf16_zero_pp_rank_") + rank + "_mp_rank_00_optim_states.pt");
 }
 
-/// A list of AutoEP's layers, with one whose five experts do not divide by its two ranks.
+/// A list of AutoEP's layers, with one of five experts, which two ranks cannot divide.
 NodeId oneLayer(PickleBuilder& builder)
 {
     const NodeId layer = dictOf(builder, "expert_key_prefix", builder.string("layers.0.mlp.experts"));
@@ -260,7 +260,7 @@ TEST_CASE("samples changed into forms of later issues")
     }
 }
 
-TEST_CASE("a rank of elastic ZeRO-3 whose states are those of another")
+TEST_CASE("a rank of elastic ZeRO-3 with the states of another rank")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero3-elastic-w3", folder);

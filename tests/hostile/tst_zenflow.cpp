@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tells that a checkpoint was saved with ZenFlow, where the tellers disagree.
+// Records that a checkpoint was saved with ZenFlow, which contradict each other.
 #include "tests/hostile/hostile_fixture.h"
 
 #include "core/base/finding_codes.h"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`diff` on checkpoints of stock DeepSpeed: no false alarm over what is the same state, the right cause for each wound."""
+"""`diff` on checkpoints of stock DeepSpeed: no false alarm over what is the same state, the right cause for each damage."""
 
 import shutil
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ def stale_copies(model):
 
 
 def swap_ranks(first, second):
-    def wound(wounded):
+    def damage(wounded):
         paths = wounded.files("optim_states")
         contents = [torch.load(paths[rank], weights_only=False, map_location="cpu") for rank in (first, second)]
         with torch.no_grad():
@@ -120,7 +120,7 @@ def swap_ranks(first, second):
                 other.copy_(kept)
         for rank, content in zip((first, second), contents):
             torch.save(content, paths[rank])
-    return wound
+    return damage
 
 
 def stale_rank(rank):
@@ -205,9 +205,9 @@ def padding(wounded):
 
 @dataclass(frozen=True)
 class Planted:
-    """One wound; `diff` must name it, and what it means."""
+    """One damage; `diff` must name it, and what it means."""
     about: str
-    wound: Callable
+    damage: Callable
     causes: tuple
     verdict: str = "will-train-differently"
     setup: Setup = ZERO2
@@ -221,7 +221,7 @@ class Planted:
     def run(self, context):
         source = context.sources.get(self.setup, self.world)
         wounded = Wounded(source.folder, context.target(self.name))
-        self.wound(wounded)
+        self.damage(wounded)
         equal = self.verdict in ("same-training-state", "different-in-padding")
         told = context.tool.call("diff", source.folder, wounded.folder, expect=0 if equal else 1)
         found = tuple(cause["code"] for cause in told["causes"])

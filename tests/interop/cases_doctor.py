@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor on live runs: what stock DeepSpeed saved is found healthy; each wound is found, mended on a copy, and the
+"""The doctor on live runs: what stock DeepSpeed saved is found healthy; each damage is found, repaired on a copy, and the
 copy loads in unmodified DeepSpeed with everything that was not lost, bit for bit."""
 
 import shutil
@@ -16,7 +16,7 @@ import sources
 from setups import Setup
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "data"))
-import wounds  # noqa: E402  (beside the sample checkpoints)
+import damages  # noqa: E402  (beside the sample checkpoints)
 
 
 def troubles(answer):
@@ -25,10 +25,10 @@ def troubles(answer):
             if finding["severity"] != "info"}
 
 
-def hurt_copy(context, source, name, wound):
+def hurt_copy(context, source, name, damage):
     folder = context.target(f"{name} hurt")
     shutil.copytree(source.folder, folder)
-    wound(folder / (folder / "latest").read_text(encoding="utf-8"))
+    damage(folder / (folder / "latest").read_text(encoding="utf-8"))
     return folder
 
 
@@ -44,14 +44,14 @@ def find(context, folder, code, note=False):
         raise checks.Failure(f"`{code}` was not found, but {sorted(_codes(answer))}")
 
 
-def mend(context, folder, code, target, *options):
+def repair(context, folder, code, target, *options):
     answer = context.tool.call("repair", folder, target, "--fix", code, *options)
     if not answer["check"]["ok"] or not answer["result"]["verified"]:
-        raise checks.Failure(f"the mended copy is not healthy: {answer['check']}")
+        raise checks.Failure(f"the repaired copy is not healthy: {answer['check']}")
     after = context.tool.call("check", target, "--depth", "bytes", "--fail-on", "never")
     left = troubles(after) - {"marked"} | _codes(after) & {code}
     if left:
-        raise checks.Failure(f"a check of every byte finds {sorted(left)} in the mended copy")
+        raise checks.Failure(f"a check of every byte finds {sorted(left)} in the repaired copy")
     return [change for change in answer["changes"] if change["marked"]]
 
 
@@ -83,25 +83,25 @@ class Healthy:
 
 @dataclass(frozen=True)
 class Whole:
-    """A wound that loses nothing: the mended copy is the checkpoint as it was."""
+    """A damage that loses nothing: the repaired copy is the checkpoint as it was."""
     setup: Setup
     before: int
-    wound: str
+    damage: str
     code: str
     note: bool = False  # what is found is no trouble
 
     @property
     def name(self):
-        return f"doctor mend {self.wound} {self.setup.name} {self.before}"
+        return f"doctor repair {self.damage} {self.setup.name} {self.before}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = hurt_copy(context, source, self.name, getattr(wounds, self.wound))
+        folder = hurt_copy(context, source, self.name, getattr(damages, self.damage))
         find(context, folder, self.code, self.note)
         target = context.target(self.name)
-        if mend(context, folder, self.code, target):
+        if repair(context, folder, self.code, target):
             raise checks.Failure("something is marked, though nothing was lost")
-        return f"found, mended, {resumes_as(context, self.setup, self.before, target, source)}"
+        return f"found, repaired, {resumes_as(context, self.setup, self.before, target, source)}"
 
 
 @dataclass(frozen=True)
@@ -109,17 +109,17 @@ class FromDonor:
     """A lost shard that another checkpoint of the same step has, at another number of ranks: nothing is lost either."""
     setup: Setup
     before: int
-    wound: str
+    damage: str
     code: str
     universal: bool = False
 
     @property
     def name(self):
-        return f"doctor donor {self.wound} {self.setup.name} {self.before}{' universal' if self.universal else ''}"
+        return f"doctor donor {self.damage} {self.setup.name} {self.before}{' universal' if self.universal else ''}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = hurt_copy(context, source, self.name, getattr(wounds, self.wound))
+        folder = hurt_copy(context, source, self.name, getattr(damages, self.damage))
         find(context, folder, self.code)
         donor = context.target(f"{self.name} other")
         if self.universal:
@@ -127,7 +127,7 @@ class FromDonor:
         else:
             context.tool.reshard(source.folder, donor, self.before + 1)
         target = context.target(self.name)
-        marks = mend(context, folder, self.code, target, "--from", donor, "--masters", "donor", "--moments", "donor")
+        marks = repair(context, folder, self.code, target, "--from", donor, "--masters", "donor", "--moments", "donor")
         if not marks:
             raise checks.Failure("what came from elsewhere is not marked")
         return f"found, refilled, {resumes_as(context, self.setup, self.before, target, source)}"
@@ -145,10 +145,10 @@ class FromCopies:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = hurt_copy(context, source, self.name, wounds.rank_missing)
+        folder = hurt_copy(context, source, self.name, damages.rank_missing)
         find(context, folder, "rank-missing")
         target = context.target(self.name)
-        if not mend(context, folder, "rank-missing", target):
+        if not repair(context, folder, "rank-missing", target):
             raise checks.Failure("what was refilled is not marked")
         state, losses, _ = context.sources.resume(self.setup, self.before, target)
         refilled, untouched = self._compare(source.state, state)
@@ -200,13 +200,13 @@ class LostModel:
     """Model files that are lost or cut off: made from those of the run's earlier tag. What no shard holds is that tag's."""
     setup: Setup
     before: int
-    wound: str = "model_files_missing"
+    damage: str = "model_files_missing"
     code: str = "model-states-missing"
     EARLIER = 2
 
     @property
     def name(self):
-        return f"doctor neighbour {self.wound} {self.setup.name} {self.before}"
+        return f"doctor neighbour {self.damage} {self.setup.name} {self.before}"
 
     def run(self, context):
         folder = context.target(f"{self.name} hurt")
@@ -214,17 +214,17 @@ class LostModel:
                                 sources.STEPS_BEFORE, sources.STEPS_AFTER, log_path=context.sources.log)
         states, losses = zip(*parts)
         state, losses = live_state.join(states), sources.mean_losses(losses)
-        getattr(wounds, self.wound)(folder / (folder / "latest").read_text(encoding="utf-8"))
+        getattr(damages, self.damage)(folder / (folder / "latest").read_text(encoding="utf-8"))
         find(context, folder, self.code)
         target = context.target(self.name)
-        if not mend(context, folder, self.code, target):
+        if not repair(context, folder, self.code, target):
             raise checks.Failure("what came from elsewhere is not marked")
         resumed, after, _ = context.sources.resume(self.setup, self.before, target)
         # The one buffer counts batches; nothing but a model file knows how many there were.
         counted = {label: checks.ANY for label in state if label == f"weight {COUNTED}"}
         tensors = checks.same_state_but(state, resumed, counted)
         deviation = checks.losses_track(losses, after, 0.0)
-        return f"found, made anew, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
+        return f"found, rebuilt, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
 
 
 def as_set(state, step, rate_of):
@@ -307,10 +307,10 @@ class ManyParameters:
         checks.losses_track(source.losses, losses, checks.TOLERANCE[self.setup.precision])
         if self.setup.stage == 0:
             return f"resharded, {tensors} tensors bit-equal"
-        folder = hurt_copy(context, source, self.name, wounds.first_rank_missing)
+        folder = hurt_copy(context, source, self.name, damages.first_rank_missing)
         find(context, folder, "rank-missing")
         target = context.target(self.name)
-        mend(context, folder, "rank-missing", target, "--from", other, "--masters", "donor", "--moments", "donor")
+        repair(context, folder, "rank-missing", target, "--from", other, "--masters", "donor", "--moments", "donor")
         repaired = resumes_as(context, self.setup, 2, target, source)
         again = context.target(f"{self.name} again")
         context.tool.reshard(target, again, 3)
@@ -319,7 +319,7 @@ class ManyParameters:
         if self.setup.stage == 3:  # no 16-bit copies of its masters
             return f"repaired from a donor, resharded: {repaired}"
         alone = context.target(f"{self.name} alone")
-        mend(context, folder, "rank-missing", alone)
+        repair(context, folder, "rank-missing", alone)
         context.sources.resume(self.setup, 2, alone)
         return f"repaired with a donor and without, resharded: {repaired}"
 
@@ -343,17 +343,17 @@ def full_run():
     cases = many_parameters()
     for setup in SETUPS:
         cases.append(Healthy(setup, 3))
-        cases += [Whole(setup, 3, wound, code) for wound, code in WITHOUT_LOSS]
-        cases += [FromDonor(setup, 3, wound, code) for wound, code in WITH_LOSS]
+        cases += [Whole(setup, 3, damage, code) for damage, code in WITHOUT_LOSS]
+        cases += [FromDonor(setup, 3, damage, code) for damage, code in WITH_LOSS]
         cases.append(FromDonor(setup, 3, "rank_missing", "rank-missing", universal=True))
         if setup.stage < 3 and setup.precision != "fp32":  # there are copies that masters can be held against
             cases.append(FromDonor(setup, 3, "masters_fresh", "masters-not-copies"))
-            cases += [Whole(setup, 3, wound, code) for wound, code in WEIGHTS_LOST]
-    cases += [Whole(setup, 3, wound, code) for setup in SETUPS for wound, code in VALUES_CHANGED]
+            cases += [Whole(setup, 3, damage, code) for damage, code in WEIGHTS_LOST]
+    cases += [Whole(setup, 3, damage, code) for setup in SETUPS for damage, code in VALUES_CHANGED]
     cases += [Whole(setup, 3, "weights_dragging", "storage-bloat", note=True)
               for setup in SETUPS if setup.stage < 3]
-    cases += [Whole(setup, 3, wound, code, note=code == "record-unchecked") for setup in (TWO, SETUPS[3])
-              for wound, code in PACKED]
+    cases += [Whole(setup, 3, damage, code, note=code == "record-unchecked") for setup in (TWO, SETUPS[3])
+              for damage, code in PACKED]
     cases += [Whole(setup, 3, "tie_diverged", "tied-diverged") for setup in (Setup(1, "bf16"), TWO, Setup(2, "fp16"))]
     cases += [Whole(setup, world, "order_without_round_robin", "param-order")
               for setup in (Setup(2, "bf16", round_robin=True), Setup(1, "fp32", round_robin=True)) for world in (2, 3)]
@@ -363,5 +363,5 @@ def full_run():
     cases += [FromCopies(setup, 3) for setup in (Setup(1, "bf16"), TWO, Setup(2, "fp16"))]
     cases += [LostModel(setup, 3) for setup in [*SETUPS, Setup(2, "fp16")]]
     cases += [LostModel(setup, 3, "model_files_cut", "file-torn") for setup in SETUPS]
-    cases += [FromDonor(setup, 3, wound, code) for setup in MUON for wound, code in WITH_LOSS[:4]]
+    cases += [FromDonor(setup, 3, damage, code) for setup in MUON for damage, code in WITH_LOSS[:4]]
     return cases

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor where ranks do not all hold the same parameters: a wound in the last tensor slice, pipeline stage or
-expert-parallel rank is found and mended, the others keep every bit, and stock DeepSpeed goes on with all of them."""
+"""The doctor where ranks do not all hold the same parameters: a damage in the last tensor slice, pipeline stage or
+expert-parallel rank is found and repaired, the others keep every bit, and stock DeepSpeed goes on with all of them."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ import cases_parallel
 import checks
 import live_state
 import ranks
-from cases_doctor import as_set, find, hurt_copy, mend, troubles, wounds
+from cases_doctor import as_set, find, hurt_copy, repair, troubles, damages
 from parallel_setups import ParallelSetup
 
 WORLD = 4  # two data-parallel ranks of two parts each
@@ -34,21 +34,21 @@ class HealthyParts:
 
 
 @dataclass(frozen=True)
-class PartMended:
+class PartRepaired:
     """Nothing is lost, or a copy of the same step for another number of ranks has it: nothing may differ."""
     frameworks = True  # AutoTP imports transformers
     setup: ParallelSetup
-    wound: str
+    damage: str
     code: str
     lost: bool = True
 
     @property
     def name(self):
-        return f"doctor {'refilled' if self.lost else 'whole'} {self.wound} {self.setup.name} {WORLD}"
+        return f"doctor {'refilled' if self.lost else 'whole'} {self.damage} {self.setup.name} {WORLD}"
 
     def run(self, context):
         source = cases_parallel.source_of(context, self.setup, WORLD)
-        folder = hurt_copy(context, source, self.name, getattr(wounds, self.wound))
+        folder = hurt_copy(context, source, self.name, getattr(damages, self.damage))
         find(context, folder, self.code)
         target = context.target(self.name)
         options = ()
@@ -56,13 +56,13 @@ class PartMended:
             donor = context.target(f"{self.name} donor")
             context.tool.reshard(source.folder, donor, 2 * WORLD)
             options = ("--from", donor, "--masters", "donor", "--moments", "donor")
-        marks = mend(context, folder, self.code, target, *options)
+        marks = repair(context, folder, self.code, target, *options)
         if self.lost != bool(marks):
             raise checks.Failure(f"{len(marks)} changes are marked")
         if not self.lost:
             cases_parallel.same_values(context, target, source)
         gone_on = cases_parallel.goes_on_as(context, self.setup, WORLD, target, source, source.state)
-        return f"found, mended, {gone_on}"
+        return f"found, repaired, {gone_on}"
 
 
 @dataclass(frozen=True)
@@ -101,14 +101,14 @@ WITH_LOSS = [("rank_missing", "rank-missing"), ("first_rank_missing", "rank-miss
 
 
 def short_run():
-    return [PartMended(SLICES, "rank_missing", "rank-missing"), PartMended(STAGES, "moments_spoiled", "non-finite")]
+    return [PartRepaired(SLICES, "rank_missing", "rank-missing"), PartRepaired(STAGES, "moments_spoiled", "non-finite")]
 
 
 def full_run():
     cases = []
     for setup in SETUPS:
         cases.append(HealthyParts(setup))
-        cases += [PartMended(setup, wound, code, lost=False) for wound, code in WITHOUT_LOSS]
-        cases += [PartMended(setup, wound, code) for wound, code in WITH_LOSS]
+        cases += [PartRepaired(setup, damage, code, lost=False) for damage, code in WITHOUT_LOSS]
+        cases += [PartRepaired(setup, damage, code) for damage, code in WITH_LOSS]
         cases.append(PartsSet(setup))
     return cases

@@ -11,7 +11,7 @@ import live_state
 import ranks
 import sources
 import universal
-from cases_doctor import find, hurt_copy, mend, resumes_as, wounds
+from cases_doctor import find, hurt_copy, repair, resumes_as, damages
 from parallel_setups import ParallelSetup
 from setups import Setup
 
@@ -21,17 +21,17 @@ class Grafted:
     """Lost frozen parameters and buffers, from another checkpoint of the run or from its exported weights."""
     setup: Setup
     before: int
-    wound: str
+    damage: str
     code: str
     weights: bool = False
 
     @property
     def name(self):
-        return f"doctor graft {self.wound} {self.setup.name} {self.before}{' weights' if self.weights else ''}"
+        return f"doctor graft {self.damage} {self.setup.name} {self.before}{' weights' if self.weights else ''}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = hurt_copy(context, source, self.name, getattr(wounds, self.wound))
+        folder = hurt_copy(context, source, self.name, getattr(damages, self.damage))
         find(context, folder, self.code)
         donor = context.target(f"{self.name} other")
         if self.weights:
@@ -39,7 +39,7 @@ class Grafted:
         else:
             context.tool.reshard(source.folder, donor, self.before + 1)
         target = context.target(self.name)
-        if not mend(context, folder, self.code, target, "--from", donor):
+        if not repair(context, folder, self.code, target, "--from", donor):
             raise checks.Failure("what came from elsewhere is not marked")
         return f"found, grafted, {resumes_as(context, self.setup, self.before, target, source)}"
 
@@ -62,7 +62,7 @@ class Unscrambled:
         scrambled = universal.make_universal(context, "stock", source.folder, self.name)
         find(context, scrambled, "universal-from-round-robin")
         target = context.target(self.name)
-        if mend(context, scrambled, "universal-from-round-robin", target):
+        if repair(context, scrambled, "universal-from-round-robin", target):
             raise checks.Failure("something is marked, though nothing was made up")
         told = [context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, target)]
         if told[0] != told[1]:
@@ -118,7 +118,7 @@ class Stripped:
                                                      log_path=context.sources.log))
         target = context.target(self.name)
         find(context, folder, "frozen-bloat", note=True)
-        if mend(context, folder, "frozen-bloat", target):
+        if repair(context, folder, "frozen-bloat", target):
             raise checks.Failure("something is marked, though nothing was made up")
         resumed, after = self._joined(ranks.run_ranks(self.before, load_over_base, self.setup, str(target), *steps,
                                                       log_path=context.sources.log))
@@ -154,7 +154,7 @@ class Informed:
         told = cases_stock.must_fail("universal_checkpoint_info state is missing", universal.stock_convert, context,
                                      source.folder, context.target(f"{self.name} refused"), False)
         target = context.target(self.name)
-        if mend(context, source.folder, "universal-info-missing", target):
+        if repair(context, source.folder, "universal-info-missing", target):
             raise checks.Failure("something is marked, though nothing was made up")
         same = resumes_as(context, self.setup, self.before, target, source)
         converted = context.target(f"{self.name} converted")
@@ -186,7 +186,7 @@ class Skipped:
         find(context, folder, "universal-parameter-skipped")
         donor = universal.make_universal(context, "ours", source.folder, f"{self.name} donor")
         target = context.target(self.name)
-        if not mend(context, folder, "universal-parameter-skipped", target, "--from", donor, "--moments", "donor"):
+        if not repair(context, folder, "universal-parameter-skipped", target, "--from", donor, "--moments", "donor"):
             raise checks.Failure("what came from elsewhere is not marked")
         resumed = universal.resume(context, self.setup, self.after, target)
         changes = universal.stock_changes(source.state, self.setup, self.setup)
@@ -203,19 +203,19 @@ class Shortened:
 
     @property
     def name(self):
-        return f"doctor mend universal_overlong {self.setup.name} {self.before}->{self.after}"
+        return f"doctor repair universal_overlong {self.setup.name} {self.before}->{self.after}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
         folder = universal.make_universal(context, "stock", source.folder, self.name)
-        wounds.universal_overlong(folder / (folder / "latest_universal").read_text())
+        damages.universal_overlong(folder / (folder / "latest_universal").read_text())
         find(context, folder, "universal-overlong")
         target = context.target(self.name)
-        if mend(context, folder, "universal-overlong", target):
+        if repair(context, folder, "universal-overlong", target):
             raise checks.Failure("something is marked, though nothing was lost")
         resumed = universal.resume(context, self.setup, self.after, target)
         changes = universal.stock_changes(source.state, self.setup, self.setup)
-        return f"found, mended, {checks.same_state_but(source.state, resumed.state, changes)} tensors bit-equal"
+        return f"found, repaired, {checks.same_state_but(source.state, resumed.state, changes)} tensors bit-equal"
 
 
 @dataclass(frozen=True)
@@ -226,14 +226,14 @@ class LostExperts:
 
     @property
     def name(self):
-        return f"doctor mend expert_missing {self.setup.name} {self.before}"
+        return f"doctor repair expert_missing {self.setup.name} {self.before}"
 
     def run(self, context):
         source = cases_parallel.source_of(context, self.setup, self.before)
-        folder = hurt_copy(context, source, self.name, wounds.expert_missing)
+        folder = hurt_copy(context, source, self.name, damages.expert_missing)
         find(context, folder, "moe-incomplete")
         target = context.target(self.name)
-        if mend(context, folder, "moe-incomplete", target):
+        if repair(context, folder, "moe-incomplete", target):
             raise checks.Failure("something is marked, though nothing was lost")
         return cases_parallel.goes_on_as(context, self.setup, self.before, target, source, source.state)
 

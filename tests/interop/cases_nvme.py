@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import checks
 import nvme
 import ranks
-from cases_doctor import find, mend
+from cases_doctor import find, repair
 from cases_stock import must_fail
 from nvme import Offload
 from setups import Setup
@@ -151,26 +151,26 @@ class LiveFolder:
 
 
 @dataclass(frozen=True)
-class Mended:
+class Repaired:
     """The doctor on checkpoints of NVMe offload: whole ones become ordinary, lost and mixed swap files are refilled from
     a copy of the same step for another number of ranks. Nothing may differ from what the engine held."""
     offload: Offload
     before: int
-    wound: str
+    damage: str
 
     CODES = {"none": "swap-copy", "lost": "swap-missing", "mixed": "swap-mismatch"}
 
     @property
     def name(self):
-        return f"doctor nvme swap files {self.wound} {self.offload.name} {self.before}"
+        return f"doctor nvme swap files {self.damage} {self.offload.name} {self.before}"
 
     def _hurt(self, source, folder):
         rank = folder / (folder / "latest").read_text() / "offloaded_tensors" / "rank00"
         moment = min(path for path in rank.glob("exp_avg-*"))
         square = moment.with_name(moment.name.replace("exp_avg-", "exp_avg_sq-"))
-        if self.wound == "lost":
+        if self.damage == "lost":
             shutil.rmtree(rank)
-        if self.wound == "mixed":
+        if self.damage == "mixed":
             aside = rank / "aside"
             for old, new in ((moment, aside), (square, moment), (aside, square)):
                 old.rename(new)
@@ -180,12 +180,12 @@ class Mended:
         hurt, donor, target = (context.target(f"{self.name}{part}") for part in (" hurt", " donor", ""))
         shutil.copytree(source.folder, hurt)
         self._hurt(source, hurt)
-        code = self.CODES[self.wound]
-        find(context, hurt, code, note=self.wound == "none")
+        code = self.CODES[self.damage]
+        find(context, hurt, code, note=self.damage == "none")
         context.tool.reshard(source.folder, donor, self.before + 1)
-        options = () if self.wound == "none" else ("--from", donor, "--masters", "donor", "--moments", "donor")
-        marks = mend(context, hurt, code, target, *options)
-        if bool(marks) != (self.wound != "none"):
+        options = () if self.damage == "none" else ("--from", donor, "--masters", "donor", "--moments", "donor")
+        marks = repair(context, hurt, code, target, *options)
+        if bool(marks) != (self.damage != "none"):
             raise checks.Failure(f"{len(marks)} changes are marked")
         _no_swap_files(target)
         return f"found, {_resume(context, source, target, self.before, nvme.SETUP, self.before)}"
@@ -256,7 +256,7 @@ class LiveWeights:
 
 @dataclass(frozen=True)
 class StockLosesMoments:
-    """Why: stock DeepSpeed resumes its own NVMe checkpoint without a word and without moments."""
+    """Why: stock DeepSpeed resumes its own NVMe checkpoint silently and without moments."""
     offload: Offload
     world: int
 
@@ -298,7 +298,7 @@ def full_run():
     cases += [LiveFolder(Offload("cpu", "nvme"), 2, 2), LiveFolder(Offload("nvme", "nvme", True), 1, 2)]
     cases += [Salvage(Offload("cpu", "nvme"), 2, 3), Salvage(Offload("cpu", "nvme"), 2, 1, ordinary=True),
               Salvage(Offload("nvme", "nvme", True), 1, 2)]
-    cases += [Mended(Offload("cpu", "nvme"), 2, wound) for wound in ("lost", "mixed")]
-    cases += [Mended(Offload("nvme", "nvme", True), 2, wound) for wound in ("none", "lost")]
+    cases += [Repaired(Offload("cpu", "nvme"), 2, damage) for damage in ("lost", "mixed")]
+    cases += [Repaired(Offload("nvme", "nvme", True), 2, damage) for damage in ("none", "lost")]
     cases.append(LiveWeights(2))
     return cases + [StockLosesMoments(Offload("cpu", "nvme"), 2)]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What DeepSpeed's own way through universal folders does wrong or cannot do, and beside it what shardscope makes of
-the same source. A case fails as well where DeepSpeed has mended its part."""
+the same source. A case fails as well where DeepSpeed has repaired its part."""
 
 from dataclasses import dataclass
 from typing import Callable
@@ -60,7 +60,7 @@ def scrambled(setup, source, resumed, engine):
              if isinstance(value, bytes) and resumed.state[label] != value]
     if not wrong:
         raise checks.Failure("DeepSpeed's converter has learnt the round-robin order")
-    return f"{len(wrong)} tensors scrambled without a word"
+    return f"{len(wrong)} tensors scrambled silently"
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,7 @@ ROUND_ROBIN_ALIGNED = [
 
 
 def _orders():
-    """Every setup whose flat order or offsets must be made anew for another number of ranks."""
+    """Every setup whose flat order or offsets must be rebuilt for another number of ranks."""
     both = [(setup, move) for setup in ROUND_ROBIN_ALIGNED for move in ROUND_ROBIN_MOVES + ALIGNED_MOVES]
     cases = [Reshard(setup, *move) for setup, move in [*itertools.product(ROUND_ROBIN, ROUND_ROBIN_MOVES),
                                                        *itertools.product(ALIGNED, ALIGNED_MOVES), *both]]

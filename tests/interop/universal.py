@@ -118,7 +118,7 @@ def group_labels(state):
 
 def stock_changes(state, before, after, frozen=True):
     """What unmodified DeepSpeed makes of a universal folder that holds everything: labels and their values. A fault of
-    DeepSpeed that is mended one day fails here, by name."""
+    DeepSpeed that is repaired one day fails here, by name."""
     changes = {"weight batches_seen": UNSEEN, **scaler_changes(before, after)}
     if not frozen:
         changes["weight positions.weight"] = checks.ANY

@@ -23,7 +23,7 @@ class Run:
     losses: list  # mean over the ranks, of the steps after that
     random: list  # of each rank, before the first of these steps
     facts: dict  # of the framework, the same on all ranks
-    said: list  # by each rank: that its random states are missing; None where it cannot be told
+    said: list  # by each rank: that its random states are missing; None where it cannot be determined
 
 
 @dataclass(frozen=True)

@@ -145,8 +145,8 @@ private:
                 m_out.findings.push_back({code::kRankMissing, Severity::Error,
                     "the optimizer file of a rank is missing", name, {}});
         }
-        m_out.rank0Model = m_out.modelFiles[0];
-        m_out.rank0Optim = m_out.optimFiles[0];
+        m_out.templateModel = m_out.modelFiles[0];
+        m_out.templateOptim = m_out.optimFiles[0];
     }
 
     ParamId addParam(std::string name, Shape shape, ParamRole role, int32_t group)
@@ -258,7 +258,7 @@ private:
         WholeTensor whole;
         whole.param = param;
         whole.dtype = DType::BFloat16;
-        whole.run = m_model[0].place(m_out.rank0Model, m_out.params[index(param)].elements, whole.dtype);
+        whole.run = m_model[0].place(m_out.templateModel, m_out.params[index(param)].elements, whole.dtype);
         m_out.whole.push_back(std::move(whole));
     }
 

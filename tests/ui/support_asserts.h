@@ -4,7 +4,7 @@
 namespace shardscope::test {
 
 /// Shared test code checks its own steps with doctest's assertions. In this program no doctest case runs: a
-/// failed one prints itself and ends the program.
+/// failed assertion prints itself and ends the program.
 void endProgramOnFailedAssertion();
 
 } // namespace shardscope::test

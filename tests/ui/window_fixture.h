@@ -14,7 +14,7 @@
 
 namespace shardscope::ui {
 
-/// A window with settings of its own, driven as a person would.
+/// A window with its own settings, with input as from a user.
 class WindowFixture
 {
 public:
@@ -41,10 +41,10 @@ public:
         return m_window->findChild<Widget*>(QString::fromLatin1(name));
     }
 
-    /// Everything that runs in the background has arrived.
+    /// All background work has finished.
     bool settle()
     {
-        // Twice, because what arrives may start the next piece of work.
+        // Twice, because a result may start more work.
         for (int calm = 0; calm < 2; calm = m_window->isSettled() ? calm + 1 : 0) {
             if (!QTest::qWaitFor([this] { return m_window->isSettled(); }, 30'000))
                 return false;

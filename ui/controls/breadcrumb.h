@@ -13,7 +13,7 @@ namespace shardscope::ui {
 
 class ElidedLabel;
 
-/// Run folder › tag › what is selected. The folder copies its path, the tag offers the others of the run.
+/// Run folder › tag › selection. The folder copies its path, the tag lists the other tags of the run.
 class Breadcrumb : public QWidget
 {
     Q_OBJECT

@@ -8,8 +8,8 @@
 namespace shardscope::ui {
 
 /// Paints the cells of all tables and trees: a share bar behind sizes (ShareRole), a coloured mark for
-/// trouble (SeverityRole, also as a shape), muted text (MutedRole), names elided in the middle because their
-/// end matters.
+/// problems (SeverityRole, also as a shape), muted text (MutedRole), names elided in the middle because their
+/// end is important.
 class CellDelegate : public QStyledItemDelegate
 {
     Q_OBJECT

@@ -46,7 +46,7 @@ private:
     Theme& m_theme;
 };
 
-/// What shows no focus by itself: areas, and the words in place of an empty page.
+/// Widgets that show no focus by themselves: areas, and the text of an empty page.
 bool wantsFrame(const QWidget* widget)
 {
     return qobject_cast<const QAbstractScrollArea*>(widget) != nullptr
@@ -86,7 +86,7 @@ bool FocusRing::eventFilter(QObject* watched, QEvent* event)
         return QObject::eventFilter(watched, event);
     auto* widget = qobject_cast<QWidget*>(watched);
     const Qt::FocusReason reason = static_cast<QFocusEvent*>(event)->reason();
-    // Menus, dialogs and other windows give the focus back as it was.
+    // Menus, dialogs and other windows restore the previous focus.
     const bool passing = reason == Qt::PopupFocusReason || reason == Qt::ActiveWindowFocusReason
         || reason == Qt::MenuBarFocusReason;
     if (widget == nullptr || passing || widget->window() != m_window)

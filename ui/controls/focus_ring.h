@@ -9,12 +9,11 @@
 
 namespace shardscope::ui {
 
-/// Name of a property: true on a widget of another class that shows no focus by itself and wants the frame.
+/// Name of a property: true on a widget of another class that shows no focus by itself and needs the frame.
 inline constexpr const char* kShowsFocusFrame = "showsFocusFrame";
 
 /// Shows where the keyboard is: a frame around the list, table, tree or map of this window that was reached
-/// by Tab or a shortcut. A click needs no such help and takes the frame away. Small controls draw their focus
-/// themselves.
+/// by Tab or a shortcut. A click removes the frame. Small controls draw their focus themselves.
 class FocusRing : public QObject
 {
     Q_OBJECT
@@ -22,7 +21,7 @@ public:
     FocusRing(Theme& theme, QWidget* window);
     ~FocusRing() override;
 
-    /// What the frame is around; null while there is none.
+    /// The widget inside the frame; null while there is none.
     [[nodiscard]] QWidget* target() const;
 
 protected:
@@ -33,7 +32,7 @@ private:
 
     Theme& m_theme;
     QWidget* m_window;
-    QPointer<QWidget> m_frame; ///< a child of what it is around
+    QPointer<QWidget> m_frame; ///< a child of the framed widget
 };
 
 } // namespace shardscope::ui

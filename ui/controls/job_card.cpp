@@ -155,7 +155,7 @@ void JobCard::showState()
     case JobState::Cancelled:
         icon = u"warning"_s;
         role = ThemeRole::Warning;
-        m_status->setText(tr("Cancelled. Start the same job again to go on where it stopped."));
+        m_status->setText(tr("Cancelled. Start the same job again to continue from here."));
         break;
     }
     m_icon->setPixmap(themedIcon(m_theme, icon, role).pixmap(QSize(24, 24), devicePixelRatioF()));

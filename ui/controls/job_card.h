@@ -16,7 +16,7 @@ namespace shardscope::ui {
 
 class ElidedLabel;
 
-/// One job: what it does, how far it is, how fast, how long still; cancel, log, open the result, dismiss.
+/// One job: title, progress, rate, time left; cancel, log, open the result, dismiss.
 class JobCard : public QFrame
 {
     Q_OBJECT

@@ -10,7 +10,7 @@ class QAction;
 
 namespace shardscope::ui {
 
-/// What all tables and trees of the window share: delegate, quiet looks, Ctrl+C and a context menu that
+/// Common setup of all tables and trees of the window: delegate, plain style, Ctrl+C and a context menu that
 /// copies the cell (with full precision, CopyRole) or the row.
 void prepareTable(
     QTableView* table, const Theme& theme, const QString& objectName, const QString& spokenName);

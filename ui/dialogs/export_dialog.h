@@ -19,7 +19,7 @@ class MessageBar;
 class PlanFoot;
 class PlannedFiles;
 
-/// Weights for other tools: what will be written, to the byte, before anything is.
+/// Weights for other tools: shows the exact sizes of the planned files before any file is written.
 class ExportDialog : public QDialog
 {
     Q_OBJECT
@@ -35,7 +35,7 @@ public:
 Q_SIGNALS:
     /// Start was pressed: run this plan.
     void startRequested(const shardscope::ui::ExportPreview& preview, const shardscope::ui::ExportWish& wish);
-    /// A plan, or the reason why there is none, is on screen.
+    /// A plan, or the reason for its absence, is on screen.
     void previewShown();
 
 private:

@@ -23,7 +23,7 @@ namespace shardscope::ui {
 
 namespace {
 
-/// What a format is for; one that is not known here stands by its name alone.
+/// The purpose of a format; the name alone for a format that is not known here.
 QString formatText(const std::string& name)
 {
     const QString text = toText(name);
@@ -38,7 +38,7 @@ QString formatText(const std::string& name)
     return text;
 }
 
-/// Formats that are cut into files of a given size.
+/// Formats that are split into files of a given size.
 bool isSharded(ExportFormat format)
 {
     return format == ExportFormat::Safetensors || format == ExportFormat::Torch;
@@ -63,21 +63,20 @@ ExportForm::ExportForm(const CheckpointPtr& source, const QString& lastTarget, Q
     , m_dtype(new QComboBox(this))
     , m_states(new QToolButton(this))
     , m_stateMenu(new QMenu(this))
-    , m_shardSize(makeField(u"exportShardSize"_s, tr("5 GB, as transformers cuts"),
-          tr("Bytes of tensors in one file at most, such as 2G; a larger tensor has a file of its own"),
-          this))
+    , m_shardSize(makeField(u"exportShardSize"_s, tr("5 GB, as in transformers"),
+          tr("Maximum bytes of tensors in one file, such as 2G; a larger tensor gets its own file"), this))
     , m_only(makeField(u"exportOnly"_s, tr("all"),
-          tr("Patterns of names, such as model.layers.0.* – several with spaces between them"), this))
-    , m_strip(makeField(u"exportStrip"_s, tr("none"),
-          tr("Taken from the names that begin with it, such as “module.”"), this))
+          tr("Name patterns, such as model.layers.0.*; separate several with spaces"), this))
+    , m_strip(
+          makeField(u"exportStrip"_s, tr("none"), tr("Prefix to remove from names, such as “module.”"), this))
     , m_renames(makeField(u"exportRename"_s, tr("model.norm=norm"),
-          tr("OLD=NEW: NEW stands for OLD where a name is OLD or goes on with a dot; several with spaces"),
+          tr("OLD=NEW: renames OLD and every name that begins with “OLD.”; separate several with spaces"),
           this))
     , m_adapterOptions(makeField(u"exportAdapterOptions"_s, {}, {}, this))
     , m_patternsRow(new QWidget(this))
     , m_patterns(makeField(u"exportPatterns"_s, tr("as the checkpoint records"),
-          tr("A file of patterns that says how tensor slices join"), m_patternsRow))
-    , m_target(makeField(u"exportTarget"_s, {}, tr("A folder that is absent or empty"), this))
+          tr("File of patterns for merging tensor slices"), m_patternsRow))
+    , m_target(makeField(u"exportTarget"_s, {}, tr("A new or empty folder"), this))
     , m_browse(new QPushButton(tr("Browse…"), this))
     , m_verify(new QCheckBox(tr("Re-read and compare what was written"), this))
     , m_force(new QCheckBox(tr("Replace an existing target"), this))
@@ -112,7 +111,7 @@ void ExportForm::fillChoices()
         m_dtype->addItem(toText(name), QByteArray::fromStdString(name));
     for (const std::string& state : m_source->stateNames()) {
         if (state == "weight")
-            continue; // that is what is exported in any case
+            continue; // always exported
         QAction* action = m_stateMenu->addAction(toText(state));
         action->setData(QByteArray::fromStdString(state));
         action->setCheckable(true);
@@ -122,7 +121,7 @@ void ExportForm::fillChoices()
         });
     }
     m_states->setEnabled(!m_stateMenu->isEmpty());
-    m_states->setToolTip(tr("Written beside the weights as they are, each in files of its own"));
+    m_states->setToolTip(tr("Written next to the weights, unchanged, each in its own files"));
     showStates();
 }
 
@@ -156,7 +155,7 @@ void ExportForm::addRows()
     m_rows->addRow(tr("&Target"), withButton(new QWidget(this), m_target, m_browse));
     m_rows->addRow(QString(), m_verify);
     m_rows->addRow(QString(), m_force);
-    m_rows->setRowVisible(m_patternsRow, joins());
+    m_rows->setRowVisible(m_patternsRow, mergesSlices());
 }
 
 void ExportForm::connectFields()
@@ -179,7 +178,7 @@ ExportFormat ExportForm::format() const
     return static_cast<ExportFormat>(m_format->currentData().toInt());
 }
 
-/// Only what the chosen format asks for.
+/// Shows only the rows of the selected format.
 void ExportForm::onFormatChosen()
 {
     m_rows->setRowVisible(m_shardSize, isSharded(format()));
@@ -190,18 +189,18 @@ void ExportForm::onFormatChosen()
 
 void ExportForm::setAdapterIsConfigured(bool configured)
 {
-    const QString why = tr("adapter_config.json lies beside the checkpoint and goes along");
+    const QString why = tr("adapter_config.json is next to the checkpoint and is copied");
     const QString tip = configured
         ? why
-        : tr("Entries of adapter_config.json as KEY=VALUE, with spaces between them; lora_alpha is told by "
-             "nothing else");
+        : tr("Entries of adapter_config.json as KEY=VALUE, separated by spaces; lora_alpha is recorded "
+             "nowhere else");
     m_adapterOptions->setEnabled(!configured);
     m_adapterOptions->setPlaceholderText(configured ? why : u"lora_alpha=16"_s);
     m_adapterOptions->setToolTip(tip);
     m_adapterOptions->setAccessibleDescription(tip);
 }
 
-bool ExportForm::joins() const
+bool ExportForm::mergesSlices() const
 {
     return m_source->parallel.tp > 1 || m_source->parallel.pp > 1;
 }
@@ -273,7 +272,7 @@ QString ExportForm::problem() const
         return tr("An entry of the adapter's configuration is KEY=VALUE, such as lora_alpha=16.");
     const QString size = m_shardSize->text().trimmed();
     if (!size.isEmpty() && isSharded(format()) && parseBytes(size.toStdString()).value_or(0) == 0)
-        return tr("The size of a file must be such as 2G or 500M.");
+        return tr("The size of a file is not valid. Enter a size such as 2G or 500M.");
     return {};
 }
 
@@ -297,7 +296,7 @@ std::optional<ExportWish> ExportForm::wish() const
     }
     if (format() == ExportFormat::Adapter && m_adapterOptions->isEnabled())
         options.adapterOptions = *configEntries(m_adapterOptions->text());
-    if (joins())
+    if (mergesSlices())
         wish.patternsFile = toPath(m_patterns->text().trimmed());
     wish.target = toPath(m_target->text().trimmed());
     wish.verify = m_verify->isChecked();

@@ -15,19 +15,19 @@ class QToolButton;
 
 namespace shardscope::ui {
 
-/// The choices of an export: format, dtype, states beside the weights, size of files, which parameters and
-/// under what names, target folder, and a few switches.
+/// The choices of an export: format, dtype, states next to the weights, size of files, parameters and
+/// their names, target folder, and a few switches.
 class ExportForm : public QWidget
 {
     Q_OBJECT
 public:
     ExportForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent = nullptr);
 
-    /// What is asked for; nothing while a field cannot be understood (problem() says which).
+    /// The choices; empty while a field is invalid (problem() says which).
     [[nodiscard]] std::optional<ExportWish> wish() const;
     [[nodiscard]] QString problem() const;
     void setTarget(const QString& folder);
-    /// The last plan takes an adapter's configuration along: its entries cannot be chosen then.
+    /// The last plan copies an adapter's configuration, so its entries cannot be set.
     void setAdapterIsConfigured(bool configured);
 
 Q_SIGNALS:
@@ -44,11 +44,11 @@ private:
     [[nodiscard]] QString suggestedTarget() const;
     [[nodiscard]] ExportFormat format() const;
     [[nodiscard]] bool readRenames(ExportOptions& options) const;
-    /// Whether slices or stages are joined, and patterns can say how.
-    [[nodiscard]] bool joins() const;
+    /// Whether slices or stages are merged, so that patterns apply.
+    [[nodiscard]] bool mergesSlices() const;
 
     CheckpointPtr m_source;
-    QString m_parentFolder; ///< where suggested targets lie
+    QString m_parentFolder; ///< parent of suggested targets
     QFormLayout* m_rows = nullptr;
     QComboBox* m_format;
     QComboBox* m_dtype;

@@ -12,7 +12,7 @@ class QPushButton;
 
 namespace shardscope::ui {
 
-/// Asks for an address in any of its spellings, or a parameter's name, and tells at once whether it exists.
+/// Takes an address in any spelling, or a parameter's name, and shows at once whether it exists.
 class GoToDialog : public QDialog
 {
     Q_OBJECT

@@ -37,7 +37,7 @@ QuickPick::QuickPick(
     , m_finder(std::move(finder))
     , m_text(new QLineEdit(this))
     , m_list(new QTreeWidget(this))
-    , m_none(new QLabel(tr("Nothing fits."), this))
+    , m_none(new QLabel(tr("No matches."), this))
 {
     setObjectName(u"quickPick"_s);
     setWindowTitle(title);
@@ -131,7 +131,7 @@ void QuickPick::choose()
     if (item == nullptr)
         return;
     const auto id = item->data(0, kIdRole).toUInt();
-    accept(); // before what was chosen opens another dialog
+    accept(); // before the selected action opens another dialog
     Q_EMIT picked(id);
 }
 

@@ -38,7 +38,7 @@ private:
     QLineEdit* m_text;
     QTreeWidget* m_list;
     QLabel* m_none;
-    bool m_chooseWhenFound = false; ///< Enter came before the answer to what was typed
+    bool m_chooseWhenFound = false; ///< Enter was pressed before the results arrived
     LatestOnly m_runner;
 };
 

@@ -62,7 +62,7 @@ ReshardDialog::ReshardDialog(io::FileSystem& files, CheckpointPtr source, CheckP
     left->addWidget(title);
     left->addWidget(m_form);
     left->addStretch();
-    left->addWidget(m_group, 0, Qt::AlignRight); // beside the maps it chooses for
+    left->addWidget(m_group, 0, Qt::AlignRight); // next to its maps
     auto* upper = new QHBoxLayout;
     upper->setSpacing(22);
     upper->addLayout(left, 2);
@@ -245,16 +245,17 @@ void ReshardDialog::showFacts()
     for (const BatchPair& pair : plan.batch())
         batch.append(tr("micro-batch %1 × accumulation %2").arg(pair.microBatch).arg(pair.accumulation));
     if (isUniversal(plan.targetKind()))
-        m_batch->setPlainText(tr("Any run loads it, with whatever batch."));
+        m_batch->setPlainText(tr("Any run can load it, with any batch size."));
     else
         m_batch->setPlainText(batch.isEmpty()
-                ? tr("The checkpoint does not tell its batch sizes.")
+                ? tr("The checkpoint does not record its batch sizes.")
                 : tr("These keep the global batch on %1 GPUs:").arg(plan.worldSize()) % u'\n'
                     % batch.join(u'\n'));
     QStringList equal;
     for (const auto& [key, value] : plan.mustStayEqual())
         equal.append(toText(key) % u" = "_s % toText(value));
-    m_equal->setPlainText(equal.isEmpty() ? tr("Nothing is known that must stay equal.") : equal.join(u'\n'));
+    m_equal->setPlainText(
+        equal.isEmpty() ? tr("No settings are known that must stay equal.") : equal.join(u'\n'));
     m_facts->setTabText(0, tr("Files (%1)").arg(countText(plan.files().size())));
     m_facts->setTabText(
         1, warnings.isEmpty() ? tr("Warnings") : tr("Warnings (%1)").arg(plan.warnings().size()));

@@ -22,8 +22,8 @@ class PlanFoot;
 class PlannedFiles;
 class ReshardForm;
 
-/// One-click reshard: the new GPU count, the new map beside the old one, and everything the plan knows,
-/// before anything is written.
+/// One-click reshard: the new GPU count, the new map next to the old one, and all facts of the plan,
+/// before any file is written.
 class ReshardDialog : public QDialog
 {
     Q_OBJECT
@@ -40,7 +40,7 @@ Q_SIGNALS:
     /// Start was pressed: run this plan.
     void startRequested(
         const std::shared_ptr<const shardscope::ReshardPlan>& plan, const shardscope::ui::ReshardWish& wish);
-    /// A plan, or the reason why there is none, is on screen.
+    /// A plan, or the reason for its absence, is on screen.
     void previewShown();
 
 private:
@@ -72,7 +72,7 @@ private:
     QPlainTextEdit* m_equal;
     PlanFoot* m_foot = nullptr;
     ReshardPreview m_preview;
-    std::optional<ReshardWish> m_wish; ///< what the preview was made for
+    std::optional<ReshardWish> m_wish; ///< the choices of the preview
     QTimer m_pause;
     CheckpointPtr m_sourceShown; ///< the source with its param groups as wholes, once it is made
     LatestOnly m_joiner;

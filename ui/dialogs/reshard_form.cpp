@@ -38,7 +38,7 @@ ReshardForm::ReshardForm(const CheckpointPtr& source, const QString& lastTarget,
     , m_browse(new QPushButton(tr("Browse…"), this))
     , m_tag(new QLineEdit(this))
     , m_verify(new QCheckBox(tr("Re-read and compare what was written"), this))
-    , m_latest(new QCheckBox(tr("Write “latest” beside it"), this))
+    , m_latest(new QCheckBox(tr("Write “latest” next to it"), this))
     , m_force(new QCheckBox(tr("Replace an existing target"), this))
 {
     setObjectName(u"reshardForm"_s);
@@ -127,23 +127,23 @@ void ReshardForm::fillForms()
         if (stage == m_source->zeroStage && hasBf16Optimizer(m_source->kind))
             text = tr("BF16_Optimizer");
         if (stage == m_source->zeroStage && hasStage)
-            text += isConverted(m_source->kind) ? tr(" (it was made from this)") : tr(" (as now)");
+            text += isConverted(m_source->kind) ? tr(" (its source)") : tr(" (as now)");
         m_form->addItem(text, stage);
     }
     m_form->addItem(tr("Universal folder, for any stage and GPU count"), kUniversal);
     m_form->setCurrentIndex(std::max(0, m_form->findData(hasStage ? m_source->zeroStage : 1)));
 }
 
-/// Only what the chosen result asks for.
+/// Shows only the rows of the selected result.
 void ReshardForm::showRows()
 {
     m_rows->setRowVisible(m_subGroup, stage() == 3);
     m_choices->showFor(stage());
 }
 
-bool ReshardForm::joins() const
+bool ReshardForm::mergesSlices() const
 {
-    return stage() && m_choices->joins();
+    return stage() && m_choices->mergesSlices();
 }
 
 std::optional<int> ReshardForm::stage() const
@@ -161,7 +161,7 @@ void ReshardForm::onFormChosen()
 {
     showRows();
     m_ranks->setEnabled(stage().has_value());
-    m_latest->setText(!stage() ? tr("Write “latest_universal” beside it") : tr("Write “latest” beside it"));
+    m_latest->setText(!stage() ? tr("Write “latest_universal” next to it") : tr("Write “latest” next to it"));
     if (m_targetIsOurs)
         m_target->setText(suggestedTarget());
     suggestTag();
@@ -185,10 +185,10 @@ QString ReshardForm::suggestedTarget() const
     const QString change = !changesStage() ? QString()
         : stage() == 0                     ? u"-stage0"_s
                                            : QString(u"-zero"_s % QString::number(*stage()));
-    const QString joined = joins() ? u"-joined"_s : QString();
-    const bool allData = m_source->parallel.ranks() == m_source->parallel.dp || joins();
+    const QString merged = mergesSlices() ? u"-joined"_s : QString();
+    const bool allData = m_source->parallel.ranks() == m_source->parallel.dp || mergesSlices();
     const QString ranks = allData ? u"-dp"_s : u"-gpus"_s;
-    return m_parentFolder % u'/' % name % change % joined % ranks % QString::number(m_ranks->value());
+    return m_parentFolder % u'/' % name % change % merged % ranks % QString::number(m_ranks->value());
 }
 
 void ReshardForm::setWorldSize(uint32_t ranks)
@@ -220,7 +220,7 @@ bool ReshardForm::readSubGroupSize(std::optional<uint64_t>& size) const
     if (text.isEmpty() || stage() != 3)
         return true;
     bool isNumber = false;
-    const double exact = text.toDouble(&isNumber); // 1e9 as configs spell it
+    const double exact = text.toDouble(&isNumber); // configs write 1e9
     if (!isNumber || exact < 1 || exact > 1e18 || exact != static_cast<double>(static_cast<uint64_t>(exact)))
         return false;
     size = static_cast<uint64_t>(exact);

@@ -16,7 +16,7 @@ namespace shardscope::ui {
 
 class SourceChoices;
 
-/// The choices of a reshard: stage or form, GPU count, what the source asks for besides, target folder,
+/// The choices of a reshard: stage or form, GPU count, extra choices for the source, target folder,
 /// sub-group size, tag, and a few switches.
 class ReshardForm : public QWidget
 {
@@ -24,7 +24,7 @@ class ReshardForm : public QWidget
 public:
     ReshardForm(const CheckpointPtr& source, const QString& lastTarget, QWidget* parent = nullptr);
 
-    /// What is asked for; nothing while a field cannot be understood (problem() says which).
+    /// The choices; empty while a field is invalid (problem() says which).
     [[nodiscard]] std::optional<ReshardWish> wish() const;
     [[nodiscard]] QString problem() const;
     void setWorldSize(uint32_t ranks);
@@ -40,16 +40,16 @@ private:
     void showRows();
     void onFormChosen();
     void suggestTag();
-    /// The stage that is chosen; nothing for a universal folder.
+    /// The selected stage; empty for a universal folder.
     [[nodiscard]] std::optional<int> stage() const;
     [[nodiscard]] bool changesStage() const;
-    [[nodiscard]] bool joins() const;
+    [[nodiscard]] bool mergesSlices() const;
     [[nodiscard]] bool readSubGroupSize(std::optional<uint64_t>& size) const;
 
     CheckpointPtr m_source;
     SourceChoices* m_choices;
     QFormLayout* m_rows = nullptr;
-    QString m_parentFolder; ///< where suggested targets lie
+    QString m_parentFolder; ///< parent of suggested targets
     QComboBox* m_form;
     QSpinBox* m_ranks;
     QLineEdit* m_subGroup;

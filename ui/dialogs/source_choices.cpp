@@ -68,7 +68,7 @@ void SourceChoices::fillParallel()
     if (degrees.pp > 1)
         now.append(tr("%1 pipeline stages").arg(degrees.pp));
     m_parallel->addItem(tr("%1 (as now)").arg(now.join(u", "_s)), false);
-    m_parallel->addItem(tr("joined into one"), true);
+    m_parallel->addItem(tr("merged into one"), true);
 }
 
 void SourceChoices::fillExperts()
@@ -86,7 +86,7 @@ void SourceChoices::fillStage0Forms()
     m_stage0Form->setAccessibleName(tr("How a run without ZeRO keeps its optimizer"));
     m_stage0Form->setToolTip(
         tr("An engine without ZeRO wraps the optimizer by precision and optimizer type"));
-    m_stage0Form->addItem(tr("as the source tells"), static_cast<int>(CheckpointKind::Unknown));
+    m_stage0Form->addItem(tr("as the source records"), static_cast<int>(CheckpointKind::Unknown));
     m_stage0Form->addItem(tr("torch: a run in fp32"), static_cast<int>(CheckpointKind::Torch));
     m_stage0Form->addItem(tr("fp16: 16 bits with FusedAdam"), static_cast<int>(CheckpointKind::Fp16));
     m_stage0Form->addItem(
@@ -99,17 +99,17 @@ void SourceChoices::fillOptions()
     m_options->setAccessibleName(tr("Optimizer options that the source does not hold"));
     m_options->setPlaceholderText(tr("lr=1e-3; betas=(0.9, 0.95); 1:weight_decay=0.0"));
     m_options->setToolTip(
-        tr("Elastic checkpoints hold no options of param groups. Separate several by semicolons; a number "
-           "and a colon name one param group."));
+        tr("Elastic checkpoints hold no options of param groups. Separate several with semicolons. To set an "
+           "option of one param group, put its number and a colon first."));
 }
 
 void SourceChoices::fillPatterns()
 {
     m_patterns->setObjectName(u"reshardPatterns"_s);
-    m_patterns->setAccessibleName(tr("File of patterns that says how tensor slices join"));
+    m_patterns->setAccessibleName(tr("File of patterns for merging tensor slices"));
     m_patterns->setPlaceholderText(tr("as the checkpoint records"));
     m_patterns->setToolTip(
-        tr("A JSON object with the keys of “universal_checkpoint_info”, which list regular expressions"));
+        tr("A JSON object with the keys of “universal_checkpoint_info” and lists of regular expressions"));
     auto* button = new QPushButton(tr("Browse…"), m_patternsRow);
     auto* row = new QHBoxLayout(m_patternsRow);
     row->setContentsMargins(0, 0, 0, 0);
@@ -135,14 +135,14 @@ void SourceChoices::showFor(std::optional<int> stage)
 {
     const ParallelDegrees& degrees = m_source->parallel;
     m_rows->setRowVisible(m_parallel, stage && (degrees.tp > 1 || degrees.pp > 1));
-    // A universal folder joins slices in any case.
-    m_rows->setRowVisible(m_patternsRow, degrees.tp > 1 && (!stage || joins()));
+    // A universal folder always has merged slices.
+    m_rows->setRowVisible(m_patternsRow, degrees.tp > 1 && (!stage || mergesSlices()));
     m_rows->setRowVisible(m_experts, stage && (degrees.ep > 1 || hasExperts(*m_source)));
     m_rows->setRowVisible(m_stage0Form, stage == 0);
     m_rows->setRowVisible(m_options, lacksElasticOptions(*m_source));
 }
 
-bool SourceChoices::joins() const
+bool SourceChoices::mergesSlices() const
 {
     return m_parallel->currentData().toBool();
 }
@@ -154,16 +154,16 @@ void SourceChoices::apply(std::optional<int> stage, ReshardWish& wish) const
         if (!option.trimmed().isEmpty())
             options.optimizerOptions.push_back(option.trimmed().toStdString());
     }
-    if (m_source->parallel.tp > 1 && (!stage || joins()))
+    if (m_source->parallel.tp > 1 && (!stage || mergesSlices()))
         wish.patternsFile = toPath(m_patterns->text().trimmed());
     if (!stage)
         return;
     const auto form = static_cast<CheckpointKind>(m_stage0Form->currentData().toInt());
     if (stage == 0 && !isUnknown(form))
         options.stage0Form = form;
-    if (joins() && m_source->parallel.tp > 1)
+    if (mergesSlices() && m_source->parallel.tp > 1)
         options.tp = 1;
-    if (joins() && m_source->parallel.pp > 1)
+    if (mergesSlices() && m_source->parallel.pp > 1)
         options.pp = 1;
     if (const auto experts = static_cast<uint32_t>(m_experts->value()); experts != m_source->parallel.ep)
         options.ep = experts;

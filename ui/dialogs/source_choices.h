@@ -13,8 +13,8 @@ class QWidget;
 
 namespace shardscope::ui {
 
-/// The rows of the reshard form that only some sources or results have: whether slices and stages are joined,
-/// a file of patterns that says how, the expert-parallel degree, the form of stage 0, and optimizer options
+/// The rows of the reshard form that only some sources or results need: whether slices and stages are merged,
+/// a file of patterns for merging, the expert-parallel degree, the form of stage 0, and optimizer options
 /// that the source does not hold.
 class SourceChoices : public QObject
 {
@@ -24,10 +24,10 @@ public:
     SourceChoices(CheckpointPtr source, QWidget* form);
 
     void addRows(QFormLayout* rows);
-    /// Shows only what a result of that stage asks for; no stage: a universal folder.
+    /// Shows only the rows for a result of that stage; no stage: a universal folder.
     void showFor(std::optional<int> stage);
-    /// Whether slices and stages are joined; meaningless for universal folders, which always join them.
-    [[nodiscard]] bool joins() const;
+    /// Whether slices and stages are merged; ignored for universal folders, which always merge them.
+    [[nodiscard]] bool mergesSlices() const;
     void apply(std::optional<int> stage, ReshardWish& wish) const;
 
 Q_SIGNALS:

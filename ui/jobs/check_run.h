@@ -12,7 +12,7 @@
 
 namespace shardscope::ui {
 
-/// What is examined, as openCheckpoint() takes it.
+/// The checkpoint to check, as arguments of openCheckpoint().
 struct CheckPlace {
     io::Path path;
     OpenOptions open;
@@ -21,7 +21,7 @@ struct CheckPlace {
 /// Forms in which a check can be saved.
 enum class CheckReport : uint8_t { Html, Sarif, Json };
 
-/// Has the doctor examine a checkpoint on a worker thread; one examination at a time, the latest wins.
+/// Checks a checkpoint on a worker thread; one check at a time, the latest wins.
 /// Findings can be read while it still looks. Lives on the GUI thread.
 class CheckRun : public QObject
 {
@@ -30,17 +30,17 @@ public:
     explicit CheckRun(io::FileSystem& files, QObject* parent = nullptr);
     ~CheckRun() override;
 
-    /// `opened`: what was opened there just now, which is then not opened again.
+    /// `opened`: the checkpoint, if it was just opened there, so that it is not opened again.
     void start(CheckPlace place, CheckDepth depth, CheckpointPtr opened = {});
-    /// Ends soon, and keeps what was found so far.
+    /// Stops the check and keeps the findings so far.
     void stop();
-    /// Forgets everything, as when another checkpoint is opened.
+    /// Clears everything, as when another checkpoint is opened.
     void clear();
 
     [[nodiscard]] bool isRunning() const { return m_running; }
     [[nodiscard]] bool isStopping() const { return m_running && m_stop.stop_requested(); }
     [[nodiscard]] const Progress& progress() const { return m_progress; }
-    /// What was found so far, as it came; after the end as the result has it.
+    /// The findings so far, in order of arrival; after the end in the order of the result.
     [[nodiscard]] const std::vector<DoctorFinding>& findings() const { return m_findings; }
     [[nodiscard]] const std::shared_ptr<const CheckResult>& result() const
     {
@@ -73,7 +73,7 @@ private:
     std::vector<DoctorFinding> m_findings;
     std::shared_ptr<const CheckResult> m_result;
     std::optional<Error> m_error;
-    std::stop_source m_stop; ///< of the doctor's work alone: what it delivers then still counts
+    std::stop_source m_stop; ///< stops only the check; its later findings are still accepted
     QTimer m_pause; ///< findings come in bursts
     LatestOnly m_worker;
 };

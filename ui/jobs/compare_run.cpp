@@ -138,7 +138,7 @@ QString compareCommand(const SourceWords& left, const CompareWish& wish)
 
 namespace {
 
-/// Empty when `write` and the file went well, else why not.
+/// Empty if `write` and the file succeeded, else the error.
 QString writeFile(const QString& path, const std::function<void(const TextSink&)>& write)
 {
     QSaveFile file(path);

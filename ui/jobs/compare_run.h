@@ -13,17 +13,17 @@
 
 namespace shardscope::ui {
 
-/// What is compared with the open checkpoint.
+/// The choices of a comparison with the open checkpoint.
 struct CompareWish {
     io::Path other; ///< run, tag or universal folder, or a file
-    /// How the slices of either join where they differ in them; empty: as the checkpoints record.
+    /// How to merge slices if the two sides are sliced differently; empty: as the checkpoints record.
     io::Path patternsFile;
     DiffOptions options;
 };
 
-/// A comparison that was made.
+/// A finished comparison.
 struct CompareOutcome {
-    CheckpointPtr left; ///< as they lie in files
+    CheckpointPtr left; ///< as stored in files
     CheckpointPtr right;
     ParamLooksPtr leftLooks;
     ParamLooksPtr rightLooks;
@@ -43,9 +43,9 @@ public:
     explicit CompareRun(io::FileSystem& files, QObject* parent = nullptr);
 
     void start(const CheckpointPtr& left, CompareWish wish);
-    /// Stops what runs; what was found before is gone already.
+    /// Stops the running comparison; the previous result was already cleared.
     void cancel();
-    /// Forgets everything, as when another checkpoint is opened.
+    /// Clears everything, as when another checkpoint is opened.
     void clear();
 
     [[nodiscard]] bool isRunning() const { return m_running; }
@@ -77,8 +77,8 @@ private:
 
 /// The same as a command line of `shardscope`, quoted for a shell.
 QString compareCommand(const SourceWords& left, const CompareWish& wish);
-/// The whole answer as JSON, as `shardscope diff --json` prints it, into a file. Empty when that went well,
-/// else why not. For a worker.
+/// Writes the whole comparison to a file, as `shardscope diff --json` prints it. Returns an empty text on
+/// success, else the error. For a worker.
 QString writeComparison(const CompareOutcome& outcome, const CompareWish& wish, const QString& path);
 /// These rows of outcome.differences, in this order, as CSV (core/report/documents/diff_csv.h). Result as
 /// above.

@@ -22,7 +22,7 @@ struct Words {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::DifferenceList)
 };
 
-/// Of what decides how the next step is made; loss scaler, scheduler and counters come after values.
+/// Scalars that affect the next step; loss scaler, scheduler and counters come after values.
 bool isOption(const ScalarDifference& scalar)
 {
     return scalar.left.kind == ScalarKind::Step || scalar.left.kind == ScalarKind::Option;
@@ -46,7 +46,7 @@ QString ownerText(const StateScalar& scalar)
     return Words::tr("client state");
 }
 
-/// As it is spelled, or, for a number with many digits, in a few.
+/// The stored text; a number with many digits is shortened.
 QString valueText(const std::string& value, bool exact)
 {
     if (value.empty())
@@ -140,7 +140,7 @@ std::optional<double> DifferenceList::number(uint32_t i, DifferenceColumn column
     const StateDifference* found = values(i);
     if (found == nullptr)
         return {};
-    // Sums and extremes are of finite elements only: they say nothing of one that is not.
+    // Sums and extremes are of finite elements only and do not describe the others.
     constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
     const bool finite = found->values.notFinite == 0;
     switch (column) {
@@ -274,7 +274,7 @@ std::vector<uint32_t> orderedDifferences(
         return rows;
     const DifferenceColumn column = *order.column;
     if (column >= DifferenceColumn::Different) {
-        // What has no number is last, whichever way round. NaN is the worst value: the largest difference,
+        // Rows without a number are last in both directions. NaN is the worst value: the largest difference,
         // the smallest cosine.
         constexpr double kWorst = std::numeric_limits<double>::infinity();
         std::vector<std::optional<double>> keys(list.size());

@@ -26,7 +26,7 @@ struct DifferenceRow {
     bool isWhole = false; ///< the parameter itself is on one side only
 };
 
-/// The differences of a comparison as rows, what matters most first: options and steps, then parameters as
+/// The differences of a comparison as rows, most important first: options and steps, then parameters as
 /// StateDiff orders them, then scaler, scheduler, counters and client state. Immutable; thread-safe.
 class DifferenceList
 {
@@ -39,12 +39,12 @@ public:
     [[nodiscard]] const ParamDifference* param(uint32_t i) const;
     [[nodiscard]] const StateDifference* values(uint32_t i) const;
     [[nodiscard]] const ScalarDifference* scalar(uint32_t i) const;
-    /// The state of a row, as the left side names it; empty where the row is no state's.
+    /// The state of a row, as the left side names it; empty if the row is not about a state.
     [[nodiscard]] std::string_view state(uint32_t i) const;
-    /// What a column shows as a number; nothing where it shows none. NaN where a different element is NaN or
-    /// infinite: no measure of the others stands for it.
+    /// The numeric value of a column; empty if it has none. NaN where a differing element is NaN or
+    /// infinite, because no finite measure applies.
     [[nodiscard]] std::optional<double> number(uint32_t i, DifferenceColumn column) const;
-    /// As a person reads it; `exact`: with all digits.
+    /// As display text; `exact`: with all digits.
     [[nodiscard]] QString text(uint32_t i, DifferenceColumn column, bool exact = false) const;
 
 private:
@@ -62,10 +62,10 @@ using DifferenceListPtr = std::shared_ptr<const DifferenceList>;
 /// A measure of a difference in three digits: "0.00248", "6.02e-5".
 QString differenceText(double measure);
 
-/// Rows whose kind, name or state holds every word of the filter, in the list's own order or by a column.
+/// Rows with every filter word in their kind, name or state, in the list's default order or by a column.
 /// Empty when stopped.
 struct DifferenceOrder {
-    std::optional<DifferenceColumn> column; ///< nothing: what matters most first
+    std::optional<DifferenceColumn> column; ///< empty: most important first
     bool descending = false;
     QString filter;
 };

@@ -16,7 +16,7 @@ DifferenceMark markOf(const StateDifference& difference)
     return values.different == values.lastBit ? DifferenceMark::LastBit : DifferenceMark::Values;
 }
 
-/// What is known of each parameter of one side of the comparison, by its id there.
+/// The marks of each parameter on one side of the comparison, by its id there.
 class SideMarks
 {
 public:
@@ -115,7 +115,7 @@ std::shared_ptr<DifferenceMarks> differenceMarks(std::shared_ptr<const JudgedDif
         for (size_t i = 0; i < same.size(); ++i) {
             if (same[i] != kNoParam)
                 marks[i] = known.markOf(same[i], state);
-            if (drawn.params[i].unit != kNoUnit) // what no unit holds is on no map
+            if (drawn.params[i].unit != kNoUnit) // a parameter without a unit is on no map
                 out->present |= 1u << static_cast<unsigned>(marks[i]);
         }
         out->states.emplace_back(state, std::move(marks));

@@ -12,7 +12,7 @@
 
 namespace shardscope::ui {
 
-/// How one state of a parameter stands to the other checkpoint's.
+/// How one state of a parameter compares to the other checkpoint's.
 enum class DifferenceMark : uint8_t { Equal, LastBit, Values, OneSide, NotCompared };
 inline constexpr size_t kDifferenceMarks = 5;
 
@@ -24,22 +24,22 @@ struct DifferenceMarks {
     bool padding = false; ///< bytes of stored padding differ, somewhere
     uint32_t present = 0; ///< bit per mark: on this side
     uint32_t otherPresent = 0; ///< and on the other one
-    std::shared_ptr<const JudgedDiff> judged; ///< keeps what follows alive
+    std::shared_ptr<const JudgedDiff> judged; ///< owns the objects of `params`
     std::vector<const ParamDifference*> params; ///< by ParamId, as above; null: equal, or not compared
 
     /// Null where the state was not compared.
     [[nodiscard]] const std::vector<DifferenceMark>* ofState(std::string_view state) const;
-    /// The numbers of what is marked LastBit or Values; null for all else.
+    /// The numbers for parameters marked LastBit or Values; null for others.
     [[nodiscard]] const StateDifference* valuesOf(ParamId param, std::string_view state) const;
 };
 using DifferenceMarksPtr = std::shared_ptr<const DifferenceMarks>;
 
-/// `drawn` is one of the two checkpoints as it lies in files; `states` those that were compared, empty for
+/// `drawn` is one of the two checkpoints as stored in files; `states` are the compared states, empty for
 /// all.
 std::shared_ptr<DifferenceMarks> differenceMarks(std::shared_ptr<const JudgedDiff> judged, bool isRight,
     const Checkpoint& drawn, const std::vector<std::string>& states);
 
-/// A parameter of `from` in `to`, by its name, or by what stands before the colon that names a slice.
+/// Finds a parameter of `from` in `to` by its name, or by the part before the colon that names a slice.
 ParamId sameParameter(const Checkpoint& from, ParamId param, const Checkpoint& to);
 
 } // namespace shardscope::ui

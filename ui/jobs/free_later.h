@@ -6,11 +6,11 @@
 
 namespace shardscope::ui {
 
-/// Lets go of `last` on a worker when called on the GUI thread, where freeing hundreds of thousands of names
-/// would hold up frames; at once on any other thread and when the application ends.
+/// Releases `last` on a worker when called on the GUI thread, where freeing hundreds of thousands of names
+/// would delay frames; immediately on any other thread and when the application ends.
 void freeOnWorker(std::shared_ptr<const void> last);
 
-/// The same thing, freed as freeOnWorker() does, whoever lets go of the result or a copy of it last.
+/// The same object. The last owner of the result or of a copy frees it as freeOnWorker() does.
 template <class T>
 std::shared_ptr<T> freedOnWorker(std::shared_ptr<T> thing)
 {

@@ -24,8 +24,8 @@ Job::~Job()
 
 void Job::start()
 {
-    // `this` outlives the thread: the destructor joins it. Calls that were posted and not yet run die with
-    // it.
+    // `this` outlives the thread, because the destructor joins it. Posted calls that have not run are dropped
+    // with it.
     m_thread = std::jthread([this](const std::stop_token& token) {
         JobContext context(
             token,
@@ -49,7 +49,7 @@ void Job::cancel()
         return;
     m_state = JobState::Cancelling;
     m_thread.request_stop();
-    addLog(tr("Cancel was asked for."));
+    addLog(tr("Cancel was requested."));
     Q_EMIT stateChanged();
 }
 

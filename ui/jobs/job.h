@@ -14,17 +14,17 @@ namespace shardscope::ui {
 
 enum class JobState : uint8_t { Running, Cancelling, Succeeded, Failed, Cancelled };
 
-/// How a job ended that did not fail.
+/// The result of a job that did not fail.
 struct JobOutcome {
     QString summary; ///< one sentence
-    io::Path output; ///< what can be opened; empty when nothing can
+    io::Path output; ///< the path to open; empty if there is none
     bool needsAttention = false; ///< the summary reports a problem
 };
 
 /// One long piece of work on a thread of its own, as the Jobs dock shows it.
 ///
 /// Lives on the GUI thread; the work reports through its JobContext and never touches widgets. Destroying a
-/// running job asks it to stop and waits for it.
+/// running job requests a stop and waits for it.
 class Job : public QObject
 {
     Q_OBJECT

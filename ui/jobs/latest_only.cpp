@@ -11,13 +11,13 @@ namespace shardscope::ui {
 
 namespace {
 
-/// A pool of its own, so that slow opening never keeps a filter waiting.
+/// A separate pool, so that slow opening never delays a filter.
 QThreadPool& workerPool()
 {
     static QThreadPool* pool = [] {
         auto* made = new QThreadPool;
         made->setMaxThreadCount(8);
-        // Before the application object goes: workers post to it.
+        // Before the application object is destroyed, because workers post to it.
         qAddPostRoutine([] { workerPool().waitForDone(); });
         return made;
     }();

@@ -11,8 +11,8 @@ namespace shardscope::ui {
 
 /// Runs work on a pool thread and hands results back to the GUI thread; only the latest request counts.
 ///
-/// A new run() asks the former work to stop and drops whatever it still delivers, so nothing is locked and
-/// nothing arrives late. Destroying it does the same. Lives on the GUI thread.
+/// A new run() stops the previous work and drops its later results, so nothing is locked and
+/// no outdated result arrives. Destroying it does the same. Lives on the GUI thread.
 class LatestOnly
 {
 public:
@@ -48,7 +48,7 @@ public:
         });
     }
 
-    /// Stops the work under way; nothing of it is delivered any more.
+    /// Stops the current work; its results are no longer delivered.
     void cancel()
     {
         m_stop.request_stop();

@@ -27,7 +27,7 @@ SourceWords sourceWords(const CheckPlace& place)
 {
     SourceWords out;
     std::vector<io::Path> roots = place.open.roots;
-    if (place.open.salvage && !roots.empty()) { // the command line asks for the swap folder first
+    if (place.open.salvage && !roots.empty()) { // the command line takes the swap folder first
         out.path = quotedWord(roots.front().native());
         out.options << u"--donor"_s << quotedWord(place.path.native());
         roots.erase(roots.begin());

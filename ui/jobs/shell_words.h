@@ -8,17 +8,17 @@
 
 namespace shardscope::ui {
 
-/// One argument as a POSIX shell takes it: in quotation marks where it needs them.
+/// One argument, quoted for a POSIX shell where necessary.
 QString quotedWord(const QString& argument);
 QString quotedWord(const std::string& argument);
 
-/// How the command line names what is opened somewhere.
+/// The command-line arguments that open a checkpoint.
 struct SourceWords {
     QString path; ///< PATH or SRC
     QStringList options; ///< --tag, --root and --donor where they are needed
 };
 SourceWords sourceWords(const CheckPlace& place);
-/// The same of an open checkpoint: its run folder and tag where it has them, else what was opened.
+/// The same for an open checkpoint: its run folder and tag if it has them, else the opened path.
 SourceWords sourceWords(const Checkpoint& checkpoint, const CheckPlace& place);
 
 } // namespace shardscope::ui

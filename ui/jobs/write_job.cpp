@@ -28,7 +28,7 @@ QString stageWords(const char* stage)
     return name == "checksums" ? Words::tr("checksums") : Words::tr("writing");
 }
 
-/// What did the arithmetic, how fast all went and what took longest.
+/// The compute backend, the rate and the slowest stage.
 QString ratesOf(const ExecuteReport& report)
 {
     QString text = u"%1 (%2)"_s.arg(toText(report.compute.device), toText(report.compute.by));
@@ -62,12 +62,12 @@ Result<ExecuteOptions> withCompute(
     return options;
 }
 
-/// What a look at a result shows, as the end of the job's summary.
-struct Afterlook {
+/// The check of a result, as the end of the job's summary.
+struct OutputCheck {
     QString text;
     bool needsAttention = false;
 };
-using Afterwards = std::function<Result<Afterlook>(const ExecuteReport& report, JobContext& context)>;
+using Afterwards = std::function<Result<OutputCheck>(const ExecuteReport& report, JobContext& context)>;
 
 Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<const WritePlan>& plan,
     const ExecuteOptions& options, const Afterwards& afterwards = {})
@@ -77,14 +77,14 @@ Job* makeJob(const QString& title, io::FileSystem& files, const std::shared_ptr<
         title, target, [&files, plan, options, afterwards](JobContext& context) -> Result<JobOutcome> {
             SHARDSCOPE_TRY(const ExecuteOptions how, withCompute(files, *plan, options, context));
             SHARDSCOPE_TRY(const ExecuteReport report, execute(files, *plan, how, context));
-            // Not every form of an export is one that can be opened here.
+            // Not every export format can be opened here.
             OpenOptions look;
             look.depth = OpenDepth::Structure;
             const bool opens = openCheckpoint(files, report.output, look, context).has_value();
             QString summary = summaryOf(report);
             bool needsAttention = false;
             if (afterwards) {
-                SHARDSCOPE_TRY(const Afterlook seen, afterwards(report, context));
+                SHARDSCOPE_TRY(const OutputCheck seen, afterwards(report, context));
                 summary += u" · "_s % seen.text;
                 needsAttention = seen.needsAttention;
             }
@@ -105,15 +105,15 @@ Job* makeReshardJob(
 Job* makeRepairJob(
     io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options)
 {
-    return makeJob(Words::tr("Mend a copy"), files, plan, options,
-        [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<Afterlook> {
+    return makeJob(Words::tr("Repair a copy"), files, plan, options,
+        [&files, plan](const ExecuteReport& report, JobContext& context) -> Result<OutputCheck> {
             CheckOptions again;
             again.depth = plan->depth();
             const auto after = examine(files, report.output, again, context);
             if (!after && after.error().code != ErrorCode::Cancelled)
                 return forward(after.error());
             if (!after || after->stopped)
-                return Afterlook{Words::tr("The copy is complete; it was not checked again"), true};
+                return OutputCheck{Words::tr("The copy is complete, but it was not checked again"), true};
             const RepairCheck check = compareChecks(*plan, *after);
             QStringList codes;
             for (const std::string& code : check.remaining)
@@ -121,8 +121,8 @@ Job* makeRepairJob(
             for (const Finding& finding : check.appeared)
                 codes.append(toText(finding.code));
             return check.ok()
-                ? Afterlook{Words::tr("Checked again: it is repaired"), false}
-                : Afterlook{Words::tr("Checked again, and found: %1").arg(codes.join(u", "_s)), true};
+                ? OutputCheck{Words::tr("Checked again: it is repaired"), false}
+                : OutputCheck{Words::tr("Checked again, and found: %1").arg(codes.join(u", "_s)), true};
         });
 }
 

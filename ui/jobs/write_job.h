@@ -12,7 +12,7 @@ namespace shardscope::ui {
 /// A job that runs a reshard plan. Not yet started; JobList::add does that.
 Job* makeReshardJob(
     io::FileSystem& files, const std::shared_ptr<const ReshardPlan>& plan, const ExecuteOptions& options);
-/// The same for a repair; what was written is checked again, and the summary tells how that went.
+/// The same for a repair. The written copy is checked again, and the summary reports the result.
 Job* makeRepairJob(
     io::FileSystem& files, const std::shared_ptr<const RepairPlan>& plan, const ExecuteOptions& options);
 /// The same for an export.

@@ -31,7 +31,7 @@ LayoutMapView::LayoutMapView(const Theme* theme, QWidget* parent)
 
 LayoutMapView::~LayoutMapView()
 {
-    delete m_interaction; // it would still tell of the canvas losing the focus
+    delete m_interaction; // it would still report that the canvas loses the focus
 }
 
 void LayoutMapView::makeChildren()
@@ -228,7 +228,7 @@ void LayoutMapView::applyStyle()
 void LayoutMapView::pinRow(uint32_t row)
 {
     if (m_projection == MapQuery::Projection::Unrolled) {
-        m_link->say(tr("All ranks are one line here: there is no row to pin."));
+        m_link->say(tr("All ranks are one line here. There is no row to pin."));
     } else if (!m_pinned->toggle(row)) {
         m_link->say(tr("No more than %1 rows can be pinned.").arg(MapPinnedRows::kMostRows));
     }
@@ -243,7 +243,7 @@ void LayoutMapView::toggleMark(MapSource::Point point)
 void LayoutMapView::goToNextMark()
 {
     auto* cursor = m_interaction->cursor();
-    cursor->goTo(m_bookmarks.next(*m_canvas->source(), cursor->place()), tr("No marks: M drops one."));
+    cursor->goTo(m_bookmarks.next(*m_canvas->source(), cursor->place()), tr("No marks. Press M to set one."));
 }
 
 void LayoutMapView::showMarks()

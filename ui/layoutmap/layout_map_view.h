@@ -22,8 +22,8 @@ class Theme;
 
 /// The partition map: every element of a flat group over its ranks, from the whole down to single values.
 ///
-/// Shows one unit and one state of a checkpoint. What is clicked goes to the shared Selection; what is
-/// selected elsewhere is lit here on all ranks. GUI thread.
+/// Shows one unit and one state of a checkpoint. A click changes the shared Selection; a parameter selected
+/// in another view is highlighted here on all ranks. GUI thread.
 class LayoutMapView : public QWidget
 {
     Q_OBJECT
@@ -39,15 +39,15 @@ public:
     void setState(int state);
     void setProjection(MapQuery::Projection projection);
     void setColourMode(MapColourMode mode);
-    /// What the doctor found in the checkpoint, beside the findings that it was opened with.
+    /// Findings of the check, besides those from opening the checkpoint.
     void setFindings(std::vector<Finding> findings);
-    /// What a filter found; all else is dimmed. Null: nothing is.
+    /// Parameters found by a filter; others are dimmed. Null: none is dimmed.
     void setLit(ParamMarks lit);
-    /// What a comparison found, for MapColourMode::Difference; null: there is none.
+    /// Result of a comparison, for MapColourMode::Difference; null: no comparison.
     void setDifferences(DifferenceMarksPtr differences);
-    /// The selection shared with other views; null for a map that stands alone.
+    /// The selection shared with other views; null for a map without other views.
     void setSelection(Selection* selection);
-    /// Hides header, legend and minimap: for maps shown beside each other.
+    /// Hides header, legend and minimap, for maps shown side by side.
     void setCompact(bool compact);
 
     [[nodiscard]] MapColourMode colourMode() const { return m_style.mode; }

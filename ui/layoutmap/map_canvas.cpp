@@ -78,7 +78,7 @@ void MapCanvas::setMapStyle(MapStyle style)
     if (style == m_style) {
         return;
     }
-    // The mode is part of a tile's key; what is dimmed counts as another revision.
+    // The mode is part of a tile's key; a change of dimming is another revision.
     if (style.dimmedClasses != m_style.dimmedClasses || style.lit != m_style.lit
         || style.differences != m_style.differences) {
         ++m_revision;

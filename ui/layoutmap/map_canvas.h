@@ -26,17 +26,17 @@ public:
     [[nodiscard]] const MapSourcePtr& source() const { return m_source; }
     [[nodiscard]] const MapMarks& marks() const { return m_marks; }
     [[nodiscard]] MapStyle mapStyle() const { return m_style; }
-    /// What a comparison found, while its colours are shown; else null.
+    /// Result of the comparison while its colours are shown; else null.
     [[nodiscard]] const DifferenceMarks* shownDifferences() const
     {
         return m_style.mode == MapColourMode::Difference ? m_style.differences.get() : nullptr;
     }
-    /// A position of this widget (logical pixels) in the map; nothing outside of it.
+    /// A position of this widget (logical pixels) in the map; empty outside the map.
     [[nodiscard]] std::optional<MapSource::Point> pointAt(const QPointF& position) const;
     [[nodiscard]] QPoint devicePosition(const QPointF& position) const;
     [[nodiscard]] const QImage& overview() const { return m_overview; }
     [[nodiscard]] const MapPalette& mapPalette() const { return *m_palette; }
-    /// What it takes to draw a part of the map as it is shown now.
+    /// The request that draws a part of the map as shown now.
     [[nodiscard]] MapRenderRequest requestFor(const ContentRect& rect) const;
     /// Names, values, rank borders and marks, in device pixels.
     void paintOverlay(QPainter& painter);
@@ -67,7 +67,7 @@ private:
     [[nodiscard]] MapRenderRequest requestFor(const MapTileKey& key) const;
     static TileSpan tilesOf(const ContentRect& rect);
     void drawTiles(QPainter& painter);
-    /// What is known of other zooms, under the tiles that are missing.
+    /// Draws stretched tiles of other zooms in place of missing tiles.
     void drawStretched(QPainter& painter, const MapLayer& wanted);
     void drawLayer(QPainter& painter, const MapLayer& other);
     void drawPart(QPainter& painter, const QImage& image, QPointF origin, QPointF ratio) const;
@@ -86,7 +86,7 @@ private:
     MapTileLoader m_loader;
     MapLabels m_labels;
     MapValues m_values;
-    QImage m_overview; ///< the whole map, small: the last resort while tiles are missing
+    QImage m_overview; ///< the whole map, small: used while tiles are missing
     MapGeometry m_overviewGeometry;
     uint32_t m_theme = 0;
     uint32_t m_revision = 0;

@@ -11,7 +11,7 @@
 namespace shardscope::ui {
 
 /// The pinned cell and the ways it moves: to neighbours, other ranks, fragments of the same parameter,
-/// findings. What it steps to is scrolled into view.
+/// findings. The target of a step is scrolled into view.
 class MapCursor : public QObject
 {
     Q_OBJECT
@@ -23,7 +23,7 @@ public:
 
     /// The pinned point, or the first one on screen.
     [[nodiscard]] MapSource::Point place() const;
-    /// Pins the point and brings it on screen; says the sentence when there is none.
+    /// Pins the point and scrolls to it; emits refused() with the sentence if there is no point.
     void goTo(const std::optional<MapSource::Point>& point, const QString& otherwise);
 
     void stepNeighbour(MapStep step);
@@ -39,7 +39,7 @@ public:
 
 Q_SIGNALS:
     void pinnedChanged(std::optional<shardscope::ui::MapSource::Point> point);
-    /// There was nothing to go to; the sentence says what.
+    /// There is no place to go to; the sentence says why.
     void refused(const QString& sentence);
 
 private:

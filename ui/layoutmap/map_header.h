@@ -18,9 +18,9 @@ public:
 
     /// Fills the choices for a checkpoint; null empties them.
     void setCheckpoint(const CheckpointPtr& checkpoint);
-    /// Whether there is a comparison whose colours can be chosen.
+    /// Whether a comparison exists, so that its colours can be chosen.
     void setComparable(bool comparable);
-    /// Shows what the map shows, without telling anyone.
+    /// Shows the map's current choices without emitting signals.
     void show(UnitId unit, uint32_t state, MapQuery::Projection projection, MapColourMode mode);
 
 Q_SIGNALS:

@@ -20,7 +20,7 @@ namespace shardscope::ui {
 /// Wheel scrolls ranks (elements where all ranks fit), Shift+wheel elements, Ctrl+wheel zooms elements at the
 /// pointer, Ctrl+Shift+wheel rows. Drag selects a range, Space+drag or middle drag pans. W S A D zoom and
 /// move, arrows and , . step through cells, [ ] through fragments of one parameter, N through findings, F
-/// centres and then fits, 0 shows all, P pins a rank's row, M drops marks, U switches the projection.
+/// centres and then fits, 0 shows all, P pins a rank's row, M sets marks, U switches the projection.
 class MapInteraction : public QObject
 {
     Q_OBJECT
@@ -31,11 +31,11 @@ public:
 
 Q_SIGNALS:
     void hoveredChanged(std::optional<shardscope::ui::MapSource::Point> point);
-    /// Enter: open what is pinned.
+    /// Enter: open the pinned parameter.
     void activated(std::optional<shardscope::ui::MapSource::Point> point);
-    /// P: keep this row on top, or let it go.
+    /// P: pin this row on top, or unpin it.
     void rowPinWanted(uint32_t row);
-    /// M: drop a mark here, or take it up again. Shift+M: the next mark.
+    /// M: set a mark here, or remove it. Shift+M: the next mark.
     void markWanted(shardscope::ui::MapSource::Point point);
     void nextMarkWanted();
     /// U: ranks as rows, or all as one line.

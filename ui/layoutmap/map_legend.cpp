@@ -166,7 +166,7 @@ void MapLegend::addStates()
         const bool differs = m_style.mode == MapColourMode::Difference && m_style.differences
             && m_style.differences->padding;
         m_items.push_back({Pattern::Hatch, differs ? differentPaddingColour(*m_palette) : m_palette->padding,
-            differs ? tr("padding differs, which nothing reads") : tr("padding, stored"), {}});
+            differs ? tr("padding differs (never read)") : tr("padding, stored"), {}});
     }
     if (implied) {
         m_items.push_back({Pattern::Dotted, m_palette->paddingOutline, tr("padding, in no file"), {}});
@@ -352,8 +352,8 @@ bool MapLegend::event(QEvent* event)
         const auto boxes = layoutItems(width());
         for (size_t i = 0; i < boxes.size(); ++i) {
             if (boxes[i].contains(help->pos()) && m_items[i].paramClass) {
-                QToolTip::showText(help->globalPos(),
-                    tr("Click to dim %1, or to light it again").arg(m_items[i].text), this);
+                QToolTip::showText(
+                    help->globalPos(), tr("Click to dim %1, or to show it again").arg(m_items[i].text), this);
                 return true;
             }
         }

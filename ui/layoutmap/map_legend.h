@@ -27,7 +27,7 @@ public:
     [[nodiscard]] int heightForWidth(int width) const override;
 
 Q_SIGNALS:
-    /// A class was clicked: dim it, or light it again.
+    /// A class was clicked: dim it, or show it again.
     void classToggled(shardscope::ParamClass paramClass);
 
 protected:

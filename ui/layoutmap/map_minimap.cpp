@@ -14,7 +14,7 @@ namespace {
 constexpr int kStripHeight = 30;
 constexpr int kTickHeight = 4;
 
-/// Keeps only what is worse than the least affected pixel.
+/// Keeps only pixels worse than the least affected one.
 void keepWhatStandsOut(std::vector<int8_t>& ticks)
 {
     const int8_t common
@@ -79,7 +79,7 @@ QRectF MapMinimap::viewportBox() const
     const double right = area.left() + part(visible.elements.end, whole.elements.end) * area.width();
     const double top = area.top() + part(visible.rows.begin, whole.rows.end) * area.height();
     const double bottom = area.top() + part(visible.rows.end, whole.rows.end) * area.height();
-    // Never thinner than can be seen and grabbed.
+    // Wide enough to see and to drag.
     const double width = std::max(right - left, 5.0);
     const double height = std::max(bottom - top, 5.0);
     return {std::min(left, area.right() - width), std::min(top, area.bottom() - height), width, height};

@@ -14,8 +14,8 @@ namespace shardscope::ui {
 
 /// The whole unit in a strip, with the visible part as a box to drag and ticks where something is wrong.
 ///
-/// Ticks above the strip stand for elements, ticks right of it for ranks. What is wrong everywhere along an
-/// axis gives no ticks on it: they would not say where.
+/// Ticks above the strip mark elements, ticks right of it mark ranks. A problem at every position of an axis
+/// has no ticks on that axis, because they would not show a place.
 class MapMinimap : public QWidget
 {
     Q_OBJECT

@@ -88,7 +88,7 @@ MapPicture takeMapPicture(LayoutMapView& view, const QString& caption)
     picture.ratio = viewport.pixelRatio();
     const ContentRect visible = viewport.visibleRect();
     picture.cells = canvas.requestFor(visible);
-    // As high as what is shown, not as the window happens to be; rank borders hang a little below it.
+    // As high as the shown rows, not as the window; rank borders extend a little below them.
     const int below
         = view.projection() == MapQuery::Projection::Unrolled ? canvas.fontMetrics().height() + 8 : 0;
     const int height = std::min(canvas.height(),
@@ -114,7 +114,7 @@ MapPicture takeMapPicture(LayoutMapView& view, const QString& caption)
 
 QString saveMapPicture(const MapPicture& picture, const QString& path)
 {
-    QSaveFile file(path); // an existing file stays what it is until the new one is whole
+    QSaveFile file(path); // an existing file is kept until the new one is complete
     if (!file.open(QIODevice::WriteOnly)) {
         return notWritten(path, file.errorString());
     }
@@ -122,9 +122,9 @@ QString saveMapPicture(const MapPicture& picture, const QString& path)
         QSvgGenerator generator;
         generator.setOutputDevice(&file);
         generator.setSize(picture.size);
-        generator.setResolution(picture.overlay.logicalDpiX()); // else Qt scales what was recorded
+        generator.setResolution(picture.overlay.logicalDpiX()); // else Qt scales the recorded picture
         generator.setViewBox(QRect({}, picture.size));
-        generator.setTitle(picture.caption.toHtmlEscaped()); // Qt writes it as it stands
+        generator.setTitle(picture.caption.toHtmlEscaped()); // Qt does not escape it
         QPainter painter(&generator);
         paint(picture, painter, true);
     } else {

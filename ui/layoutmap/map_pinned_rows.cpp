@@ -23,7 +23,7 @@ MapPinnedRows::MapPinnedRows(MapViewport* viewport, QWidget* parent)
 {
     setObjectName(QStringLiteral("mapPinnedRows"));
     setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
-    setToolTip(tr("Pinned ranks. Click one, or press P on it, to let it go."));
+    setToolTip(tr("Pinned ranks. Click one, or press P on it, to unpin it."));
     connect(viewport, &MapViewport::changed, this, qOverload<>(&QWidget::update));
     hide();
 }

@@ -12,7 +12,7 @@ namespace shardscope::ui {
 
 /// Ranks that stay on top of the map while the others scroll by: at the map's zoom and place, for comparing.
 ///
-/// Takes no room while nothing is pinned. GUI thread; draws one line of the map per rank itself, which takes
+/// Takes no space while no rank is pinned. GUI thread; draws one line of the map per rank itself, which takes
 /// as long as one line of a tile.
 class MapPinnedRows : public QWidget
 {
@@ -22,14 +22,14 @@ public:
 
     explicit MapPinnedRows(MapViewport* viewport, QWidget* parent = nullptr);
 
-    /// Another map forgets the pins; the same rows of another snapshot or state keep them.
+    /// Another map clears the pins; the same rows of another snapshot or state keep them.
     void setSource(MapSourcePtr source);
     void setMapPalette(std::shared_ptr<const MapPalette> palette);
     void setMapStyle(MapStyle style);
-    /// Where the map itself begins, left of it are the ranks' names.
+    /// Where the map itself begins. The ranks' names are left of it.
     void setLeftEdge(int x);
 
-    /// Pins the row, or lets it go; false when there is no room for another.
+    /// Pins or unpins the row; false if there is no space for another.
     bool toggle(uint32_t row);
     [[nodiscard]] const std::vector<uint32_t>& rows() const { return m_rows; }
     [[nodiscard]] QSize sizeHint() const override;

@@ -38,7 +38,7 @@ public:
     void setUnit(RulerUnit unit);
     [[nodiscard]] RulerUnit unit() const { return m_unit; }
     /// The element under the mouse, marked on the axis.
-    /// Places that the person marked.
+    /// Places that the user marked.
     void setMarked(std::vector<uint64_t> elements);
     void setHovered(std::optional<uint64_t> element);
     [[nodiscard]] QSize sizeHint() const override;

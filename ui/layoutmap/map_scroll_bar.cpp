@@ -81,12 +81,12 @@ void MapScrollBar::paintEvent(QPaintEvent* event)
         return;
     }
     QPainter painter(this);
-    // What is wrong on every rank marks none of them.
+    // A problem on every rank has no marks.
     int8_t common = 2;
     for (uint32_t row = 0; row < query.rows() && common > 0; ++row) {
         common = std::min(common, query.worstSeverity(row, row + 1, 0, query.columns()));
     }
-    // Beside the rows themselves where all of them are seen, else over the whole length.
+    // Next to the rows if all of them are visible, else over the whole length.
     const double seen = static_cast<double>(m_viewport->geometry().contentHeight()) / devicePixelRatioF();
     const int pixels
         = m_viewport->maximumY() == 0 ? std::clamp(static_cast<int>(seen), 1, height()) : height();

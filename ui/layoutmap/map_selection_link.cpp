@@ -92,10 +92,10 @@ void MapSelectionLink::onPinned(const std::optional<MapSource::Point>& point)
     if (!m_selection) {
         return;
     }
-    m_selection->setHoverText(words); // what a key goes to is told as what the mouse is over
-    m_telling = true;
+    m_selection->setHoverText(words); // the target of a key is reported like the place under the mouse
+    m_isPublishing = true;
     m_selection->select(point ? selectedThingAt(*m_canvas->source(), *point) : SelectedThing{});
-    m_telling = false;
+    m_isPublishing = false;
     QString sum;
     if (point) {
         const auto elements = cellBlock(*m_canvas->source(), *point).elements;
@@ -123,7 +123,7 @@ void MapSelectionLink::onRangeSelected()
 
 void MapSelectionLink::onSelection(const SelectedThing& thing)
 {
-    if (m_telling || !m_canvas->source()) {
+    if (m_isPublishing || !m_canvas->source()) {
         return;
     }
     const auto& params = m_canvas->source()->checkpoint().params;

@@ -11,8 +11,8 @@ namespace shardscope::ui {
 
 class MapInteraction;
 
-/// Ties the map to the selection that all views share, both ways, and tells the status bar and screen readers
-/// what is hovered, pinned and selected. GUI thread.
+/// Synchronises the map with the selection that all views share, and reports hovered, pinned and selected
+/// places to the status bar and screen readers. GUI thread.
 class MapSelectionLink : public QObject
 {
     Q_OBJECT
@@ -27,7 +27,7 @@ public:
     void say(const QString& sentence);
 
 Q_SIGNALS:
-    /// What was selected elsewhere lies in another unit than the one shown.
+    /// The new selection is in another unit than the one shown.
     void unitWanted(shardscope::UnitId unit);
 
 private:
@@ -44,7 +44,7 @@ private:
     MapCanvas* m_canvas;
     MapViewport* m_viewport;
     QPointer<Selection> m_selection;
-    bool m_telling = false; ///< the map itself is what changes the selection
+    bool m_isPublishing = false; ///< the map itself changes the selection
 };
 
 /// A place of the map in terms of the shared selection: parameter, rank, block, file and byte of the cell

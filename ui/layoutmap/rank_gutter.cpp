@@ -95,7 +95,7 @@ void RankGutter::paintHealth(QPainter& painter, const MapRange& rows, double top
     const auto end = static_cast<uint32_t>(rows.end);
     const int8_t worst = query.worstSeverity(begin, end, 0, query.columns());
     const bool missing = query.anyMissing(begin, end);
-    // Dots on all of many thin rows would not tell one rank from another.
+    // Dots on many thin rows would not distinguish ranks.
     const bool crowded = height < kLowestRowWithDot && worst <= m_commonSeverity;
     if (!missing && (worst < 1 || crowded)) {
         return;
@@ -111,7 +111,7 @@ void RankGutter::paintHealth(QPainter& painter, const MapRange& rows, double top
     if (size <= 3) {
         painter.fillRect(dot, QColor(colour));
     } else if (worst >= 2 && !missing) {
-        // Not by colour alone: errors are triangles, warnings dots, what is missing is hollow.
+        // Not by colour alone: errors are triangles, warnings dots, missing files hollow.
         painter.drawPolygon(
             QPolygonF({QPointF(dot.center().x(), dot.top()), dot.bottomRight(), dot.bottomLeft()}));
     } else {

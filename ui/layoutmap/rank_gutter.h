@@ -12,7 +12,7 @@
 
 namespace shardscope::ui {
 
-/// Every how many rows a label has room: a power of two, so that labels stay when rows grow.
+/// Number of rows per label: a power of two, so that labels stay when rows grow.
 uint64_t rankLabelStep(double rowHeight, double lineHeight);
 
 /// The fixed column left of the map: rank coordinates, a health dot per rank, the file's name on hover.

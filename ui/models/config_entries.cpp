@@ -9,7 +9,7 @@ namespace shardscope::ui {
 
 namespace {
 
-/// What JSON leaves open.
+/// Open brackets and quotation marks of JSON.
 class Nesting
 {
 public:

@@ -11,7 +11,7 @@
 
 namespace shardscope::ui {
 
-/// One line of the Details dock; addresses can be copied as they stand.
+/// One line of the Details dock; addresses can be copied unchanged.
 struct DetailFact {
     QString name;
     QString value;
@@ -23,15 +23,15 @@ struct DetailSection {
     QList<DetailFact> facts;
 };
 
-/// What the Details dock tells about a selection.
+/// The content of the Details dock for a selection.
 struct Details {
     QString title; ///< the thing's own name
     QString kind; ///< "Parameter", "Rank", …
     QList<DetailSection> sections;
-    std::vector<Fragment> fragments; ///< of the parameter's shown state, or of what the rank holds
+    std::vector<Fragment> fragments; ///< of the parameter's shown state, or of the rank's contents
     bool fragmentsCut = false; ///< there are more
     std::vector<std::string> states; ///< the states to choose from
-    std::string state; ///< whose fragments these are
+    std::string state; ///< the state of these fragments
 };
 
 /// Pure; cheap enough for a worker, too slow for the GUI thread on thousands of ranks.

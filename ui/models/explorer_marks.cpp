@@ -10,7 +10,7 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Finds the lines that findings speak of.
+/// Finds the lines of findings.
 class Places
 {
 public:
@@ -50,7 +50,7 @@ public:
     }
 
 private:
-    /// The lines of a section whose things are numbered in its order.
+    /// The lines of a section that are numbered in its order.
     struct Lines {
         uint32_t first = 0;
         uint32_t count = 0;

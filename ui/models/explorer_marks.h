@@ -12,8 +12,8 @@
 
 namespace shardscope::ui {
 
-/// What the doctor found of the lines of an Explorer's tree, notes apart: of parameters, files, ranks and
-/// groups, and of the modules and sections above them. Built on a worker; immutable, thread-safe.
+/// Findings of the check for the lines of an Explorer's tree, without infos: for parameters, files, ranks and
+/// groups, and for the modules and sections above them. Built on a worker; immutable, thread-safe.
 class ExplorerMarks
 {
 public:
@@ -28,7 +28,7 @@ public:
     static std::shared_ptr<const ExplorerMarks> build(const Checkpoint& checkpoint, const ExplorerTree& tree,
         const std::vector<Finding>& findings, const std::stop_token& token);
 
-    /// Of a node; null where nothing was found.
+    /// The mark of a node; null if it has no findings.
     [[nodiscard]] const Mark* of(uint32_t node) const;
 
 private:

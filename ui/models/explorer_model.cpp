@@ -24,11 +24,11 @@ void ExplorerModel::setMarks(ExplorerMarksPtr marks)
     if (!m_tree || marks == m_marks)
         return;
     m_marks = std::move(marks);
-    // Views ask again for what they show; one range of siblings stands for all.
+    // Views request all visible cells again, so one range of siblings is enough.
     Q_EMIT dataChanged(index(0, 0), index(rowCount() - 1, 0), {SeverityRole, Qt::ToolTipRole});
 }
 
-/// The worse of what the opener and the doctor say.
+/// The worse severity of the opener's and the check's findings.
 int ExplorerModel::severityOf(uint32_t number) const
 {
     const ExplorerMarks::Mark* mark = m_marks ? m_marks->of(number) : nullptr;

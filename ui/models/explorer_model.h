@@ -17,7 +17,7 @@ public:
 
     void setTree(CheckpointPtr checkpoint, ExplorerTreePtr tree);
     [[nodiscard]] const ExplorerTreePtr& tree() const { return m_tree; }
-    /// What the doctor found of the tree's lines; null: nothing is known of it.
+    /// Findings of the check for the tree's lines; null: not checked.
     void setMarks(ExplorerMarksPtr marks);
     [[nodiscard]] const ExplorerNode* nodeAt(const QModelIndex& at) const;
     [[nodiscard]] QModelIndex indexOf(ExplorerKind kind, uint32_t id) const;

@@ -87,14 +87,14 @@ private:
         }
     }
 
-    /// The module a name lies in; `begin` is moved to its last component. Neighbours share most of their
+    /// The module of a name; `begin` is moved to its last component. Neighbours share most of their
     /// path, so the path of the name before is tried first.
     uint32_t moduleOf(uint32_t section, std::string_view name, size_t& begin)
     {
         uint32_t parent = section;
         size_t depth = 0;
         for (size_t dot = name.find('.'); dot != std::string_view::npos; dot = name.find('.', begin)) {
-            // A name of a thousand dots is an attack on whoever draws the tree: the rest stays one label.
+            // A malicious name can have thousands of dots: the rest stays one label.
             if (depth >= kDeepest)
                 break;
             const std::string_view label = name.substr(begin, dot - begin);

@@ -13,7 +13,7 @@ namespace shardscope::ui {
 
 enum class ExplorerKind : uint8_t { Section, Module, Param, Rank, File, Group, Unit };
 
-/// One line of the Explorer. Children of a node lie next to each other.
+/// One line of the Explorer. Children of a node are next to each other.
 struct ExplorerNode {
     ExplorerKind kind = ExplorerKind::Section;
     uint32_t id = 0; ///< ParamId, dp rank, FileId, group number or UnitId, by kind
@@ -21,7 +21,7 @@ struct ExplorerNode {
     uint32_t row = 0; ///< among its siblings
     uint32_t firstChild = 0;
     uint32_t childCount = 0;
-    int8_t severity = -1; ///< -1 none, 1 not yet read or odd, 2 missing or damaged
+    int8_t severity = -1; ///< -1 none, 1 not yet read or suspicious, 2 missing or damaged
     uint32_t params = 0; ///< below a module or group
     uint64_t bytes = 0;
     std::string_view
@@ -37,7 +37,7 @@ public:
     static std::shared_ptr<const ExplorerTree> build(CheckpointPtr checkpoint, const std::stop_token& token);
 
     [[nodiscard]] const std::vector<ExplorerNode>& nodes() const { return m_nodes; }
-    /// The node of a thing, or 0.
+    /// The node of a selection, or 0.
     [[nodiscard]] uint32_t find(ExplorerKind kind, uint32_t id) const;
     /// "model.layers.3" for a module or parameter.
     [[nodiscard]] std::string fullName(uint32_t node) const;

@@ -7,7 +7,7 @@
 
 namespace shardscope::ui {
 
-/// Where a parameter's elements lie, rank by rank: the map's textual equivalent.
+/// Where a parameter's elements are stored, rank by rank: the map as a table.
 class FragmentTableModel : public QAbstractTableModel
 {
     Q_OBJECT

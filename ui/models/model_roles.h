@@ -5,7 +5,7 @@
 
 namespace shardscope::ui {
 
-/// Roles that several models share; delegates and context menus ask for them.
+/// Roles that several models share, for delegates and context menus.
 enum ModelRole : int {
     ShareRole = Qt::UserRole + 1, ///< double 0…1 for the bar behind a size
     CopyRole, ///< QString with full precision for the clipboard

@@ -87,8 +87,8 @@ void markWhole(const Checkpoint& checkpoint, FileId file, std::vector<RecordLine
                 += " and " + std::to_string(counts[i] - 1) + (counts[i] == 2 ? " other" : " others");
 }
 
-/// What the layout does not know of: by its place in the object tree, which is how steps, scalers and client
-/// state are found.
+/// Records unknown to the layout, such as steps, scalers and client state, are described by their place in
+/// the object tree.
 void markByPath(const TorchFile& content, std::vector<RecordLine>& lines)
 {
     const std::map<std::string, std::string> paths = tensorPaths(content.pickle());
@@ -129,7 +129,7 @@ RecordList listRecords(
             list.problem = "The file is missing.";
             return list;
         }
-        if (entry.role == FileRole::Swap) { // bare elements: one line stands for all of them
+        if (entry.role == FileRole::Swap) { // bare elements: one line for all of them
             ZipRecord whole;
             whole.name = entry.path.filename().string();
             whole.bytes = entry.identity.bytes;

@@ -10,11 +10,10 @@
 
 namespace shardscope::ui {
 
-/// One zip record of a file and what its bytes are for.
+/// One zip record of a file and the use of its bytes.
 struct RecordLine {
     ZipRecord record;
-    std::string
-        usedBy; ///< "fp32 of group 0", "weight of wte.weight and 3 others"; empty when nothing is known
+    std::string usedBy; ///< "fp32 of group 0", "weight of wte.weight and 3 others"; empty if unknown
     UnitId unit = kNoUnit; ///< the flat unit whose state it holds
     ParamId param = kNoParam; ///< the first tensor stored whole in it
 };

@@ -7,7 +7,7 @@
 
 namespace shardscope::ui {
 
-/// Records of one file with their byte ranges; filtered by a part of the name or of what uses them.
+/// Records of one file with their byte ranges; filtered by a part of the name or of the use.
 class RecordTableModel : public QAbstractTableModel
 {
     Q_OBJECT

@@ -8,7 +8,7 @@ void Selection::select(SelectedThing thing)
     if (thing == m_current)
         return;
     m_current = std::move(thing);
-    setSumText({}); // of what was selected before; who knows the new one tells it after this
+    setSumText({}); // clears the previous sum; the view with the new sum sets it later
     Q_EMIT changed(m_current);
 }
 

@@ -22,7 +22,7 @@ struct FlatBlock {
     bool operator==(const FlatBlock&) const = default;
 };
 
-/// What is selected. Every part is optional; parts that are set belong together.
+/// A selection. Every part is optional; the set parts belong together.
 struct SelectedThing {
     ParamId param = kNoParam;
     std::string state; ///< "fp32", "exp_avg", …; empty: the unit's first
@@ -37,7 +37,7 @@ struct SelectedThing {
     [[nodiscard]] bool isEmpty() const { return *this == SelectedThing{}; }
 };
 
-/// The one thing all views show. Views meet here and know nothing of each other.
+/// The selection that all views show. Views share it and do not depend on each other.
 ///
 /// Ids are positions in the current checkpoint; the window clears or translates the selection when another
 /// one is shown. GUI thread only.
@@ -55,16 +55,16 @@ public:
     void selectFile(FileId file, std::optional<uint32_t> record = {}, std::optional<uint64_t> byte = {});
     void clear() { select({}); }
 
-    /// What lies under the pointer, in one line for the status bar; empty when nothing does.
+    /// The place under the pointer, in one line for the status bar; empty if there is none.
     void setHoverText(const QString& text);
-    /// The sum of what is selected, in one line for the status bar.
+    /// The sum of the selected elements, in one line for the status bar.
     void setSumText(const QString& text);
 
 Q_SIGNALS:
     void changed(const shardscope::ui::SelectedThing& now);
     void hoverTextChanged(const QString& text);
     void sumTextChanged(const QString& text);
-    /// A view asks for another page to come to the front, by the page's object name ("mapPage", "filesPage",
+    /// A view requests another page in front, by the page's object name ("mapPage", "filesPage",
     /// …).
     void pageRequested(const QString& pageName);
 

@@ -26,7 +26,7 @@ public:
 
     using QObject::QObject;
 
-    /// Goes on from here: forgets what lay ahead. Ignored while a former place is being shown again.
+    /// Adds a place and drops the forward entries. Ignored while a previous place is being shown again.
     void visit(HistoryPlace place);
     void clear();
     void back() { step(-1); }

@@ -157,7 +157,7 @@ void Session::show(OpenedCheckpoint opened, bool refined)
         thing = translated(m_selection.current(), *former, *m_checkpoint);
     else if (!opened.selectedFile.empty())
         thing.file = fileByName(*m_checkpoint, opened.selectedFile);
-    // Views drop their old ids before they hear of the new snapshot, and take up the selection after it.
+    // Views drop their old ids before they receive the new snapshot, and apply the selection after it.
     m_selection.clear();
     Q_EMIT checkpointChanged(m_checkpoint, refined);
     m_selection.select(std::move(thing));
@@ -188,7 +188,7 @@ CheckPlace Session::place() const
     CheckPlace place{m_shown.path, {}};
     if (!m_checkpoint)
         return place;
-    // A file of a tag stands for the tag; a file of weights, which has none, for itself.
+    // A file of a tag represents the tag; a file of weights has no tag and represents itself.
     if (!m_checkpoint->tag.empty()
         && std::any_of(m_checkpoint->files.begin(), m_checkpoint->files.end(),
             [this](const CheckpointFile& file) { return file.path == m_shown.path; }))

@@ -25,8 +25,8 @@ public:
     ~Session() override;
 
     void open(const io::Path& path, const std::string& tag = {});
-    /// Opens what is open once more together with a further folder: other ranks of it, or the run's swap
-    /// folder. Where a swap folder alone is open, `folder` is the checkpoint that says what its files are.
+    /// Opens the open checkpoint again together with another folder: other ranks of it, or the run's swap
+    /// folder. If only a swap folder is open, `folder` is the checkpoint that describes its files.
     void addFolder(const io::Path& folder);
     /// Another tag of the run that is open, with the same further folders.
     void openTag(const std::string& tag);
@@ -38,14 +38,14 @@ public:
     [[nodiscard]] const ParamLooksPtr& looks() const { return m_looks; }
     [[nodiscard]] const io::Path& path() const { return m_place.path; }
     [[nodiscard]] const std::vector<io::Path>& roots() const { return m_place.roots; }
-    /// The checkpoint that is shown, for who reads it once more: its folder and tag even where one file was
+    /// The place of the shown checkpoint, for reading it again: its folder and tag even if a single file was
     /// opened.
     [[nodiscard]] CheckPlace place() const;
     [[nodiscard]] bool isOpening() const { return m_opening; }
     [[nodiscard]] Selection& selection() { return m_selection; }
     [[nodiscard]] io::FileSystem& files() const { return m_files; }
 
-    /// Looks on a worker whether files are still those that were read; changedOnDisk() tells if not.
+    /// Checks on a worker whether files have changed since they were read; emits changedOnDisk() if so.
     void checkOnDisk();
 
 Q_SIGNALS:
@@ -69,14 +69,14 @@ private:
 
     io::FileSystem& m_files;
     Selection m_selection;
-    /// What is opened together.
+    /// The paths that are opened together.
     struct Place {
         io::Path path;
         std::string tag;
         std::vector<io::Path> roots;
         bool salvage = false; ///< the first of roots is a swap folder without a checkpoint of its own
     };
-    Place m_place; ///< asked for
+    Place m_place; ///< requested
     Place m_shown; ///< where m_checkpoint is from; taken up again when opening another place fails
     CheckpointPtr m_checkpoint;
     ParamLooksPtr m_looks;
@@ -86,7 +86,7 @@ private:
     LatestOnly m_watcher;
 };
 
-/// The same thing in another snapshot of the checkpoint, by names; what is gone is left out.
+/// The same selection in another snapshot of the checkpoint, by names; missing parts are left out.
 SelectedThing translated(const SelectedThing& thing, const Checkpoint& from, const Checkpoint& to);
 
 } // namespace shardscope::ui

@@ -34,7 +34,7 @@ FlatUnit joinedUnit(const Checkpoint& checkpoint, const ParamGroup& group)
             unit.params.push_back(param);
             elements.push_back(checkpoint.params[index(param)].elements);
         }
-    // Sums of what was partitioned before fit where the parts did, or the map stays empty.
+    // The sums fit the partition if the parts did; otherwise the map stays empty.
     if (auto partition = FlatPartition::sliced(std::move(elements), first.partition.ranks()))
         unit.partition = std::move(*partition);
     else

@@ -5,16 +5,16 @@
 
 namespace shardscope::ui {
 
-/// How many sub-groups a param group has on each rank; 0 where nothing is split into them.
+/// How many sub-groups a param group has on each rank; 0 if there are no sub-groups.
 size_t subGroupsOf(const Checkpoint& checkpoint, const ParamGroup& group);
 
 /// Whether a param group consists of several sub-groups, which a map shows one at a time.
 bool hasSplitGroups(const Checkpoint& checkpoint);
 
-/// The checkpoint for looking at only: every param group is one unit, a rank's sub-groups back to back as in
-/// its file. Exact, because ZeRO-3 pads slices and not sub-groups. Where a shard lies in its file is not told
-/// (StoredRun::kNoRecord) and the files have no paths, so that nobody reads through it. Takes time on large
-/// ones.
+/// The checkpoint for display only: every param group is one unit, a rank's sub-groups back to back as in
+/// its file. Exact, because ZeRO-3 pads slices and not sub-groups. The position of a shard in its file is not
+/// set (StoredRun::kNoRecord) and the files have no paths, so that no reader uses it. Slow on large
+/// checkpoints.
 CheckpointPtr withWholeGroups(const Checkpoint& checkpoint);
 
 } // namespace shardscope::ui

@@ -44,7 +44,7 @@ ChangeSetPanel::ChangeSetPanel(io::FileSystem& files, Theme& theme, QWidget* par
     m_title->setObjectName(u"changeSetTitle"_s);
     m_title->setTextFormat(Qt::PlainText);
     m_changes->setObjectName(u"changeList"_s);
-    m_changes->setAccessibleName(tr("What would be changed on the copy"));
+    m_changes->setAccessibleName(tr("Changes to be made on the copy"));
     m_changes->setWordWrap(true);
     m_changes->setFrameShape(QFrame::NoFrame);
     m_messages->setObjectName(u"changeSetMessages"_s);
@@ -87,8 +87,8 @@ QWidget* ChangeSetPanel::makeChoices()
     auto* browse = new QPushButton(tr("&Browse…"), choices);
     browse->setObjectName(u"repairDonorBrowse"_s);
     m_values->setObjectName(u"repairValues"_s);
-    m_values->setAccessibleName(tr("Values to set on the copy, too"));
-    m_values->setPlaceholderText(tr("Values to set, too: step=1000; lr=1e-4; 1:weight_decay=0.0"));
+    m_values->setAccessibleName(tr("Other values to set on the copy"));
+    m_values->setPlaceholderText(tr("Other values to set: step=1000; lr=1e-4; 1:weight_decay=0.0"));
     m_values->setClearButtonEnabled(true);
     auto* rows = new QVBoxLayout(choices);
     rows->setContentsMargins(0, 0, 0, 0);
@@ -171,7 +171,7 @@ void ChangeSetPanel::show(RepairPreview preview)
     m_preview = std::move(preview);
     m_apply->setEnabled(m_preview.plan != nullptr);
     if (m_preview.problem) {
-        m_title->setText(tr("Change set: it cannot be mended like this."));
+        m_title->setText(tr("Change set: these settings cannot repair it."));
         return m_messages->showError(*m_preview.problem);
     }
     const std::vector<RepairChange>& changes = m_preview.plan->changes();
@@ -185,7 +185,7 @@ void ChangeSetPanel::show(RepairPreview preview)
 
 void ChangeSetPanel::askWhere()
 {
-    auto* dialog = new QFileDialog(this, tr("Choose the Run Folder to Write the Mended Copy Into"));
+    auto* dialog = new QFileDialog(this, tr("Choose the Run Folder to Write the Repaired Copy Into"));
     dialog->setObjectName(u"repairFolderDialog"_s);
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);

@@ -21,8 +21,8 @@ namespace shardscope::ui {
 class CommandLine;
 class MessageBar;
 
-/// What the ticked fixes would change, before anything is written: the plan's changes one by one, where lost
-/// values come from, and Apply to a copy. Takes no room while nothing is ticked.
+/// The changes of the ticked fixes, before any file is written: the plan's changes one by one, the source of
+/// lost values, and Apply to a copy. Takes no space while no fix is ticked.
 class ChangeSetPanel : public QFrame
 {
     Q_OBJECT

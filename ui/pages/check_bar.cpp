@@ -60,8 +60,8 @@ CheckBar::CheckBar(Theme& theme, QWidget* parent)
     m_check->setObjectName(u"checkStart"_s);
     m_check->setAutoDefault(true);
     m_depth->setObjectName(u"checkDepth"_s);
-    m_depth->setAccessibleName(tr("How deep to look"));
-    m_depth->setToolTip(tr("What is read; each includes those before it"));
+    m_depth->setAccessibleName(tr("Depth of the check"));
+    m_depth->setToolTip(tr("What is read. Each depth includes the ones before it."));
     for (const CheckDepth depth :
         {CheckDepth::Names, CheckDepth::Headers, CheckDepth::Metadata, CheckDepth::Bytes}) {
         QString text = depthText(depth);
@@ -165,7 +165,7 @@ void CheckBar::showProgress(const CheckRun& run)
     if (run.isStopping())
         text = tr("Stopping…");
     else if (run.isRunning())
-        text = tr("Looking at %1…").arg(depthText(run.depth()));
+        text = tr("Checking %1…").arg(depthText(run.depth()));
     else if (run.result())
         text = (run.result()->stopped ? QString(tr("Stopped") % u" · "_s) : QString())
             % tiersText(*run.result());

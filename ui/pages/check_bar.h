@@ -16,10 +16,10 @@ class QToolButton;
 
 namespace shardscope::ui {
 
-/// "Names and sizes of files", "every byte": what a depth reads, for people.
+/// "Names and sizes of files", "every byte": the data that a depth reads, as display text.
 QString depthText(CheckDepth depth);
 
-/// The head of the Findings page: Check and how deep, what each tier took, severities to show, reports to
+/// The head of the Findings page: Check and its depth, the time of each tier, severities to show, reports to
 /// save.
 class CheckBar : public QWidget
 {
@@ -27,7 +27,7 @@ class CheckBar : public QWidget
 public:
     explicit CheckBar(Theme& theme, QWidget* parent = nullptr);
 
-    /// `checkpoint`: what is examined; null: nothing can be.
+    /// `checkpoint`: the one to check; null: none.
     void show(const CheckRun& run, const CheckpointPtr& checkpoint);
     void showProgress(const CheckRun& run);
     [[nodiscard]] CheckDepth depth() const;

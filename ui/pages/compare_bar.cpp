@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kMostListed = 12;
 
-/// Nothing where the text is no number from 0 on.
+/// Empty if the text is not a number of at least 0.
 std::optional<double> toleranceOf(const QLineEdit& field)
 {
     const QString text = field.text().trimmed();
@@ -50,7 +50,7 @@ CompareBar::CompareBar(Theme& theme, const Settings& settings, QWidget* parent)
     auto* choose = new QToolButton(this);
     choose->setObjectName(u"compareChoose"_s);
     choose->setText(tr("C&hoose"));
-    choose->setToolTip(tr("Another tag of this run, what was open before, or a folder"));
+    choose->setToolTip(tr("Another tag of this run, a recent checkpoint, or a folder"));
     choose->setPopupMode(QToolButton::InstantPopup);
     choose->setMenu(m_choices);
     m_choices->setObjectName(u"compareChoices"_s);
@@ -119,10 +119,10 @@ void CompareBar::addPatterns(QWidget* options)
     m_patterns = new QLineEdit(options);
     m_patterns->setObjectName(u"comparePatterns"_s);
     m_patterns->setPlaceholderText(tr("as the checkpoints record"));
-    m_patterns->setAccessibleName(tr("File of patterns that says how tensor slices join"));
+    m_patterns->setAccessibleName(tr("File of patterns for merging tensor slices"));
     m_patterns->setToolTip(
-        tr("How tensor slices of either side join where the two differ in them: a JSON object with the keys "
-           "of “universal_checkpoint_info”, which list regular expressions"));
+        tr("How to merge tensor slices where the two sides are sliced differently: a JSON object with the "
+           "keys of “universal_checkpoint_info” and lists of regular expressions"));
     m_patterns->setClearButtonEnabled(true);
     auto* label = new QLabel(tr("Patter&ns"), options);
     label->setBuddy(m_patterns);
@@ -246,7 +246,7 @@ void CompareBar::showOptions()
 QString CompareBar::problem() const
 {
     if (!toleranceOf(*m_relative) || !toleranceOf(*m_absolute))
-        return tr("A tolerance is a number from 0 on, such as 1e-5.");
+        return tr("A tolerance is 0 or a positive number, such as 1e-5.");
     bool any = m_states->actions().isEmpty();
     for (const QAction* action : m_states->actions())
         any = any || action->isChecked();

@@ -14,8 +14,8 @@ class QToolButton;
 
 namespace shardscope::ui {
 
-/// The line that says what the open checkpoint is compared with: a path, or one of the run's tags or of what
-/// was open before; states and tolerances; compare and cancel.
+/// The line with the other checkpoint of a comparison: a path, one of the run's tags, or a recent
+/// checkpoint; states and tolerances; compare and cancel.
 class CompareBar : public QWidget
 {
     Q_OBJECT
@@ -26,14 +26,14 @@ public:
     void setOther(const QString& path);
     [[nodiscard]] QString other() const;
     void setRunning(bool running);
-    /// What is asked for; nothing while a field cannot be understood, and problem() says why.
+    /// The choices; empty while a field is invalid (problem() says why).
     [[nodiscard]] std::optional<CompareWish> wish() const;
     [[nodiscard]] QString problem() const;
 
 Q_SIGNALS:
     void compareRequested();
     void cancelRequested();
-    /// The wish is another one.
+    /// The choices have changed.
     void edited();
 
 private:

@@ -48,7 +48,7 @@ CompareMaps::CompareMaps(Theme& theme, Selection& selection, QWidget* parent)
     m_left->setObjectName(u"compareMapLeft"_s);
     m_right->setObjectName(u"compareMapRight"_s);
     m_legend->setObjectName(u"compareLegend"_s);
-    m_legend->setFocusPolicy(Qt::NoFocus); // nothing in it can be switched
+    m_legend->setFocusPolicy(Qt::NoFocus); // it has no switches
     for (LayoutMapView* map : {m_left, m_right}) {
         map->setCompact(true);
         map->setMinimumSize(120, 90);

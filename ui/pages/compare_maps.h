@@ -15,17 +15,17 @@ class ElidedLabel;
 class LayoutMapView;
 class MapLegend;
 
-/// The partition maps of both sides of a comparison beside each other, in its colours, whatever their
-/// topology. What is selected on one side is lit on the other, too.
+/// The partition maps of both sides of a comparison, side by side, in its colours, for any topology.
+/// A selection on one side is highlighted on the other side too.
 class CompareMaps : public QWidget
 {
     Q_OBJECT
 public:
     CompareMaps(Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
-    /// Null: there is nothing to show.
+    /// Null: no comparison to show.
     void setOutcome(const CompareOutcomePtr& outcome);
-    /// Goes to one state of a parameter on both sides; an id may be of a checkpoint that was joined.
+    /// Goes to one state of a parameter on both sides; an id may be of a merged checkpoint.
     void showParam(ParamId left, ParamId right, std::string_view state);
     [[nodiscard]] LayoutMapView* left() const { return m_left; }
     [[nodiscard]] LayoutMapView* right() const { return m_right; }

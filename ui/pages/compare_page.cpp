@@ -84,7 +84,7 @@ QWidget* ComparePage::makeTablePart()
     QHeaderView* header = m_table->horizontalHeader();
     header->setSectionsClickable(true);
     header->setSortIndicatorShown(true);
-    header->setSortIndicatorClearable(true); // a third click: what matters most first
+    header->setSortIndicatorClearable(true); // a third click: most important first
     header->setSortIndicator(-1, Qt::AscendingOrder);
     const int widths[] = {78, 160, 92, 150, 72, 68, 66, 74};
     for (int column = 0; column < kDifferenceColumns; ++column)
@@ -96,7 +96,7 @@ QWidget* ComparePage::makeTablePart()
     m_saveRows = addSaveButton(u"compareSaveRows"_s, tr("Save as CS&V…"),
         tr("The rows as they are shown here, with the columns and numbers of “shardscope diff --json”"));
     m_save = addSaveButton(u"compareSave"_s, tr("Save as &JSON…"),
-        tr("The whole answer, as “shardscope diff --json” prints it"));
+        tr("The whole comparison, as “shardscope diff --json” prints it"));
     auto* line = new QHBoxLayout;
     line->setContentsMargins(12, 4, 12, 4);
     line->addWidget(m_count, 1);
@@ -295,7 +295,7 @@ void ComparePage::updateEmpty()
     else if (m_run.isRunning() || m_run.error())
         m_empty->clear();
     else if (m_startWaits)
-        m_empty->setText(tr("Comparing begins when all files of the checkpoint are read."));
+        m_empty->setText(tr("The comparison can start when all files of the checkpoint are read."));
     else
         m_empty->setText(tr("Choose a second checkpoint: another tag of this run, a resharded copy, a "
                             "universal folder.\nNumber of GPUs, ZeRO stage and form may differ; every "
@@ -337,7 +337,7 @@ void ComparePage::write(const QString& path, std::function<QString()> work)
                               const std::function<void(QString)>& deliver) { deliver(work()); },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
-                problem.isEmpty() ? tr("The comparison is in %1.").arg(path) : problem);
+                problem.isEmpty() ? tr("Saved the comparison to %1.").arg(path) : problem);
         });
 }
 

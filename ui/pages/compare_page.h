@@ -24,7 +24,7 @@ class DifferenceTableModel;
 class MessageBar;
 class VerdictPanel;
 
-/// The open checkpoint held against another one: verdict, both maps, and every difference as a row.
+/// The comparison of the open checkpoint with another one: verdict, both maps, and a row per difference.
 class ComparePage : public QWidget
 {
     Q_OBJECT
@@ -34,16 +34,16 @@ public:
 
     /// `place`: where it was opened, for command lines.
     void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
-    /// Fills in what to compare with; start() begins.
+    /// Sets the other checkpoint; start() starts the comparison.
     void setOther(const QString& path);
     void start();
-    /// Words of which each must be in a row's kind, name or state.
+    /// Every word must be in a row's kind, name or state.
     void setFilter(const QString& filter);
-    /// Selects the row `step` further, 1 or −1, and goes round at the ends.
+    /// Selects the next (1) or previous (−1) row, and wraps around at the ends.
     void goToDifference(int step);
-    /// Writes the whole answer as JSON; a message tells how that went.
+    /// Writes the whole comparison as JSON; a message reports the result.
     void saveReport(const QString& path);
-    /// Writes the rows as they are shown, filtered and sorted, as CSV; a message tells how that went.
+    /// Writes the rows as they are shown, filtered and sorted, as CSV; a message reports the result.
     void saveRows(const QString& path);
     [[nodiscard]] bool hasDifferences() const;
     [[nodiscard]] QTableView* table() const { return m_table; }
@@ -51,7 +51,7 @@ public:
     [[nodiscard]] bool isBusy() const;
 
 Q_SIGNALS:
-    /// Rows came or went.
+    /// The number of rows changed.
     void differencesChanged();
 
 private:

@@ -19,7 +19,7 @@ namespace shardscope::ui {
 class ElidedLabel;
 class FragmentTableModel;
 
-/// The Details dock's content: always what is selected, always built the same way.
+/// The Details dock's content: the facts of the selection, always in the same layout.
 class DetailsPanel : public QWidget
 {
     Q_OBJECT

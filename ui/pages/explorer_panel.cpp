@@ -21,7 +21,7 @@ ExplorerPanel::ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent
     , m_model(new ExplorerModel(this))
 {
     setObjectName(u"explorerPanel"_s);
-    setMinimumWidth(220); // less leaves no room for names
+    setMinimumWidth(220); // a smaller width leaves no space for names
     prepareTree(m_tree, theme, u"explorerTree"_s, tr("Explorer: modules, ranks, files, groups"));
     m_tree->setModel(m_model);
     m_tree->header()->setStretchLastSection(false);
@@ -215,7 +215,7 @@ void ExplorerPanel::restoreExpanded()
 {
     if (m_expanded.isEmpty()) {
         m_tree->expand(m_model->index(0, 0));
-        // Go down to where the tree branches: a lone "model" or "module" says nothing.
+        // Open the tree down to its first branch: a single "model" or "module" is not informative.
         QModelIndex at = m_model->index(0, 0);
         while (m_model->rowCount(at) == 1) {
             at = m_model->index(0, 0, at);

@@ -26,7 +26,7 @@ public:
     ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint);
-    /// Marks what the doctor has found, when it has looked at this checkpoint. `run` outlives the panel.
+    /// Marks the findings of the check, if it checked this checkpoint. `run` outlives the panel.
     void followCheck(const CheckRun& run);
     [[nodiscard]] QSize sizeHint() const override { return {290, 500}; }
     [[nodiscard]] QTreeView* tree() const { return m_tree; }
@@ -34,7 +34,7 @@ public:
     [[nodiscard]] bool isBusy() const { return m_builder.isRunning() || m_marker.isRunning(); }
 
 Q_SIGNALS:
-    /// A module was activated: show what lies below it, by this filter.
+    /// A module was activated: show the parameters below it with this filter.
     void filterRequested(const QString& filter);
     void ready();
 
@@ -53,7 +53,7 @@ private:
     QStringList m_expanded;
     bool m_following = false;
     const CheckRun* m_check = nullptr;
-    std::shared_ptr<const CheckResult> m_marked; ///< what the marks are of, or are being made of
+    std::shared_ptr<const CheckResult> m_marked; ///< the result that the marks show, or are being built from
     LatestOnly m_builder;
     LatestOnly m_marker;
 };

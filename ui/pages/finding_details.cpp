@@ -39,7 +39,7 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
     , m_theme(theme)
     , m_text(new QTextBrowser(this))
     , m_command(new CommandLine(theme, u"findingCommand"_s, this))
-    , m_tick(new QCheckBox(tr("&Mend on a copy"), this))
+    , m_tick(new QCheckBox(tr("&Repair on a copy"), this))
 {
     setObjectName(u"findingDetails"_s);
     m_text->setObjectName(u"findingText"_s);
@@ -49,8 +49,8 @@ FindingDetails::FindingDetails(Theme& theme, QWidget* parent)
     m_text->document()->setDocumentMargin(12);
     m_tick->setObjectName(u"findingTick"_s);
     m_tick->setToolTip(
-        tr("Put what mends it into the change set below; nothing is written before it is applied, and "
-           "then only to a copy"));
+        tr("Add its repair to the change set below. Files are written only when you apply it, and only "
+           "to a copy."));
     auto* foot = new QVBoxLayout;
     foot->setContentsMargins(12, 6, 12, 8);
     foot->addWidget(m_tick);
@@ -104,9 +104,9 @@ QString FindingDetails::headOf(const DoctorFinding& made) const
         % escaped(finding.code) % u"</code>"_s;
     if (!diagnosis.letter.empty())
         html += u" · "_s % escaped(diagnosis.letter);
-    html += u" · "_s % tr("seen in %1").arg(toText(checkDepthName(made.seenIn))) % u"</p>"_s;
+    html += u" · "_s % tr("found in %1").arg(toText(checkDepthName(made.seenIn))) % u"</p>"_s;
     if (diagnosis.silent && finding.severity == Severity::Error)
-        html += u"<p><b>"_s % tr("Stock DeepSpeed loads this without a word.") % u"</b></p>"_s;
+        html += u"<p><b>"_s % tr("Stock DeepSpeed loads this silently.") % u"</b></p>"_s;
     return html;
 }
 
@@ -156,16 +156,16 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
         [](const DoctorFinding& made) { return repairs(*made.diagnosis, made.finding); }));
     m_command->setVisible(!m_shown.empty() && !m_shown.front().command.empty());
     if (m_shown.empty()) {
-        m_text->setHtml(u"<p>"_s % tr("Choose a finding to read what it means.") % u"</p>"_s);
+        m_text->setHtml(u"<p>"_s % tr("Select a finding to read what it means.") % u"</p>"_s);
         return;
     }
     const DoctorFinding& first = m_shown.front();
     const Diagnosis& diagnosis = *first.diagnosis;
     QString html = headOf(first) % u"<ul style=\"margin-left:-22px\">"_s;
-    for (size_t i = 0; i < m_shown.size() && i < kMostTold; ++i)
+    for (size_t i = 0; i < m_shown.size() && i < kMaxShown; ++i)
         html += findingText(m_shown[i], checkpoint.get());
-    if (m_shown.size() > kMostTold)
-        html += u"<li>"_s % tr("and %1 more, in the list").arg(countText(m_shown.size() - kMostTold))
+    if (m_shown.size() > kMaxShown)
+        html += u"<li>"_s % tr("and %1 more, in the list").arg(countText(m_shown.size() - kMaxShown))
             % u"</li>"_s;
     html += u"</ul><table cellspacing=\"0\" cellpadding=\"3\">"_s
         % row(tr("Loading"), sentence(diagnosis.means.loading))
@@ -173,7 +173,7 @@ void FindingDetails::show(const std::vector<const DoctorFinding*>& findings, con
         % row(tr("Exporting"), sentence(diagnosis.means.exporting))
         % (diagnosis.remedy.empty() ? row(tr("No remedy"), sentence(diagnosis.noRemedy))
                                     : row(tr("Remedy"), sentence(diagnosis.remedy)))
-        % row(tr("Seen by others"), escaped(diagnosis.threads)) % u"</table>"_s;
+        % row(tr("Reported upstream"), escaped(diagnosis.threads)) % u"</table>"_s;
     m_text->setHtml(html);
     m_command->setCommand(u"shardscope "_s % QString::fromStdString(first.command));
 }

@@ -14,18 +14,18 @@ namespace shardscope::ui {
 
 class CommandLine;
 
-/// All that the doctor knows of one finding, or of a kind of them: what was seen and where, what it means,
-/// what mends it, who had it, the command line, and whether it goes into the change set.
+/// All facts about one finding, or one kind of findings: the message and place, its meaning, its repair,
+/// upstream reports, the command line, and whether it is in the change set.
 class FindingDetails : public QWidget
 {
     Q_OBJECT
 public:
     explicit FindingDetails(Theme& theme, QWidget* parent = nullptr);
 
-    /// Findings of one kind; none: nothing is selected. `checkpoint` may be null: places lead nowhere then.
+    /// Findings of one kind; empty: no selection. `checkpoint` may be null: places have no links then.
     void show(const std::vector<const DoctorFinding*>& findings, const CheckpointPtr& checkpoint);
     void setTicked(bool ticked);
-    /// Empty when nothing is shown.
+    /// Empty if no finding is shown.
     [[nodiscard]] const std::string& code() const { return m_code; }
 
 Q_SIGNALS:
@@ -37,7 +37,7 @@ private:
     QString findingText(const DoctorFinding& made, const Checkpoint* checkpoint);
     QString linksTo(const std::string& where, const Checkpoint* checkpoint);
 
-    static constexpr size_t kMostTold = 40;
+    static constexpr size_t kMaxShown = 40;
     Theme& m_theme;
     QTextBrowser* m_text;
     CommandLine* m_command;

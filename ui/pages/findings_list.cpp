@@ -74,7 +74,7 @@ void FindingsList::addRow(const FindingGroup& group)
     mark->setObjectName(u"findingMark"_s);
     mark->setAutoRaise(true);
     mark->setIconSize(QSize(16, 16));
-    mark->setFixedSize(20, fontMetrics().height() + 2); // as high as one line of what it marks
+    mark->setFixedSize(20, fontMetrics().height() + 2); // as high as one line of its text
     mark->setIcon(themedIcon(m_theme,
         error         ? u"error"_s
             : warning ? u"warning"_s

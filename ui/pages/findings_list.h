@@ -11,14 +11,14 @@ class QLabel;
 
 namespace shardscope::ui {
 
-/// Findings, worst first: a mark, what was seen, where, the evidence; each goes to its place.
+/// Findings, worst first: a mark, the message, the place, the evidence; each links to its place.
 class FindingsList : public QWidget
 {
     Q_OBJECT
 public:
     explicit FindingsList(Theme& theme, QWidget* parent = nullptr);
 
-    /// How many there are, each with its place, and `state`: what was looked at.
+    /// Shows the number of findings, each with its place, and `state`: what was checked.
     void setFindings(const std::vector<Finding>& findings, const QString& state);
     void clear();
 

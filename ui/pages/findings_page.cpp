@@ -119,7 +119,7 @@ void FindingsPage::check()
     if (!m_checkpoint || m_run.isRunning())
         return;
     m_run.start(m_place, m_bar->depth());
-    m_tree->setFocus(Qt::OtherFocusReason); // where what is found appears, and Esc stops
+    m_tree->setFocus(Qt::OtherFocusReason); // findings appear here, and Esc stops the check
 }
 
 bool FindingsPage::isBusy() const
@@ -191,13 +191,13 @@ void FindingsPage::updateEmpty()
     if (any)
         return;
     if (!m_checkpoint)
-        m_empty->setText(tr("Open a checkpoint to have it examined."));
+        m_empty->setText(tr("Open a checkpoint to check it."));
     else if (!m_run.findings().empty())
         m_empty->setText(tr("No finding matches the filter."));
     else if (m_run.isRunning())
         m_empty->setText(tr("No problems found so far."));
     else if (!m_run.result())
-        m_empty->setText(tr("Choose what to read, and press Check."));
+        m_empty->setText(tr("Choose what to read and press Check."));
     else if (m_run.result()->stopped)
         m_empty->setText(tr("No problems found before the check was stopped."));
     else if (m_run.depth() == CheckDepth::Bytes)
@@ -243,7 +243,7 @@ void FindingsPage::saveReport(CheckReport form, const QString& path)
         },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
-                problem.isEmpty() ? tr("The findings are in %1.").arg(path) : problem);
+                problem.isEmpty() ? tr("Saved the findings to %1.").arg(path) : problem);
         });
 }
 

@@ -21,7 +21,7 @@ class CheckBar;
 class FindingDetails;
 class MessageBar;
 
-/// What the doctor found: kinds of findings on the left, what the chosen one means on the right.
+/// The findings of the check: kinds on the left, the meaning of the selected one on the right.
 class FindingsPage : public QWidget
 {
     Q_OBJECT
@@ -32,7 +32,7 @@ public:
 
     void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place);
     void setFilter(const QString& part);
-    /// Examines the checkpoint as deep as is chosen.
+    /// Checks the checkpoint at the selected depth.
     void check();
     void saveReport(CheckReport form, const QString& path);
     [[nodiscard]] bool isBusy() const;
@@ -68,7 +68,7 @@ private:
     FindingDetails* m_details;
     ChangeSetPanel* m_changeSet;
     QLabel* m_empty;
-    FindingTreeModel::Key m_current; ///< is chosen again when the list is made anew
+    FindingTreeModel::Key m_current; ///< is chosen again when the list is rebuilt
     bool m_filling = false;
     std::set<std::string> m_ticked;
     LatestOnly m_writer;

@@ -41,7 +41,7 @@ void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr
     m_map->setVisible(hasUnits);
     m_empty->setVisible(!hasUnits);
     if (!checkpoint)
-        m_empty->setText(tr("Open a checkpoint to see where its elements live."));
+        m_empty->setText(tr("Open a checkpoint to see where its elements are stored."));
     else if (checkpoint->modelError)
         m_empty->setText(tr("There is no layout to draw.\n%1").arg(errorText(*checkpoint->modelError)));
     else

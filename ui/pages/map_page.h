@@ -24,7 +24,7 @@ public:
 
     /// `looks` as LayoutMapView::setCheckpoint().
     void setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks = nullptr);
-    /// Marks what the doctor finds in the checkpoint that is shown, each time it has ended.
+    /// Marks the findings in the shown checkpoint each time a check has ended.
     void followCheck(const CheckRun& run);
     [[nodiscard]] LayoutMapView* mapView() const { return m_map; }
 

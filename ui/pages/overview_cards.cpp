@@ -55,9 +55,9 @@ QString optionText(const PickleGraph& graph, NodeId node)
 /// "lr 0.001 · weight_decay 0.1 · …": the options of a param group, without its list of parameters.
 QString optionsText(const Checkpoint& checkpoint, const ParamGroup& group)
 {
-    if (group.options == kNoNode || checkpoint.rank0Optim == kNoFile)
+    if (group.options == kNoNode || checkpoint.templateOptim == kNoFile)
         return {};
-    const auto& content = checkpoint.file(checkpoint.rank0Optim).content;
+    const auto& content = checkpoint.file(checkpoint.templateOptim).content;
     if (!content || !isMapping(content->pickle(), group.options))
         return {};
     const PickleGraph& graph = content->pickle();
@@ -106,9 +106,9 @@ void fillIdentity(Card& card, const Checkpoint& checkpoint)
     card.addFact(Words::tr("Folder"), pathText(checkpoint.tagFolder));
     if (!checkpoint.supported)
         card.addText(isSwapKind(checkpoint.kind)
-                ? Words::tr("Only a checkpoint of the run tells what these files are. Open that and add this "
-                            "folder to it; where the run went on after its last save, choose that checkpoint "
-                            "here: File, Open with a Checkpoint of Its Run.")
+                ? Words::tr("Only a checkpoint of the run records what these files contain. Open that "
+                            "checkpoint and add this folder to it. If the run continued after its last "
+                            "save, choose that checkpoint here: File, Open with a Checkpoint of Its Run.")
                 : Words::tr("Recognised, not supported. %1").arg(sentenceText(checkpoint.whyNot)));
 }
 
@@ -257,7 +257,7 @@ void fillEvidence(Card& card, const Checkpoint& checkpoint)
 {
     for (const std::string& line : checkpoint.evidence)
         card.addText(sentenceText(line), true);
-    card.addText(Words::tr("Files are only read. Nothing that a pickle names is ever run."), true);
+    card.addText(Words::tr("Files are only read. Code that a pickle names is never run."), true);
 }
 
 } // namespace shardscope::ui

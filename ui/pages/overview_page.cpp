@@ -89,7 +89,7 @@ void OverviewPage::setCheckpoint(const CheckpointPtr& checkpoint)
     for (Card* card : {m_identity, m_sizes, m_states, m_parameters, m_steps, m_groups, m_evidence})
         card->clear();
     m_messages->hide();
-    if (!checkpoint) { // nothing that could still be clicked stays behind
+    if (!checkpoint) { // remove everything that could still be clicked
         m_tagList->clear();
         m_findingsList->clear();
         return;
@@ -119,7 +119,7 @@ void OverviewPage::followCheck(const CheckRun& run)
 
 std::vector<Finding> OverviewPage::findings() const
 {
-    // What the doctor found includes what opening it did.
+    // The findings of the check include those from opening.
     const auto result = m_run != nullptr ? m_run->result() : nullptr;
     if (!result || !result->checkpoint || result->checkpoint->tagFolder != m_checkpoint->tagFolder)
         return m_checkpoint->findings;

@@ -17,7 +17,7 @@ class CheckRun;
 class FindingsList;
 class MessageBar;
 
-/// What the checkpoint is, at a glance: identity, sizes, parameters, steps, groups, tags, findings.
+/// A summary of the checkpoint: identity, sizes, parameters, steps, groups, tags, findings.
 class OverviewPage : public QWidget
 {
     Q_OBJECT
@@ -25,7 +25,7 @@ public:
     explicit OverviewPage(Theme& theme, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint);
-    /// Shows what that run of the doctor found, too, where it is of this checkpoint. Outlives this.
+    /// Also shows the findings of that check if it is of this checkpoint. Outlives this.
     void followCheck(const CheckRun& run);
     [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
 

@@ -152,10 +152,10 @@ void ParametersPage::showEmptyState()
     else if (!m_index)
         m_empty->setText(tr("Reading names…"));
     else if (m_index->size() > 0)
-        m_empty->setText(tr("No parameter matches the filter. Esc takes its last word away."));
+        m_empty->setText(tr("No parameter matches the filter. Esc removes the last term."));
     else
         m_empty->setText(m_checkpoint->modelError
-                ? tr("The parameters cannot be told.\n%1").arg(errorText(*m_checkpoint->modelError))
+                ? tr("The parameters cannot be determined.\n%1").arg(errorText(*m_checkpoint->modelError))
                 : tr("This checkpoint holds no parameters."));
 }
 

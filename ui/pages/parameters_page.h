@@ -33,9 +33,9 @@ public:
 Q_SIGNALS:
     /// The filter was applied: rows shown of all, or why it cannot be.
     void filtered(qulonglong shown, qulonglong total, const QString& problem);
-    /// What the filter found, for other views to light; null: it is not in force.
+    /// Parameters found by the filter, for other views to highlight; null: no active filter.
     void matchesChanged(const shardscope::ui::ParamMarks& matches);
-    /// A chip was taken away: this is the filter that is left.
+    /// A chip was removed; this is the remaining filter.
     void filterWanted(const QString& text);
     void parameterActivated(shardscope::ParamId param);
 

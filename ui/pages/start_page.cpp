@@ -55,7 +55,7 @@ StartPage::StartPage(Theme& theme, Settings& settings, QWidget* parent)
     m_hint->setObjectName(u"dropHint"_s);
     m_hint->setAlignment(Qt::AlignCenter);
     m_hint->setText(tr("Drop a run folder, a tag folder or a single .pt file here"));
-    auto* note = new QLabel(tr("Files are only read. Nothing that a checkpoint contains is ever run."), this);
+    auto* note = new QLabel(tr("Files are only read. Code in a checkpoint is never run."), this);
     note->setObjectName(u"dropNote"_s);
     note->setAlignment(Qt::AlignCenter);
     note->setForegroundRole(QPalette::PlaceholderText);
@@ -131,7 +131,7 @@ void StartPage::fillRecent()
     }
     m_recentTitle->setVisible(!paths.isEmpty());
     m_recent->setVisible(!paths.isEmpty());
-    // A path may lie on a slow network share: looked for on a worker.
+    // A path may be on a slow network share, so a worker checks it.
     m_finder.run<QList<bool>>(
         [paths](const std::stop_token& token, const std::function<void(QList<bool>)>& deliver) {
             QList<bool> exists;

@@ -18,7 +18,7 @@ namespace shardscope::ui {
 
 class MessageBar;
 
-/// What is shown while nothing is open: where to drop, what was open before, why opening failed.
+/// The page without an open checkpoint: the drop area, recent checkpoints, and why opening failed.
 class StartPage : public QWidget
 {
     Q_OBJECT
@@ -30,7 +30,7 @@ public:
     void clearMessages();
     [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
     [[nodiscard]] QListWidget* recentList() const { return m_recent; }
-    /// Lights the drop area while something is dragged over the window.
+    /// Highlights the drop area while files are dragged over the window.
     void setDropTarget(bool lit);
 
 Q_SIGNALS:

@@ -27,12 +27,12 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr uint64_t kExactElements = uint64_t{4} << 20; ///< up to here every element is read unasked
-constexpr int kNarrow = 620; ///< pixels below which values and pictures stand one above the other
+constexpr uint64_t kExactElements = uint64_t{4} << 20; ///< max elements for automatic exact reads
+constexpr int kNarrow = 620; ///< below this width in pixels, values are above pictures
 
 constexpr unsigned kJobs = 2;
 
-/// The backend of one tensor's statistics. Of a sample next to nothing is computed.
+/// The backend of one tensor's statistics. A sample needs little computing.
 Result<ComputeChoice> computeFor(io::FileSystem& files, const TensorSource& source, bool exact)
 {
     return chooseCompute(
@@ -96,7 +96,7 @@ TensorPage::TensorPage(io::FileSystem& files, Theme& theme, Selection& selection
         if (m_copyWaits)
             copyValues();
     });
-    connect(m_pictures, &TensorPictures::told, &selection, &Selection::setHoverText);
+    connect(m_pictures, &TensorPictures::cellDescribed, &selection, &Selection::setHoverText);
     connect(m_pictures, &TensorPictures::centreRequested, this, &TensorPage::centreGrid);
     connect(m_pictures, &TensorPictures::exactRequested, this, [this] { findOut(true); });
     connect(m_pictures, &TensorPictures::cancelRequested, this, [this] {
@@ -300,7 +300,7 @@ void TensorPage::showState(int tab)
 
 void TensorPage::showSlice(const TensorSlice& slice)
 {
-    // The cursor goes along into another slice, to the same cell where it has one.
+    // The cursor moves to the same cell of another slice, if that cell exists.
     std::optional<uint64_t> element;
     if (!slice.cellOf(m_cursor.element()))
         element = slice.elementAt(m_grid->slice().cellOf(m_cursor.element()).value_or(TensorSlice::Cell{}));

@@ -26,7 +26,7 @@ class TensorGrid;
 class TensorPictures;
 
 /// The values of the selected parameter: its states as tabs, a grid of the chosen slice, its bytes, a heat
-/// map, a histogram, statistics and what stands out. Reads only what is seen, or samples it.
+/// map, a histogram, statistics and anomalies. Reads only the visible part, or samples.
 class TensorPage : public QWidget
 {
     Q_OBJECT

@@ -12,14 +12,14 @@ class QScrollArea;
 
 namespace shardscope::ui {
 
-/// What a comparison says in words: the verdict, why, and what was compared; how far it is while it runs.
+/// The result of a comparison in words: verdict, causes, and what was compared; progress while it runs.
 class VerdictPanel : public QFrame
 {
     Q_OBJECT
 public:
     explicit VerdictPanel(Theme& theme, QWidget* parent = nullptr);
 
-    /// Shows what the run says now.
+    /// Shows the current state of the run.
     void show(const CompareRun& run);
     [[nodiscard]] QString headline() const;
 

@@ -132,7 +132,7 @@ void Actions::setOpen(bool isOpen, bool canReshard, bool canExport, bool isSwap)
     addFolder->setToolTip(isSwap
             ? Words::tr("Take names, shapes, steps and options from an earlier checkpoint of the run")
             : Words::tr(
-                "Read other ranks of this checkpoint, or its run's swap folder, from a further folder"));
+                "Read other ranks of this checkpoint, or its run's swap folder, from another folder"));
     for (QAction* action :
         {addFolder, reload, close, find, goTo, quickOpen, pageWindow, saveMap, compare, check})
         action->setEnabled(isOpen);

@@ -14,7 +14,7 @@ class QWidget;
 
 namespace shardscope::ui {
 
-/// Every action of the window, made in one place: text, key, icon, object name. Who makes them connects them.
+/// Every action of the window, created in one place: text, key, icon, object name. The creator connects them.
 struct Actions {
     QAction* open = nullptr;
     QAction* openFile = nullptr;
@@ -48,10 +48,10 @@ struct Actions {
 
     /// In the order of the shortcut sheet.
     [[nodiscard]] QList<QAction*> all() const;
-    /// What the command palette offers: all that can be triggered now.
+    /// The actions of the command palette: all enabled ones.
     [[nodiscard]] QList<QAction*> offered() const;
-    /// What needs an open checkpoint. `isSwap`: it is a swap folder alone, which wants a checkpoint beside
-    /// it.
+    /// Enables the actions that need an open checkpoint. `isSwap`: only a swap folder is open, which needs a
+    /// checkpoint of its run.
     void setOpen(bool open, bool canReshard, bool canExport, bool isSwap) const;
     void setDifferences(bool any) const;
 };

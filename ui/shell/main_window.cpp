@@ -34,7 +34,7 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Off unless QT_LOGGING_RULES asks for it: what is on screen, for who cannot see it.
+/// Logs what is on screen; off unless QT_LOGGING_RULES enables it.
 Q_LOGGING_CATEGORY(windowLog, "shardscope.window", QtWarningMsg)
 
 } // namespace
@@ -62,7 +62,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     connectSession();
     connectPages();
     m_focusRing = new FocusRing(m_theme, this);
-    // What is shown anew is made anew, and Tab would come to it last.
+    // Rebuilt widgets would come last in the tab order.
     connect(m_details, &DetailsPanel::shown, this, &MainWindow::orderPanes);
     connect(m_parameters, &ParametersPage::filtered, this, &MainWindow::orderPanes);
     orderPanes();
@@ -302,15 +302,15 @@ void MainWindow::updateStatus()
         text += u" · "_s % tr("%1 parameters").arg(countText(checkpoint->params.size()));
     text += u" · "_s % bytesText(bytes);
     if (m_session.isOpening())
-        text += u" · "_s % tr("reading on…");
+        text += u" · "_s % tr("still reading…");
     m_statusTitle->setText(text);
 }
 
 void MainWindow::updateJobsLabel(int active)
 {
     m_statusJobs->setText(active == 0 ? QString()
-            : active == 1             ? tr("1 job runs")
-                                      : tr("%1 jobs run").arg(active));
+            : active == 1             ? tr("1 job is running")
+                                      : tr("%1 jobs are running").arg(active));
 }
 
 } // namespace shardscope::ui

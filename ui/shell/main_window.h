@@ -43,7 +43,7 @@ class StartPage;
 class TensorPage;
 
 /// The window: puts pages, docks and actions together and wires them to session, selection and jobs. What a
-/// page shows is the page's business.
+/// page shows is decided by the page.
 class MainWindow : public QMainWindow
 {
     Q_OBJECT
@@ -58,21 +58,21 @@ public:
     bool showPage(const QString& name);
     /// As soon as the checkpoint that is being opened is shown, which begins with the first page else.
     void showPageWhenOpen(const QString& name);
-    /// Selects what an address, or a parameter's name, means. False when it means nothing here.
+    /// Selects the place of an address or a parameter's name. False if the checkpoint does not have it.
     bool goToAddress(const QString& address);
     /// The same as soon as the checkpoint that is being opened is shown.
     void selectWhenOpen(const QString& address);
-    /// Fills in what the open checkpoint, or the one being opened, is compared with; `start`: and compares.
+    /// Sets the other checkpoint for comparing the open one, or the one being opened; `start`: and compares.
     void compareWith(const QString& path, bool start);
-    /// The page in front, once more in a window of its own; null when nothing is open.
+    /// Opens a second view of the page in front in its own window; null if no checkpoint is open.
     PageWindow* openPageWindow();
-    /// Writes what the map shows to a PNG or SVG file; a message tells how that went.
+    /// Writes the map's picture to a PNG or SVG file; a message reports the result.
     void saveMapPicture(const QString& path);
     /// The reshard dialog, or null when the checkpoint cannot be resharded.
     ReshardDialog* showReshardDialog();
-    /// The export dialog, or null when there is nothing to export.
+    /// The export dialog, or null if the checkpoint cannot be exported.
     ExportDialog* showExportDialog();
-    /// Nothing is being read, filtered or drawn in the background; jobs do not count.
+    /// No reading, filtering or drawing runs in the background; jobs do not count.
     [[nodiscard]] bool isSettled() const;
 
     [[nodiscard]] Session& session() { return m_session; }
@@ -172,7 +172,7 @@ private:
     QString m_addressWanted; ///< is gone to when the checkpoint being opened is shown
     QString m_pageWanted; ///< comes to the front when the checkpoint being opened is shown
     bool m_changingFilter = false;
-    /// What was chosen when the window was to be closed while jobs ran.
+    /// The choice when the window was closed while jobs were running.
     enum class Closing : uint8_t { No, WhenDone, Now };
     Closing m_closing = Closing::No;
     QSet<const Job*> m_seenFailures; ///< when it was chosen; only compared, never followed

@@ -16,7 +16,7 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Whether somebody should read how the job ended.
+/// Whether the user should read the result of the job.
 bool endedBadly(const Job& job)
 {
     return job.state() == JobState::Failed
@@ -47,8 +47,8 @@ void MainWindow::askAboutJobs()
         if (endedBadly(*job))
             m_seenFailures.insert(job);
     auto* box = new QMessageBox(QMessageBox::Question, tr("Jobs are running"),
-        tr("A job is still writing. What is finished so far is kept: the same job continues from there "
-           "later."),
+        tr("A job is still writing. Finished parts are kept. To continue from there later, start the same "
+           "job again."),
         QMessageBox::NoButton, this);
     box->setObjectName(QStringLiteral("closeQuestion"));
     box->setAttribute(Qt::WA_DeleteOnClose);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people do to the window: actions, keys, drops, closing.
+// User input to the window: actions, keys, drops, closing.
 #include "ui/models/address_selection.h"
 #include "ui/shell/main_window.h"
 
@@ -80,7 +80,7 @@ void MainWindow::connectActions()
     connect(m_actions.exportWeights, &QAction::triggered, this, &MainWindow::showExportDialog);
     for (size_t i = 0; i < m_actions.pages.size(); ++i)
         connect(m_actions.pages[i], &QAction::triggered, this, [this, i] {
-            // Else the tabs hand the focus on by themselves, and nothing shows that a key brought it there.
+            // Otherwise the tabs pass the focus on themselves, and the focus frame is not shown.
             if (QWidget* former = QApplication::focusWidget())
                 former->clearFocus();
             m_tabs->setCurrentIndex(static_cast<int>(i));
@@ -278,7 +278,7 @@ void MainWindow::dropEvent(QDropEvent* event)
     if (urls.isEmpty() || !urls.first().isLocalFile())
         return;
     openPath(urls.first().toLocalFile());
-    if (urls.size() == 2) // two ask to be compared; reading both through waits for a word
+    if (urls.size() == 2) // two paths prepare a comparison; the user starts it
         compareWith(urls.last().toLocalFile(), false);
 }
 
@@ -288,7 +288,7 @@ void MainWindow::keyPressEvent(QKeyEvent* event)
         QMainWindow::keyPressEvent(event);
         return;
     }
-    // One thing at a time: the filter's words from the last on, then the selection, then full screen.
+    // One step per key press: the last term of the filter, then the selection, then full screen.
     QStringList words = ParameterFilter::words(m_filter->text());
     if (!words.isEmpty()) {
         words.removeLast();
@@ -357,9 +357,8 @@ void MainWindow::showAbout()
 {
     const BuildInfo info = buildInfo();
     auto* box = new QMessageBox(QMessageBox::NoIcon, tr("About Shardscope"),
-        tr("Shardscope %1 (%2)\n\nInspects and reshards DeepSpeed checkpoints. It never runs what a "
-           "checkpoint "
-           "contains, never changes its input, and re-reads what it writes.\n\nQt %3 · Apache-2.0")
+        tr("Shardscope %1 (%2)\n\nInspects and reshards DeepSpeed checkpoints. It never runs code in a "
+           "checkpoint, never changes its input, and re-reads what it writes.\n\nQt %3 · Apache-2.0")
             .arg(toText(info.version), toText(info.commit), QString::fromLatin1(qVersion())),
         QMessageBox::Close, this);
     box->setObjectName(u"aboutBox"_s);

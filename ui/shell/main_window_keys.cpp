@@ -27,7 +27,7 @@ void MainWindow::showCommandPalette()
         picks.push_back({actions[i]->text().remove(u'&').remove(u"…"_s),
             actions[i]->shortcut().toString(QKeySequence::NativeText), static_cast<uint32_t>(i)});
     auto* palette
-        = new QuickPick(m_theme, tr("Commands"), tr("What to do"), findAmong(std::move(picks)), this);
+        = new QuickPick(m_theme, tr("Commands"), tr("Type a command"), findAmong(std::move(picks)), this);
     palette->setAttribute(Qt::WA_DeleteOnClose);
     connect(palette, &QuickPick::picked, this, [actions](quint32 id) { actions[id]->trigger(); });
     palette->open();
@@ -39,7 +39,7 @@ void MainWindow::showQuickOpen()
     if (!index)
         return; // names are still being read
     auto* finder = new QuickPick(
-        m_theme, tr("Parameters"), tr("Letters of a parameter's name"), findParameter(index), this);
+        m_theme, tr("Parameters"), tr("Type a part of a parameter's name"), findParameter(index), this);
     finder->setAttribute(Qt::WA_DeleteOnClose);
     connect(finder, &QuickPick::picked, this, [this, checkpoint = m_session.checkpoint()](quint32 id) {
         if (m_session.checkpoint() != checkpoint)

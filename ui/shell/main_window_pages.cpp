@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What leaves the window: pages in windows of their own, pictures.
+// Pages in their own windows, and saved pictures.
 #include "ui/models/address_selection.h"
 #include "ui/shell/main_window.h"
 
@@ -107,7 +107,7 @@ bool MainWindow::goToAddress(const QString& address)
         return false;
     const Checkpoint& checkpoint = *m_session.checkpoint();
     auto thing = selectionOf(checkpoint, address);
-    if (!thing) { // what has no elements has no address
+    if (!thing) { // a parameter without elements has no address
         const auto param = checkpoint.findParam(address.toStdString());
         if (param)
             m_session.selection().selectParam(*param);
@@ -138,7 +138,7 @@ void MainWindow::compareWith(const QString& path, bool start)
 
 void MainWindow::askForPicture()
 {
-    showPage(u"map"_s); // what is saved is what is seen
+    showPage(u"map"_s); // the visible map is saved
     auto* dialog = new QFileDialog(
         this, tr("Save a Picture of the Map"), {}, tr("PNG picture (*.png);;SVG drawing (*.svg)"));
     dialog->setObjectName(u"savePictureDialog"_s);
@@ -169,7 +169,7 @@ void MainWindow::saveMapPicture(const QString& path)
             const std::function<void(QString)>& deliver) { deliver(ui::saveMapPicture(picture, path)); },
         [this, path](const QString& problem) {
             m_messages->showMessage(problem.isEmpty() ? Severity::Info : Severity::Error,
-                problem.isEmpty() ? tr("The picture is in %1.").arg(path) : problem);
+                problem.isEmpty() ? tr("Saved the picture to %1.").arg(path) : problem);
         });
 }
 

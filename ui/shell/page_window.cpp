@@ -29,7 +29,7 @@ PageWindow::PageWindow(Session& session, Theme& theme, QWidget* parent)
     m_pin->setToolButtonStyle(Qt::ToolButtonTextBesideIcon);
     m_pin->setIcon(themedIcon(theme, u"pin"_s));
     m_pin->setText(tr("&Pin"));
-    m_pin->setToolTip(tr("Keep what this window shows while the others go on (Ctrl+Shift+K)"));
+    m_pin->setToolTip(tr("Keep this window's selection while other windows change theirs (Ctrl+Shift+K)"));
     m_pin->setShortcut(Qt::CTRL | Qt::SHIFT | Qt::Key_K);
     auto* close = new QAction(this);
     close->setShortcut(QKeySequence(Qt::CTRL | Qt::Key_W));
@@ -44,7 +44,7 @@ PageWindow::PageWindow(Session& session, Theme& theme, QWidget* parent)
     m_rows->addLayout(head);
     new FocusRing(theme, this);
 
-    // Two selections, one for all while nothing is pinned; each tells only of what is new to it.
+    // Two selections, a shared one while unpinned; each reports only its own changes.
     Selection& shared = session.selection();
     connect(&shared, &Selection::changed, this, [this](const SelectedThing& thing) {
         if (!isPinned())
@@ -94,7 +94,7 @@ void PageWindow::showCheckpoint(const CheckpointPtr& checkpoint, bool refined)
         kept = translated(m_selection.current(), *former, *checkpoint);
     else
         setPinned(false);
-    // As in the session: the page drops its old ids before it hears of the new snapshot.
+    // As in the session: the page drops its old ids before it receives the new snapshot.
     m_selection.clear();
     m_show(checkpoint);
     m_checkpoint = checkpoint;

@@ -13,20 +13,19 @@ class QVBoxLayout;
 
 namespace shardscope::ui {
 
-/// One page in a window of its own, beside the main one.
+/// One page in its own window, besides the main window.
 ///
-/// It shows the session's checkpoint and what is selected anywhere. Pinned, it has a selection of its own: it
-/// stays with what it shows while the rest goes on, and what is clicked in it stays in it. Another checkpoint
-/// ends that.
+/// It shows the session's checkpoint and the shared selection. Pinned, it has its own selection: it does not
+/// follow other windows, and clicks in it do not change them. Opening another checkpoint unpins it.
 class PageWindow : public QWidget
 {
     Q_OBJECT
 public:
     PageWindow(Session& session, Theme& theme, QWidget* parent);
 
-    /// What the page is to be made with.
+    /// The objects for creating the page.
     [[nodiscard]] Selection& selection() { return m_selection; }
-    /// Takes the page; `showCheckpoint` is how it is told of one.
+    /// Takes the page; `showCheckpoint` passes a checkpoint to it.
     void setPage(QWidget* page, const QString& title,
         std::function<void(const CheckpointPtr& checkpoint)> showCheckpoint);
     [[nodiscard]] QWidget* page() const { return m_page; }

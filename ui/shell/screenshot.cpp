@@ -20,13 +20,13 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr int kPatienceMs = 60'000;
+constexpr int kTimeoutMs = 60'000;
 
-/// Runs the event loop until `done` says so twice in a row; false when patience ends.
+/// Runs the event loop until `done` returns true twice in a row; false after a timeout.
 template <class Done>
 bool waitUntil(Done done)
 {
-    const QDeadlineTimer deadline(kPatienceMs);
+    const QDeadlineTimer deadline(kTimeoutMs);
     for (int calm = 0; calm < 3;) {
         QEventLoop pause;
         QTimer::singleShot(20, &pause, &QEventLoop::quit);
@@ -68,7 +68,7 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
             return complain(errorText(*error));
     }
     if (!wish.select.isEmpty() && !window.goToAddress(wish.select))
-        return complain(u"nothing in the checkpoint is called “%1”"_s.arg(wish.select));
+        return complain(u"the checkpoint has no parameter or address “%1”"_s.arg(wish.select));
     if (!wish.against.isEmpty()) {
         window.compareWith(wish.against, true);
         waitUntil([&] { return window.isSettled(); });
@@ -83,15 +83,15 @@ bool takeScreenshot(MainWindow& window, const ScreenshotWish& wish)
     } else if (wish.page == "export"_L1) {
         ExportDialog* dialog = window.showExportDialog();
         if (dialog == nullptr)
-            return complain(u"there is nothing to export here"_s);
+            return complain(u"this checkpoint cannot be exported"_s);
         waitUntil([&] { return dialog->preview().plan || dialog->preview().problem; });
         shown = dialog;
     } else if (!wish.page.isEmpty() && !window.showPage(wish.page)) {
         return complain(
-            u"there is no page named “%1”; try overview, map, parameters, tensor, files, compare, findings, reshard, export"_s
-                .arg(wish.page));
+            u"there is no page named “%1”; use overview, map, parameters, tensor, files, compare, findings, "
+            u"reshard or export"_s.arg(wish.page));
     }
-    (void)shown->grab(); // the first picture asks the map for its tiles
+    (void)shown->grab(); // the first picture makes the map request its tiles
     if (!waitUntil([&] { return window.isSettled() && drawn(*shown); }))
         return complain(u"the picture was not ready in time"_s);
     if (!shown->grab().save(wish.file, "PNG"))

@@ -15,7 +15,7 @@ namespace {
 constexpr int kHeaderMargin = 8;
 constexpr int kScrollBarExtent = 13;
 constexpr int kShortestHandle = 28;
-constexpr int kChevronWidth = 16; ///< what a tool button with a menu is wider for
+constexpr int kChevronWidth = 16; ///< extra width of a tool button with a menu
 
 void drawChevron(QPainter* painter, const QPointF& centre, bool up, const QColor& colour)
 {
@@ -37,7 +37,7 @@ bool opensMenu(const QStyleOption* option)
         && (button->features & QStyleOptionToolButton::MenuButtonPopup) == 0;
 }
 
-/// Where a scroll bar's parts lie: no arrow buttons, the handle on the whole length.
+/// The places of a scroll bar's parts: no arrow buttons, the handle on the whole length.
 QRect scrollBarRect(const QStyleOptionSlider& bar, QStyle::SubControl part)
 {
     const bool horizontal = bar.orientation == Qt::Horizontal;

@@ -21,8 +21,8 @@ struct RecentEntry {
     bool pinned = false;
 };
 
-/// What the window remembers. Typed, in one INI file, with a format number: a file of another format is
-/// ignored, not misread. SHARDSCOPE_SETTINGS names another folder for it.
+/// The stored settings of the window. Typed, in one INI file, with a format number: a file of another format
+/// is ignored, not misread. SHARDSCOPE_SETTINGS names another folder for it.
 class Settings : public QObject
 {
     Q_OBJECT

@@ -11,7 +11,7 @@
 
 namespace shardscope::ui {
 
-/// What a colour is for. Code asks for a role, never for a colour; values live in resources/themes/*.json.
+/// What a colour is for. Code uses roles, never colours; values are in resources/themes/*.json.
 enum class ThemeRole : uint8_t {
     Window, ///< behind everything
     Surface, ///< cards, tables, lists

@@ -126,7 +126,7 @@ void HeatMap::paintEvent(QPaintEvent* /*event*/)
     if (m_image.isNull()) {
         painter.setPen(m_theme.colour(ThemeRole::MutedText));
         painter.drawText(
-            rect(), Qt::AlignCenter, m_reader.isRunning() ? tr("Reading…") : tr("Nothing to draw."));
+            rect(), Qt::AlignCenter, m_reader.isRunning() ? tr("Reading…") : tr("No values to draw."));
         return;
     }
     painter.drawImage(area, m_image);
@@ -225,7 +225,7 @@ void HeatMap::tell()
                               .arg(shortNumber(m_samples.low), shortNumber(m_samples.high));
     setAccessibleDescription(m_cursorText.isEmpty() ? whole : QString(text % u". "_s % whole));
     if (hasFocus())
-        Q_EMIT told(text);
+        Q_EMIT cellDescribed(text);
 }
 
 std::optional<QPoint> HeatMap::cursorCell() const
@@ -233,7 +233,7 @@ std::optional<QPoint> HeatMap::cursorCell() const
     const auto cell = m_slice.cellOf(m_cursor.element());
     if (!cell || m_image.isNull())
         return {};
-    const auto part = [](uint64_t position, uint64_t of, int cells) { // as HeatSamples are dealt out
+    const auto part = [](uint64_t position, uint64_t of, int cells) { // distributed as in HeatSamples
         return static_cast<int>(static_cast<double>(position) / static_cast<double>(of) * cells);
     };
     return QPoint(part(cell->column, m_slice.columns(), m_samples.width),
@@ -300,7 +300,7 @@ void HeatMap::focusInEvent(QFocusEvent* event)
 void HeatMap::focusOutEvent(QFocusEvent* event)
 {
     QWidget::focusOutEvent(event);
-    Q_EMIT told({});
+    Q_EMIT cellDescribed({});
     update();
 }
 

@@ -17,20 +17,20 @@ namespace shardscope::ui {
 
 /// A slice as a picture with its colour bar. NaN, infinite and missing elements have colours and patterns of
 /// their own. A click shows the element in the other views; keys go from cell to cell of the picture, each to
-/// the element whose value the cell shows.
+/// the element with the value shown in the cell.
 class HeatMap : public QWidget
 {
     Q_OBJECT
 public:
     HeatMap(io::FileSystem& files, Theme& theme, ElementCursor& cursor, QWidget* parent = nullptr);
 
-    /// Reads the slice on a worker; null: nothing to show.
+    /// Reads the slice on a worker; null: no slice.
     void setSlice(TensorSourcePtr source, const TensorSlice& slice);
     void setSymmetric(bool symmetric);
     void setLogarithmic(bool logarithmic);
-    /// Values that the colours span; nothing: those that were read.
+    /// The value range of the colours; empty: the range of the read values.
     void setRange(std::optional<std::pair<double, double>> range);
-    /// The cursor's element in words, for screen readers and for told().
+    /// The cursor's element in words, for screen readers and for cellDescribed().
     void setCursorText(const QString& text);
     [[nodiscard]] const ValueScale& scale() const { return m_scale; }
     [[nodiscard]] const HeatSamples& samples() const { return m_samples; }
@@ -40,8 +40,8 @@ public:
 Q_SIGNALS:
     /// The slice was read.
     void arrived();
-    /// What the keyboard is on, in a line; empty when it leaves.
-    void told(const QString& text);
+    /// The cell at the keyboard cursor, in one line; empty when the focus leaves.
+    void cellDescribed(const QString& text);
     /// Enter: the grid is to show the cursor in its middle.
     void centreRequested();
 
@@ -58,10 +58,10 @@ private:
     [[nodiscard]] QRect imageArea() const;
     void paintBar(QPainter& painter, const QRect& area) const;
     void paintKinds(QPainter& painter, const QRect& area) const;
-    /// What of the picture is no value, with its name.
+    /// The kinds of cells without a value, with their names.
     [[nodiscard]] std::vector<std::pair<HeatKind, QString>> kindsSeen() const;
     void pick(const QPoint& point);
-    /// The cell of the picture that the cursor is in; nothing when there is none.
+    /// The cell of the picture at the cursor; empty if there is none.
     [[nodiscard]] std::optional<QPoint> cursorCell() const;
     [[nodiscard]] uint64_t elementOf(int x, int y) const;
     void goTo(int x, int y);

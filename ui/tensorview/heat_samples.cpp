@@ -10,7 +10,7 @@ namespace shardscope::ui {
 
 namespace {
 
-constexpr uint64_t kMostSide = 320; ///< so that colouring it anew takes a few milliseconds
+constexpr uint64_t kMostSide = 320; ///< so that recolouring takes a few milliseconds
 constexpr uint64_t kFewSide = 96; ///< where every value is a read of its own
 constexpr uint64_t kWholeBytes = uint64_t{8} << 20;
 constexpr uint64_t kStepBytes = uint64_t{1} << 20;
@@ -23,7 +23,7 @@ HeatKind kindOf(double value)
                              : HeatKind::Value;
 }
 
-/// Which of two things one pixel stands for is shown.
+/// Which of two elements in one pixel is shown.
 int rankOf(HeatKind kind)
 {
     switch (kind) {

@@ -12,9 +12,9 @@ namespace shardscope::ui {
 
 enum class HeatKind : uint8_t { Value, NotANumber, Infinite, Missing };
 
-/// A slice in few enough values to be a picture. What stands for several elements is the one of largest
-/// magnitude; NaN, then infinities, then what is missing outrank values, so that none of them is lost where
-/// elements were read.
+/// A slice reduced to the cells of a picture. A cell of several elements shows the one with the largest
+/// magnitude. NaN, then infinities, then missing elements take priority over values, so that none of them is
+/// hidden where elements were read.
 struct HeatSamples {
     static constexpr uint64_t kNoElement = 0xFFFFFFFFFFFFFFFFu;
 
@@ -22,7 +22,7 @@ struct HeatSamples {
     int height = 0;
     std::vector<double> values; ///< row by row
     std::vector<HeatKind> kinds;
-    std::vector<uint64_t> elements; ///< the one whose value it is; kNoElement: behind the end, or not read
+    std::vector<uint64_t> elements; ///< the element of the value; kNoElement: after the end, or not read
     bool sampled = false; ///< not every element of the slice was read
     double low = 0; ///< of the finite values
     double high = 0;

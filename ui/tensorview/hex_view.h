@@ -11,8 +11,8 @@
 namespace shardscope::ui {
 
 /// The bytes of a tensor's elements in their order, sixteen to a line, for tensors of any size. The element
-/// that the other views show is lit. Shows elements as they follow one another in the tensor: in files they
-/// may lie apart.
+/// that the other views show is highlighted. Elements are in the tensor's order; in files they may be in
+/// separate places.
 class HexView : public QAbstractScrollArea
 {
     Q_OBJECT

@@ -61,7 +61,7 @@ void HistogramView::rebuild()
     m_most = 0;
     if (m_statistics && m_byExponent) {
         for (const ValueHistogram::Octave& octave : m_statistics->histogram.octaves()) {
-            while (!m_bars.empty() && m_bars.back().low + 1 < octave.exponent) // empty ones keep their room
+            while (!m_bars.empty() && m_bars.back().low + 1 < octave.exponent) // empty bars keep their space
                 m_bars.push_back({m_bars.back().low + 1, m_bars.back().high + 1, 0});
             m_bars.push_back({static_cast<double>(octave.exponent), octave.exponent + 1.0, octave.count});
         }
@@ -151,7 +151,7 @@ void HistogramView::paintEvent(QPaintEvent* /*event*/)
         const int left = area.left() + i * area.width() / count;
         const int right = area.left() + (i + 1) * area.width() / count;
         const bool out = m_brush && (i < m_brush->first || i > m_brush->second);
-        // One element stays visible beside a billion.
+        // One element stays visible next to a billion.
         const int height = bar.count == 0 ? 0 : std::max(2, static_cast<int>(heightOf(bar) * area.height()));
         painter.fillRect(QRect(left, area.bottom() - height + 1, std::max(right - left - 1, 1), height),
             m_theme.colour(out ? ThemeRole::Border : ThemeRole::Accent));

@@ -20,7 +20,7 @@ class HistogramView : public QWidget
 public:
     explicit HistogramView(Theme& theme, QWidget* parent = nullptr);
 
-    /// Nothing: there is nothing to show.
+    /// Empty: no statistics to show.
     void setStatistics(const std::optional<TensorStatistics>& statistics);
     void setByExponent(bool byExponent);
     void setLogarithmic(bool logarithmic);

@@ -25,9 +25,9 @@ public:
     void scrollBy(int64_t lines);
     /// Moves as little as it takes for `line` to be seen.
     void reveal(uint64_t line);
-    /// Moves so that `line` stands in the middle, as far as there are lines.
+    /// Moves so that `line` is in the middle, as far as there are lines.
     void centre(uint64_t line);
-    /// The bar was moved, by whomever: what it says now. False when that is where it stood.
+    /// Takes the bar's position after any move. False if the position did not change.
     bool takeBar();
 
 private:

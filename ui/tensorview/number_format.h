@@ -9,7 +9,7 @@ namespace shardscope::ui {
 
 enum class NumberForm : uint8_t { Digits, Decimals, Scientific, Exact, Hex };
 
-/// How values are spelled in the grid.
+/// The number format of the grid.
 struct NumberFormat {
     NumberForm form = NumberForm::Digits;
     int digits = 5; ///< significant ones, or those behind the point; Exact and Hex take none

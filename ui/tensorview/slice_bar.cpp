@@ -55,7 +55,7 @@ SliceBar::SliceBar(QWidget* parent)
     m_columns->setObjectName(u"sliceColumns"_s);
     m_columns->setAccessibleName(tr("Dimension shown as columns"));
     m_form->setObjectName(u"numberForm"_s);
-    m_form->setAccessibleName(tr("How numbers are spelled"));
+    m_form->setAccessibleName(tr("Number format"));
     m_form->addItem(tr("digits"), static_cast<int>(NumberForm::Digits));
     m_form->addItem(tr("decimals"), static_cast<int>(NumberForm::Decimals));
     m_form->addItem(tr("scientific"), static_cast<int>(NumberForm::Scientific));

@@ -21,7 +21,7 @@ class SliceBar : public QWidget
 public:
     explicit SliceBar(QWidget* parent = nullptr);
 
-    /// Shows a slice without telling anyone; fields come and go with the number of dimensions.
+    /// Shows a slice without emitting signals; fields come and go with the number of dimensions.
     void setSlice(const TensorSlice& slice);
     [[nodiscard]] const NumberFormat& format() const { return m_format; }
 

@@ -69,7 +69,7 @@ void StatisticsPanel::show(const std::optional<TensorFindings>& findings, const 
     const QString whole = sampled ? tr("≈ from %1 of %2 elements")
                                         .arg(countText(findings->statistics.found.elements),
                                             shortCountText(findings->statistics.elements))
-        : known && findings->statistics.missing > 0 ? tr("Of what can be read")
+        : known && findings->statistics.missing > 0 ? tr("Of the readable elements")
         : known                                     ? tr("Of every element")
                                                     : QString();
     m_note->setText(findings && findings->error ? errorText(*findings->error)
@@ -107,7 +107,7 @@ void StatisticsPanel::arrange()
     m_columns = columns;
     const auto count = static_cast<int>(m_pairs.size());
     const int lines = (count + columns - 1) / columns;
-    for (int i = 0; i < count; ++i) { // down each column, so that what belongs together stands together
+    for (int i = 0; i < count; ++i) { // down each column, so that related facts are together
         m_grid->addWidget(m_pairs[i].first, i % lines, 2 * (i / lines));
         m_grid->addWidget(m_pairs[i].second, i % lines, 2 * (i / lines) + 1);
     }

@@ -19,7 +19,7 @@ class StatisticsPanel : public QWidget
 public:
     StatisticsPanel(Theme& theme, QWidget* parent = nullptr);
 
-    /// `progress` empty: nothing runs.
+    /// `progress` empty: no computation runs.
     void show(const std::optional<TensorFindings>& findings, const QString& progress);
     /// A statistic as it is shown, by its name.
     [[nodiscard]] QString value(const QString& name) const;

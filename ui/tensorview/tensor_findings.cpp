@@ -50,7 +50,7 @@ FirstOdd findFirstOdd(
         if (token.stop_requested())
             return out;
         const uint64_t end = std::min(begin + step, source.elements);
-        bytes.assign((end - begin) * item, 0); // what is missing counts as zeros
+        bytes.assign((end - begin) * item, 0); // missing elements count as zeros
         if (!readPresentElements(files, *source.checkpoint, source.param, source.state, begin, end, bytes))
             continue;
         for (uint64_t i = begin; i < end && (nan || infinite); ++i) {
@@ -81,7 +81,7 @@ std::vector<std::pair<QString, QString>> statisticFacts(const TensorStatistics& 
         return QString(about % percentText(share));
     };
     // The extremes of a sample are true values, but not the extremes.
-    return {{Words::tr("Least"), number(found.min)}, {Words::tr("Greatest"), number(found.max)},
+    return {{Words::tr("Min"), number(found.min)}, {Words::tr("Max"), number(found.max)},
         {Words::tr("Mean"), number(found.mean)}, {Words::tr("Std"), number(found.std())},
         {Words::tr("L2 norm"), statistics.exact ? number(found.l2()) : u"–"_s},
         {Words::tr("Mean |x|"), number(finite ? found.magnitudes / static_cast<double>(found.finite()) : 0)},
@@ -106,7 +106,7 @@ QStringList healthWords(const TensorSource& source, const TensorFindings& findin
     if (finite == 0)
         return words;
     if (found.zeros == found.elements)
-        words.append(exact ? Words::tr("all zeros") : Words::tr("zeros wherever it was sampled"));
+        words.append(exact ? Words::tr("all zeros") : Words::tr("all sampled values are zero"));
     else if (found.min == found.max && found.elements > 1)
         words.append(Words::tr("all values are %1").arg(shortNumber(found.min)));
     else if (static_cast<double>(found.zeros) > kMostlyZero * static_cast<double>(found.elements))

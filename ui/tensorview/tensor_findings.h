@@ -15,28 +15,28 @@
 
 namespace shardscope::ui {
 
-/// Where the first element that is not finite lies.
+/// Position of the first element that is not finite.
 struct FirstOdd {
     std::optional<uint64_t> nan;
     std::optional<uint64_t> infinite;
 };
 
-/// Everything the tensor page knows of a tensor's values so far.
+/// All facts about a tensor's values that are known so far.
 struct TensorFindings {
     TensorStatistics statistics;
-    ComputeReport compute; ///< what made them
+    ComputeReport compute; ///< how they were computed
     FirstOdd first;
     std::optional<Error> error; ///< why there are no statistics
 };
 
-/// Reads from the first element on, a MiB at a time, until what is looked for is found. For a worker.
+/// Reads from the first element on, a MiB at a time, until the first match. For a worker.
 FirstOdd findFirstOdd(
     io::FileSystem& files, const TensorSource& source, bool nan, bool infinite, const std::stop_token& token);
 
-/// Name and value of every statistic, with "≈" before what is of a sample.
+/// Name and value of every statistic, with "≈" before values of a sample.
 std::vector<std::pair<QString, QString>> statisticFacts(const TensorStatistics& statistics);
 
-/// What stands out, in words: "12 NaN, first at [3, 17]", "all zeros". Empty when nothing does.
+/// Anomalies in words: "12 NaN, first at [3, 17]", "all zeros". Empty if there are none.
 QStringList healthWords(const TensorSource& source, const TensorFindings& findings);
 
 } // namespace shardscope::ui

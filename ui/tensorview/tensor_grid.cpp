@@ -18,7 +18,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr int kPad = 6;
-constexpr uint64_t kMostCopied = 10'000; ///< cells; more is a matter for files
+constexpr uint64_t kMostCopied = 10'000; ///< cells; for more, use files
 constexpr int kWheelStep = 120;
 
 } // namespace
@@ -163,7 +163,7 @@ void TensorGrid::paintEvent(QPaintEvent* /*event*/)
     painter.fillRect(viewport()->rect(), m_theme.colour(ThemeRole::Surface));
     if (m_slice.isEmpty() || !m_pages.source()) {
         painter.setPen(m_theme.colour(ThemeRole::MutedText));
-        painter.drawText(viewport()->rect(), Qt::AlignCenter, tr("It has no elements."));
+        painter.drawText(viewport()->rect(), Qt::AlignCenter, tr("This tensor has no elements."));
         return;
     }
     const TensorSlice::Cell end = visibleEnd();
@@ -191,10 +191,10 @@ void TensorGrid::paintCell(QPainter& painter, TensorSlice::Cell cell)
     const QChar first = text.startsWith(u'-') && text.size() > 1 ? text[1] : text[0];
     const bool number = first.isDigit() || first == u'T' || first == u'F' || first == u'(';
     const bool hex = m_format.form == NumberForm::Hex;
-    const bool odd = !number && !hex && text != u"…"_s; // NaN, infinite or missing
+    const bool isSpecial = !number && !hex && text != u"…"_s; // NaN, infinite or missing
     const bool zero = text == "0"_L1 || text == "-0"_L1;
     painter.setPen(m_theme.colour(current ? ThemeRole::AccentText
-            : odd                         ? ThemeRole::Error
+            : isSpecial                   ? ThemeRole::Error
             : zero                        ? ThemeRole::MutedText
                                           : ThemeRole::Text));
     painter.drawText(box.adjusted(kPad, 0, -kPad, 0), static_cast<int>(Qt::AlignRight | Qt::AlignVCenter),

@@ -12,8 +12,8 @@
 
 namespace shardscope::ui {
 
-/// The values of a slice as a table with row and column indices, for tensors of any size: only what is seen
-/// is read. A block can be selected and copied; the cursor is shared with the other views.
+/// The values of a slice as a table with row and column indices, for tensors of any size: only the
+/// visible part is read. A block can be selected and copied; the cursor is shared with the other views.
 class TensorGrid : public QAbstractScrollArea
 {
     Q_OBJECT
@@ -27,12 +27,12 @@ public:
     [[nodiscard]] QString cellText(TensorSlice::Cell cell);
     /// The selected block as lines of tab-separated values, with all digits.
     [[nodiscard]] QString selectedText();
-    /// Scrolls so that the cursor stands in the middle, as far as there are rows and columns.
+    /// Scrolls so that the cursor is in the middle, as far as there are rows and columns.
     void centreCursor();
     [[nodiscard]] bool isComplete(); ///< every visible cell has arrived
 
 Q_SIGNALS:
-    /// Elements of a block were selected; the sum of what is selected in words.
+    /// Elements of a block were selected; their sum in words.
     void selectionChanged(const QString& text);
 
 protected:
@@ -74,8 +74,8 @@ private:
     LongScroll m_columns;
     Metrics m_metrics;
     TensorSlice::Cell m_at; ///< the cursor's cell
-    TensorSlice::Cell m_anchor; ///< the other corner of what is selected
-    int m_wheel = 0; ///< of a wheel with fine steps, what is left over
+    TensorSlice::Cell m_anchor; ///< the other corner of the selected block
+    int m_wheel = 0; ///< remainder of a wheel with fine steps
 };
 
 } // namespace shardscope::ui

@@ -55,7 +55,7 @@ TensorPages::Known TensorPages::element(uint64_t element, const uint8_t** bytes)
 
 void TensorPages::read(uint64_t number)
 {
-    if (m_pending.size() >= kMostPages) { // what was scrolled past waits no longer
+    if (m_pending.size() >= kMostPages) { // drop requests that were scrolled past
         m_pool.clear();
         m_pending.clear();
     }

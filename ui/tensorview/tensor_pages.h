@@ -14,8 +14,8 @@
 
 namespace shardscope::ui {
 
-/// Bytes of a tensor's elements, read in pages of 16 KiB on worker threads as views ask for them, so that
-/// no tensor is ever loaded whole. Keeps at most 2,048 pages: more than a view has cells that lie far apart.
+/// Bytes of a tensor's elements, read in pages of 16 KiB on worker threads when views request them, so that
+/// no tensor is loaded whole. Keeps at most 2,048 pages: more than a view has scattered cells.
 /// Lives on the GUI thread.
 class TensorPages : public QObject
 {
@@ -27,7 +27,7 @@ public:
     explicit TensorPages(io::FileSystem& files, QObject* parent = nullptr);
     ~TensorPages() override;
 
-    /// Forgets everything; reads under way are dropped. Null: nothing to read.
+    /// Clears everything; running reads are dropped. Null: nothing to read.
     void setSource(TensorSourcePtr source);
     [[nodiscard]] const TensorSourcePtr& source() const { return m_source; }
 
@@ -42,9 +42,9 @@ Q_SIGNALS:
 
 private:
     struct Page {
-        std::vector<uint8_t> bytes; ///< empty: nothing of it could be read
+        std::vector<uint8_t> bytes; ///< empty: unreadable
         std::vector<std::pair<uint64_t, uint64_t>> missing; ///< element ranges
-        uint64_t used = 0; ///< when last asked for
+        uint64_t used = 0; ///< when last requested
     };
     void read(uint64_t page);
     void keep(uint64_t number, Page page);

@@ -19,7 +19,7 @@ TensorPictures::TensorPictures(io::FileSystem& files, Theme& theme, ElementCurso
     , m_histogram(new HistogramView(theme, this))
     , m_statistics(new StatisticsPanel(theme, this))
     , m_symmetric(
-          addSwitch(u"heatSymmetric"_s, tr("S&ymmetric"), tr("Colours span as much below zero as above it")))
+          addSwitch(u"heatSymmetric"_s, tr("S&ymmetric"), tr("The colour range is symmetric around zero")))
     , m_logColours(
           addSwitch(u"heatLog"_s, tr("&Log colours"), tr("Colours follow the magnitude, over six decades")))
     , m_logCounts(
@@ -57,7 +57,7 @@ TensorPictures::TensorPictures(io::FileSystem& files, Theme& theme, ElementCurso
     connect(m_histogram, &HistogramView::brushChanged, this,
         [this] { m_heat->setRange(m_histogram->brushed()); });
     connect(m_heat, &HeatMap::arrived, this, &TensorPictures::showRange);
-    connect(m_heat, &HeatMap::told, this, &TensorPictures::told);
+    connect(m_heat, &HeatMap::cellDescribed, this, &TensorPictures::cellDescribed);
     connect(m_heat, &HeatMap::centreRequested, this, &TensorPictures::centreRequested);
     connect(m_statistics, &StatisticsPanel::exactRequested, this, &TensorPictures::exactRequested);
     connect(m_statistics, &StatisticsPanel::cancelRequested, this, &TensorPictures::cancelRequested);

@@ -35,7 +35,7 @@ Q_SIGNALS:
     void exactRequested();
     void cancelRequested();
     /// As the heat map's.
-    void told(const QString& text);
+    void cellDescribed(const QString& text);
     void centreRequested();
 
 private:

@@ -39,9 +39,9 @@ public:
     void setAxes(size_t rowAxis, size_t columnAxis);
     void setFixed(size_t axis, uint64_t position);
 
-    /// The element of a cell; nothing behind the end of a wrapped tensor's last line.
+    /// The element of a cell; empty after the end of a wrapped tensor's last line.
     [[nodiscard]] std::optional<uint64_t> elementAt(Cell cell) const;
-    /// Where an element is shown; nothing when it lies in another slice.
+    /// Where an element is shown; empty if it is in another slice.
     [[nodiscard]] std::optional<Cell> cellOf(uint64_t element) const;
     /// The slice of the same axes that shows an element.
     void showElement(uint64_t element);

@@ -15,8 +15,8 @@ namespace shardscope::ui {
 /// One state of one parameter, as the tensor page shows it. Immutable; shared with workers.
 struct TensorSource {
     CheckpointPtr checkpoint;
-    ParamId param = kNoParam; ///< the owner, where an alias was asked for
-    std::string name; ///< as it was asked for
+    ParamId param = kNoParam; ///< the owner, if an alias was requested
+    std::string name; ///< as requested
     std::string state;
     DType dtype = DType::Unknown;
     Shape shape; ///< one dimension where the state's is not the parameter's

@@ -47,7 +47,7 @@ QString elementWords(TensorPages& pages, uint64_t element)
 {
     const TensorSource& source = *pages.source();
     if (source.elements == 0)
-        return Words::tr("It has no elements.");
+        return Words::tr("This tensor has no elements.");
     const uint8_t* bytes = nullptr;
     QString value;
     switch (pages.element(element, &bytes)) {

@@ -8,12 +8,11 @@
 
 namespace shardscope::ui {
 
-/// "float32 · (256, 64) · 16,384 elements · 64.0 KiB · group 0, in 2 pieces": what the tensor is and where it
-/// lives.
+/// "float32 · (256, 64) · 16,384 elements · 64.0 KiB · group 0, in 2 pieces": the tensor and its storage.
 QString tensorFacts(const TensorSource& source);
 /// "[3, 17] = 0.25  (0x3e800000)": one element, its value with all digits once it is read.
 QString elementWords(TensorPages& pages, uint64_t element);
-/// "dp0.tp0.pp0 · FILE, byte 512": where it lies.
+/// "dp0.tp0.pp0 · FILE, byte 512": its place.
 QString placeWords(const TensorSource& source, uint64_t element);
 QString elementAddress(const TensorSource& source, uint64_t element);
 /// The same element as a command line of `shardscope`, quoted for a shell.

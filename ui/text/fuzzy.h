@@ -6,7 +6,7 @@
 
 namespace shardscope::ui {
 
-/// How well `text` fits what was typed; higher is better, negative does not fit. Both in lower case.
+/// How well `text` matches the pattern; higher is better, negative is no match. Both in lower case.
 ///
 /// Words of the pattern must all fit. A word fits best as a part of the text, better at the beginning of one
 /// of its words; otherwise its letters must come in order ("l0wq" fits "layers.0.attention.wq"). Short texts

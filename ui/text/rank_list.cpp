@@ -40,7 +40,7 @@ uint32_t rankNumber(const Checkpoint& checkpoint, const RankCoordinate& rank)
 
 std::optional<uint32_t> rowOfRank(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t number)
 {
-    if (!unit.isFlat()) // drawn by itself: frozen parameters, and what is stored whole
+    if (!unit.isFlat()) // drawn separately: frozen parameters, and tensors stored whole
         return number < unit.partition.ranks() ? std::optional(number) : std::nullopt;
     return number < rankCount(checkpoint) ? checkpoint.shareOf(unit, rankAt(checkpoint, number))
                                           : std::nullopt;

@@ -14,7 +14,7 @@ uint32_t rankCount(const Checkpoint& checkpoint);
 RankCoordinate rankAt(const Checkpoint& checkpoint, uint32_t number);
 uint32_t rankNumber(const Checkpoint& checkpoint, const RankCoordinate& rank);
 
-/// The row of a rank in the map of a unit: its place in the unit's partition. Nothing when it has no share.
+/// The row of a rank in the map of a unit: its place in the unit's partition. Empty if it has no share.
 std::optional<uint32_t> rowOfRank(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t number);
 /// The number of the rank in a row of a unit's map.
 uint32_t rankOfRow(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t row);

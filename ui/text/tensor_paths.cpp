@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kLongestLabel = 120;
 
-/// One step of a way: its name and the step before it.
+/// One step of a path: its name and the step before it.
 struct Step {
     size_t before = 0;
     std::string label;
@@ -42,7 +42,7 @@ std::string wayTo(const std::vector<Step>& steps, size_t step)
     return way;
 }
 
-/// Puts what lies in a container on the stack, so that the first one comes off first.
+/// Pushes the items of a container on the stack, the first one on top.
 void pushContent(
     const PickleGraph& graph, const Visit& at, std::vector<Step>& steps, std::vector<Visit>& stack)
 {

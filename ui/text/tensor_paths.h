@@ -11,7 +11,7 @@ namespace shardscope::ui {
 
 /// Where in a file's object tree each storage is used first: key of the storage ("7" for the record "data/7")
 /// to the dotted way there ("optimizer_state_dict.state.0.step"). Looks at no more than `most` nodes, so that
-/// a tree made to be endless ends; what lies behind is left out.
+/// a malicious endless tree does not block; later nodes are left out.
 std::map<std::string, std::string> tensorPaths(const PickleGraph& graph, size_t most = 2'000'000);
 
 } // namespace shardscope::ui

@@ -95,14 +95,6 @@ QString percentText(double share)
 QString kindText(CheckpointKind kind)
 {
     switch (kind) {
-    case CheckpointKind::Zero1:
-        return u"ZeRO-1"_s;
-    case CheckpointKind::Zero2:
-        return u"ZeRO-2"_s;
-    case CheckpointKind::Bf16:
-        return u"BF16_Optimizer"_s;
-    case CheckpointKind::Zero3:
-        return u"ZeRO-3"_s;
     case CheckpointKind::Fp16:
         return Words::tr("FP16_Optimizer, no ZeRO");
     case CheckpointKind::Fp16Unfused:
@@ -118,9 +110,10 @@ QString kindText(CheckpointKind kind)
     case CheckpointKind::Dcp:
         return Words::tr("PyTorch distributed checkpoint");
     case CheckpointKind::Unknown:
-        break;
+        return Words::tr("unknown kind");
+    default:
+        return toText(traitsOf(kind).title); // a name of DeepSpeed
     }
-    return Words::tr("unknown kind");
 }
 
 QString roleText(FileRole role)

@@ -33,15 +33,15 @@ QString roleText(ParamRole role); ///< "trainable"
 QString titleText(const Checkpoint& checkpoint);
 /// "group 1", "group 0 · sub-group 12", "frozen, partitioned"
 QString unitText(const FlatUnit& unit);
-/// Whose unit it is, where several ranks have one of that number: "pp 1 · tp 0", "ep 1"; else empty.
+/// The ranks of the unit, if several units have this number: "pp 1 · tp 0", "ep 1"; else empty.
 QString holderText(const Checkpoint& checkpoint, const FlatUnit& unit);
 /// The unit with its holder: "group 0 · pp 1".
 QString heldUnitText(const Checkpoint& checkpoint, const FlatUnit& unit);
 QString severityText(Severity severity);
 /// Message, path and hint as lines.
 QString errorText(const Error& error);
-/// A sentence of core's for the window: begins with a capital, and what core sets in `back quotes` for a
-/// terminal stands in “quotation marks”.
+/// A sentence of core for the window: begins with a capital; `back quotes` for a terminal become “quotation
+/// marks”.
 QString sentenceText(std::string_view sentence);
 QString durationText(double seconds); ///< "3 min 20 s"
 

@@ -46,9 +46,9 @@ bool isUnreadable(const Checkpoint& checkpoint, const FlatUnit& unit, uint32_t s
 QString lossText(const Checkpoint& checkpoint, const Fragment& fragment)
 {
     if (fragment.file != kNoFile)
-        return lossWords(true); // it is known where it is stored
+        return lossWords(true); // its place in the file is known
     if (fragment.unit == kNoUnit)
-        return lossWords(isUnreadable(checkpoint, checkpoint.rank0Model));
+        return lossWords(isUnreadable(checkpoint, checkpoint.templateModel));
     const FlatUnit& unit = checkpoint.units[index(fragment.unit)];
     const auto share = checkpoint.shareOf(unit, fragment.rank);
     return lossWords(share && isUnreadable(checkpoint, unit, *share));

@@ -22,12 +22,12 @@ public:
     void setTitle(const QString& title);
     /// One large line, the card's main number.
     QLabel* addHeadline(const QString& text);
-    /// A muted label with a selectable value beside it.
+    /// A muted label with a selectable value next to it.
     QLabel* addFact(const QString& name, const QString& value, const QString& toolTip = {});
     /// A paragraph over the whole width; muted where it only explains.
     QLabel* addText(const QString& text, bool muted = false);
     void addWidget(QWidget* widget);
-    /// Takes everything out but the title.
+    /// Removes everything except the title.
     void clear();
 
 protected:

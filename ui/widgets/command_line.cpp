@@ -19,7 +19,7 @@ CommandLine::CommandLine(Theme& theme, const QString& name, QWidget* parent)
 {
     m_line->setObjectName(name);
     m_line->setReadOnly(true);
-    m_line->setAccessibleName(tr("The same as a command line"));
+    m_line->setAccessibleName(tr("Equivalent command line"));
     auto* copy = new QToolButton(this);
     copy->setObjectName(name % u"Copy"_s);
     copy->setIcon(themedIcon(theme, u"copy"_s));

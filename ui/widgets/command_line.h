@@ -9,7 +9,7 @@ class QLineEdit;
 
 namespace shardscope::ui {
 
-/// What the window does, as a command line of `shardscope`: to read and to copy.
+/// The window's choices as a command line of `shardscope`, to read and to copy.
 class CommandLine : public QWidget
 {
     Q_OBJECT

@@ -5,7 +5,7 @@
 
 namespace shardscope::ui {
 
-/// One line of text that gives up its middle when there is no room, and shows all of it on hover.
+/// One line of text, elided in the middle if there is no space; the tool tip shows all of it.
 class ElidedLabel : public QFrame
 {
     Q_OBJECT

@@ -6,8 +6,8 @@
 
 namespace shardscope::ui {
 
-/// `text` with its middle left out where it is wider than `width` pixels. Of a rank's file the rank stays:
-/// "…rank_12…optim_states.pt", "…rank_12…optim_states"; files of all ranks would look the same otherwise.
+/// `text`, elided in the middle if it is wider than `width` pixels. The rank in a file name is kept, because
+/// files of all ranks would look the same otherwise: "…rank_12…optim_states.pt", "…rank_12…optim_states".
 QString elidedText(const QString& text, const QFontMetrics& metrics, int width);
 
 } // namespace shardscope::ui

@@ -22,7 +22,7 @@ FilterChips::FilterChips(Theme& theme, QWidget* parent)
     , m_flow(new FlowLayout(this))
 {
     setObjectName(u"filterChips"_s);
-    setAccessibleName(tr("Filters in force"));
+    setAccessibleName(tr("Active filters"));
     m_flow->setContentsMargins(10, 6, 10, 6);
     hide();
 }
@@ -33,7 +33,7 @@ void FilterChips::setWords(const QStringList& words)
         return;
     m_words = words;
     while (QLayoutItem* item = m_flow->takeAt(0)) {
-        item->widget()->deleteLater(); // a chip may be what asked for this
+        item->widget()->deleteLater(); // a chip may be the sender
         item->widget()->hide();
         delete item;
     }
@@ -55,7 +55,7 @@ void FilterChips::addChip(const QString& text, const QString& spokenName, const 
     chip->setText(chip->fontMetrics().elidedText(text, Qt::ElideMiddle, kWidestChip).replace(u'&', u"&&"_s));
     chip->setIcon(themedIcon(m_theme, u"close"_s, ThemeRole::MutedText));
     chip->setIconSize(QSize(12, 12));
-    chip->setLayoutDirection(Qt::RightToLeft); // the cross stands behind the word
+    chip->setLayoutDirection(Qt::RightToLeft); // the cross is after the word
     chip->setAutoDefault(false);
     chip->setToolTip(spokenName);
     chip->setAccessibleName(spokenName);

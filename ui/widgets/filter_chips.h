@@ -9,7 +9,7 @@ namespace shardscope::ui {
 
 class FlowLayout;
 
-/// The words of a filter as chips, each of which can be taken away. Takes no room while there are none.
+/// The words of a filter as chips that can be removed one by one. Takes no space while there are none.
 class FilterChips : public QWidget
 {
     Q_OBJECT
@@ -20,7 +20,7 @@ public:
     [[nodiscard]] const QStringList& words() const { return m_words; }
 
 Q_SIGNALS:
-    /// What is left when one chip, or all of them, are taken away.
+    /// The remaining filter after one chip, or all of them, were removed.
     void wordsWanted(const QStringList& words);
 
 private:

@@ -9,7 +9,7 @@ class QCompleter;
 
 namespace shardscope::ui {
 
-/// The filter line of the toolbar: shows by its frame and tool tip whether what is typed is understood.
+/// The filter line of the toolbar: its frame and tool tip show whether the text is valid.
 class FilterField : public QLineEdit
 {
     Q_OBJECT

@@ -14,8 +14,7 @@ class QPushButton;
 
 namespace shardscope::ui {
 
-/// A line at the top of what it concerns: an error, a warning or a note, with at most one action. Never
-/// modal.
+/// A line at the top of its page: an error, a warning or an info, with at most one action. Never modal.
 class MessageBar : public QFrame
 {
     Q_OBJECT

@@ -52,7 +52,7 @@ void PlanFoot::showPlanning()
 void PlanFoot::showPlan(const WritePlan* plan, const std::optional<uint64_t>& freeBytes, bool canStart)
 {
     m_start->setEnabled(plan != nullptr && canStart);
-    m_summary->setText(plan != nullptr ? planSummary(*plan, freeBytes) : tr("Nothing can be written."));
+    m_summary->setText(plan != nullptr ? planSummary(*plan, freeBytes) : tr("No files can be written."));
     m_summary->setToolTip(plan != nullptr ? exactBytesText(plan->writesBytes()) : QString());
 }
 

@@ -15,7 +15,7 @@ namespace shardscope::ui {
 
 class CommandLine;
 
-/// The foot of a dialog that writes: its choices as a command line, what the plan reads and writes, Start and
+/// The foot of a dialog that writes files: its command line, the plan's read and write sizes, Start and
 /// Cancel.
 class PlanFoot : public QWidget
 {

@@ -13,7 +13,7 @@
 
 namespace shardscope::cli {
 
-/// The options and arguments of one call, already checked against the Command they belong to.
+/// The options and arguments of one call, already checked against their Command.
 class Arguments
 {
 public:
@@ -25,7 +25,7 @@ public:
     [[nodiscard]] std::optional<uint64_t> size(std::string_view option) const;
     /// An argument by its name in the Command ("PATH"); empty when it was not given.
     [[nodiscard]] std::string positional(std::string_view name) const;
-    /// All values of one that repeats.
+    /// All values of an argument that repeats.
     [[nodiscard]] std::vector<std::string> allOf(std::string_view positional) const;
 
     void set(std::string_view option, std::vector<std::string> values);
@@ -42,9 +42,9 @@ struct Parsed {
     Arguments arguments;
 };
 
-/// Finds the verb and reads its options. Usage, with a suggestion where a word was nearly right.
+/// Finds the verb and reads its options. Error: Usage, with a suggestion for a misspelled word.
 ///
-/// `--help` wins over everything that is missing. Options may stand before the verb, too.
+/// With `--help`, missing arguments are no error. Options may also be before the verb.
 Result<Parsed> parse(const Command& root, std::span<const std::string> words);
 
 } // namespace shardscope::cli

@@ -11,7 +11,7 @@ namespace shardscope::cli {
 
 class Session;
 
-/// What a value on the command line is: checked when it is parsed, completed by the shell.
+/// The type of a value on the command line, for the parser and for shell completion.
 enum class ValueKind {
     Flag, ///< no value
     Text,
@@ -40,7 +40,7 @@ struct Positional {
     std::string help = {};
     bool required = true;
     std::vector<std::string> choices = {};
-    bool repeats = false; ///< takes all that follow; only the last one may
+    bool repeats = false; ///< takes all words that follow; only for the last argument
 };
 
 struct Example {
@@ -48,8 +48,8 @@ struct Example {
     std::string says = {};
 };
 
-/// One verb (or the program itself, or the verb of a verb), as data: the parser, the help, the shell
-/// completions and the suggestions for typing errors are all made from it.
+/// One verb, or the program itself, or a verb below a verb, as data. The parser, the help, the shell
+/// completions and the suggestions for typing errors use it.
 struct Command {
     std::string name = {};
     std::string summary = {}; ///< one line, no full stop
@@ -59,9 +59,9 @@ struct Command {
     std::vector<Option> commonOptions = {}; ///< those that every verb has
     std::vector<Example> examples = {};
     std::vector<Command> children = {};
-    /// The exit code, or why there is none. Null for commands that only have children.
+    /// Returns the exit code or an error. Null for commands that only have children.
     Result<int> (*run)(Session& session) = nullptr;
-    /// Whether it needs values, which a skeleton has not: always, or unless it is a dry run.
+    /// Whether it needs values, which a skeleton does not have: always, or except in a dry run.
     enum class Values { NotNeeded, ToRun, Needed } values = Values::NotNeeded;
     /// Writes a checkpoint and can be interrupted and continued.
     bool resumes = false;

@@ -14,20 +14,19 @@ std::vector<Option> outputOptions()
         {.name = "--quiet",
             .letter = 'q',
             .help
-            = "Print neither progress nor warnings, and of commands that write files only the line that says "
-              "what was written."},
-        {.name = "--verbose", .letter = 'v', .help = "Tell on standard error what is being done."},
-        {.name = "--no-color", .help = "No colours; the same as a non-empty NO_COLOR in the environment."},
+            = "Print no progress and no warnings. Commands that write files print only what was written."},
+        {.name = "--verbose", .letter = 'v', .help = "Log each step on standard error."},
+        {.name = "--no-color", .help = "Print no colours, as with a non-empty NO_COLOR in the environment."},
         {.name = "--progress",
             .kind = ValueKind::Choice,
             .valueName = "MODE",
             .help = "Progress on standard error: a line on a terminal (auto), nothing (none), or JSON lines "
-                    "(json).",
+                    "(json). Default: auto.",
             .choices = {"auto", "none", "json"}},
         {.name = "--log-file",
             .kind = ValueKind::File,
             .valueName = "FILE",
-            .help = "Append what is done, with times, to FILE."},
+            .help = "Append a log with times to FILE."},
         {.name = "--help", .letter = 'h', .help = "Show this text."},
     };
 }
@@ -39,13 +38,12 @@ std::vector<Option> tagOptions()
             .letter = 't',
             .kind = ValueKind::Text,
             .valueName = "TAG",
-            .help = "The tag to open, a folder of the run; without it the one that `latest` names."},
+            .help = "The tag to open, a folder of the run. Default: the tag that `latest` names."},
         {.name = "--root",
             .kind = ValueKind::Folder,
             .valueName = "DIR",
-            .help = "A further folder that holds ranks of the same checkpoint, as when every node kept its "
-                    "own files, or the folder that a run with NVMe offload swaps into. May be given several "
-                    "times.",
+            .help = "Another folder with files of the same checkpoint, for example when every node saved to "
+                    "its own disk, or the folder that a run with NVMe offload swaps to. Can be repeated.",
             .repeats = true},
     };
 }
@@ -57,9 +55,10 @@ std::vector<Option> checkpointOptions()
             .kind = ValueKind::Folder,
             .valueName = "DIR",
             .help
-            = "PATH is the folder that a run with NVMe offload swapped into before it ended without a "
-              "save, and DIR an earlier ZeRO-3 checkpoint of its model and number of ranks, which tells "
-              "names, shapes, steps and options. What comes of it is marked."}});
+            = "Read a swap folder with an earlier checkpoint: PATH is the folder that a run with NVMe "
+              "offload swapped to before it ended without a save. DIR is an earlier ZeRO-3 checkpoint of the "
+              "same model and number of ranks; names, shapes, steps and options come from it. The result is "
+              "marked."}});
 }
 
 Option jobsOption()
@@ -68,8 +67,8 @@ Option jobsOption()
         .letter = 'j',
         .kind = ValueKind::Count,
         .valueName = "N",
-        .help = "Worker threads; without it as many as there are processors, at most 16. The result is "
-                "the same."};
+        .help = "Worker threads. The result is the same for any number. Default: one per processor, at most "
+                "16."};
 }
 
 std::vector<Option> computeOptions()
@@ -80,14 +79,13 @@ std::vector<Option> computeOptions()
             .kind = ValueKind::Text,
             .valueName = "DEVICE",
             .help
-            = "What does the arithmetic: auto (the default: what a short measurement finds fastest for so "
-              "many bytes), cpu, cpu:plain, cpu:torch (LibTorch), cuda (all GPUs) or cuda:I. What is written "
-              "is "
-              "the same."},
+            = "The device for computations: auto, cpu, cpu:plain, cpu:torch (LibTorch), cuda (all GPUs) or "
+              "cuda:I. auto takes the fastest for the amount of data, after a short measurement. The output "
+              "is the same on all devices. Default: auto."},
         {.name = "--device-memory",
             .kind = ValueKind::Size,
             .valueName = "SIZE",
-            .help = "Memory of each GPU that is used at most; without it 512M."},
+            .help = "Max memory to use on each GPU. Default: 512M."},
     };
 }
 
@@ -98,9 +96,9 @@ Option patternsOption()
     return {.name = "--patterns",
         .kind = ValueKind::File,
         .valueName = "FILE",
-        .help = "How tensor slices join and are cut, where the checkpoint does not record it: a JSON "
-                "object with the "
-                "keys of DeepSpeed's universal_checkpoint_info, which list regular expressions."};
+        .help = "How to merge and split tensor slices, if the checkpoint does not record it: a JSON object "
+                "with the keys of DeepSpeed's universal_checkpoint_info; their values are lists of regular "
+                "expressions."};
 }
 
 Option tieOption()
@@ -109,9 +107,9 @@ Option tieOption()
         .kind = ValueKind::Text,
         .valueName = "NAME=OWNER",
         .help
-        = "A tie that the checkpoint does not record, as when one module object is registered under two "
-          "names: the parameter NAME, which the model lists and no file holds, is OWNER. May be given "
-          "several times.",
+        = "A tie that the checkpoint does not record, for example when one module object is registered under "
+          "two names. The model lists the parameter NAME, but no file holds it: it is the same tensor as "
+          "OWNER. Can be repeated.",
         .repeats = true};
 }
 
@@ -121,25 +119,25 @@ Option allowOption()
         .kind = ValueKind::Text,
         .valueName = "CODE",
         .help
-        = "Go on although this finding would make the plan refuse; where that is possible, the result is "
-          "marked. May be given several times.",
+        = "Proceed despite this finding, if possible, instead of refusing. The result is marked. Can be "
+          "repeated.",
         .repeats = true};
 }
 
-/// What all verbs take that write a checkpoint.
+/// Options of all verbs that write a checkpoint.
 std::vector<Option> targetOptions()
 {
     return {
         {.name = "--tag-out",
             .kind = ValueKind::Text,
             .valueName = "NAME",
-            .help = "The tag of the result; without it the tag of the source."},
+            .help = "The tag of the result. Default: the tag of the source."},
         {.name = "--optimizer-option",
             .kind = ValueKind::Text,
             .valueName = "OPTION",
-            .help = "An option of the optimizer's param groups that the source does not hold, as elastic "
-                    "checkpoints hold none, as KEY=VALUE, or GROUP:KEY=VALUE for one group alone: lr=1e-3, "
-                    "1:weight_decay=0.0. What is missing is asked for by name. May be given several times.",
+            .help = "A param group option that the source does not hold (elastic checkpoints hold none), as "
+                    "KEY=VALUE, or GROUP:KEY=VALUE for one group: lr=1e-3, 1:weight_decay=0.0. If an option "
+                    "is missing, the error names it. Can be repeated.",
             .repeats = true},
         patternsOption(),
         tieOption(),
@@ -155,8 +153,8 @@ std::vector<Option> convertOptions()
     return joined({{.name = "--to",
                       .kind = ValueKind::Choice,
                       .valueName = "FORM",
-                      .help = "The form of the result: universal, or dcp for a PyTorch Distributed "
-                              "Checkpoint. Required.",
+                      .help = "The form of the result: universal, or dcp (PyTorch Distributed Checkpoint). "
+                              "Required.",
                       .choices = {"universal", "dcp"},
                       .required = true}},
         targetOptions());
@@ -170,50 +168,51 @@ std::vector<Option> exportOptions()
         {.name = "--format",
             .kind = ValueKind::Choice,
             .valueName = "FORMAT",
-            .help = "The form of the files: safetensors, torch for pytorch_model.bin, npy for a NumPy "
-                    "file per tensor, or adapter for a LoRA adapter of PEFT alone. Default: safetensors.",
+            .help = "The format of the files: safetensors, torch (pytorch_model.bin), npy (a NumPy file per "
+                    "tensor), or adapter (only the LoRA adapter, as PEFT saves it). Default: safetensors.",
             .choices = exportFormatNames()},
         {.name = "--dtype",
             .kind = ValueKind::Choice,
             .valueName = "DTYPE",
-            .help = "What floating-point weights and buffers are cast to. Without it, or with keep, the "
-                    "model's own dtypes.",
+            .help = "The dtype to cast floating-point weights and buffers to; keep means the model's own "
+                    "dtypes. Default: keep.",
             .choices = std::move(dtypes)},
         {.name = "--shard-size",
             .kind = ValueKind::Size,
             .valueName = "SIZE",
             .help
-            = "Bytes of tensors in one file at most, such as 2G; a larger tensor has a file of its own. "
-              "Without it 5000000000."},
+            = "Max bytes of tensors in one file, such as 2G. A larger tensor gets its own file. Default: "
+              "5000000000."},
         {.name = "--only",
             .kind = ValueKind::Text,
             .valueName = "PATTERN",
             .help
-            = "Export the parameters whose names fit: `*` is any run of characters, `?` any one. May be "
-              "given several times.",
+            = "Export only parameters with matching names: `*` matches any characters, `?` one character. "
+              "Can be repeated.",
             .repeats = true},
         {.name = "--strip-prefix",
             .kind = ValueKind::Text,
             .valueName = "PREFIX",
-            .help = "Take PREFIX from the names that begin with it, such as `module.`."},
+            .help = "Remove PREFIX, such as `module.`, from the names that begin with it."},
         {.name = "--rename",
             .kind = ValueKind::Text,
             .valueName = "OLD=NEW",
-            .help = "Write NEW for OLD where a name is OLD or goes on with a dot behind it, after "
-                    "--strip-prefix. May be given several times; the first that fits counts.",
+            .help = "Write NEW instead of OLD in names that are OLD or begin with `OLD.`. This is applied "
+                    "after --strip-prefix. Can be repeated; the first match is used.",
             .repeats = true},
         {.name = "--states",
             .kind = ValueKind::Text,
             .valueName = "STATES",
-            .help = "States to write beside the weights as they are, each in a file (npy: a folder) of its "
-                    "name, with commas between them: fp32,exp_avg,exp_avg_sq."},
+            .help = "States to write in addition to the weights, separated by commas: "
+                    "fp32,exp_avg,exp_avg_sq. Each is written unchanged to a file (npy: a folder) with its "
+                    "name."},
         {.name = "--adapter-option",
             .kind = ValueKind::Text,
             .valueName = "OPTION",
             .help
-            = "With --format adapter, where no adapter_config.json lies beside the checkpoint: an entry "
-              "of it as KEY=VALUE, such as lora_alpha=16, which nothing else tells. May be given several "
-              "times.",
+            = "With --format adapter, an entry of adapter_config.json as KEY=VALUE, such as lora_alpha=16. "
+              "Use it when that file is not next to the checkpoint and the value is not recorded elsewhere. "
+              "Can be repeated.",
             .repeats = true},
         patternsOption(),
         tieOption(),
@@ -229,71 +228,68 @@ std::vector<Option> reshardOptions()
                 .letter = 'w',
                 .kind = ValueKind::Count,
                 .valueName = "N",
-                .help = "The number of ranks (GPUs, torch's WORLD_SIZE) that the result is for. Required.",
+                .help = "The number of ranks of the result (GPUs, torch's WORLD_SIZE). Required.",
                 .required = true},
             {.name = "--stage",
                 .kind = ValueKind::Count,
                 .valueName = "S",
-                .help = "The ZeRO stage of the result: 0 (no ZeRO), 1, 2 or 3. Without it the stage of the "
-                        "source, or "
-                        "the one that a universal source was made from."},
+                .help = "The ZeRO stage of the result: 0 (no ZeRO), 1, 2 or 3. Default: the stage of the "
+                        "source; for a universal source, the stage that it was made from."},
             {.name = "--stage0-form",
                 .kind = ValueKind::Choice,
                 .valueName = "FORM",
                 .help
-                = "Stage 0: how the result keeps its optimizer: torch (a run in fp32), fp16 (16 bits with "
-                  "FusedAdam) or fp16-unfused (16 bits with any other optimizer). Without it as precision "
-                  "and "
-                  "options of the source tell.",
+                = "The form of the optimizer state in stage 0: torch (a run in fp32), fp16 (16 bits with "
+                  "FusedAdam) or fp16-unfused (16 bits with any other optimizer). Default: derived from "
+                  "precision and options of the source.",
                 .choices = {"torch", "fp16", "fp16-unfused"}},
             {.name = "--tp",
                 .kind = ValueKind::Count,
                 .valueName = "T",
                 .help
-                = "Tensor-parallel degree of the result; without it the source's. Slices are joined and "
-                  "cut as the run recorded that they belong together, or as --patterns says."},
+                = "Tensor-parallel degree of the result. Slices are merged and split as the run recorded it, "
+                  "or as --patterns says. Default: the source's degree."},
             {.name = "--padded-vocab-size",
                 .kind = ValueKind::Count,
                 .valueName = "ROWS",
                 .help
-                = "Rows of the vocabulary's tensors in all tensor slices of the result together, padding "
-                  "included. Asked for where the source has padding; the rows are zero."},
+                = "Rows of the vocabulary tensors in the result, padding included, over all tensor slices. "
+                  "Required when the source has padding. Padding rows are zero."},
             {.name = "--pp",
                 .kind = ValueKind::Count,
                 .valueName = "P",
-                .help
-                = "Pipeline-parallel degree of the result; without it the source's. 1 joins all stages; "
-                  "another number needs --pp-layers."},
+                .help = "Pipeline-parallel degree of the result. 1 merges all stages; another number needs "
+                        "--pp-layers. Default: the source's degree."},
             {.name = "--pp-layers",
                 .kind = ValueKind::Text,
                 .valueName = "LAYERS",
-                .help = "Which layers of its PipelineModule each stage of the result has, which no file "
-                        "records: the first layer of every stage and the number of all layers, as "
-                        "`module.parts` of the new run lists them: 0,4,7 for seven layers in two stages."},
+                .help = "Layers of each stage of the result, which no file records: the first layer of every "
+                        "stage and then the number of all layers. `module.parts` of the new run's "
+                        "PipelineModule lists them: 0,4,7 for seven layers in two stages."},
             {.name = "--pp-tied",
                 .kind = ValueKind::Text,
                 .valueName = "TIED",
                 .help
                 = "With --pp-layers: the layers that use a tied module, as KEY=LAYER,LAYER…: embed=0,6. "
-                  "Asked for where there is one. May be given several times.",
+                  "Required when there is a tied module. Can be repeated.",
                 .repeats = true},
             {.name = "--ep",
                 .kind = ValueKind::Count,
                 .valueName = "E",
                 .help
-                = "Expert-parallel degree (ep_size) of the result, which divides every layer's experts; "
-                  "without it the source's, which experts of AutoEP keep under ZeRO-3 and in tensor slices."},
+                = "Expert-parallel degree (ep_size) of the result. It must divide the number of experts of "
+                  "every layer. AutoEP experts under ZeRO-3 or in tensor slices keep the source's degree. "
+                  "Default: the source's degree."},
             {.name = "--row-major",
-                .help = "A source that stores matrices column by column, as ZenFlow does up to DeepSpeed "
-                        "0.19.6, in stage 1 or 2: write them row by row, for a run without ZenFlow or with "
-                        "that of 0.19.8. Other stages have them so anyway."},
+                .help = "Write matrices row by row in stage 1 or 2, for a run without ZenFlow or with "
+                        "ZenFlow of 0.19.8, when the source stores them column by column (ZenFlow up to "
+                        "DeepSpeed 0.19.6). Other stages always store them row by row."},
             {.name = "--sub-group-size",
                 .kind = ValueKind::Count,
                 .valueName = "M",
                 .help
-                = "ZeRO-3: the sub_group_size that the new run will use, in elements; the result is cut "
-                  "for it. Without "
-                  "it that of the source, else 1000000000."},
+                = "The sub_group_size of the new run (ZeRO-3), in elements. The result is split for it. "
+                  "Default: the value of the source, else 1000000000."},
         },
         targetOptions());
 }
@@ -304,13 +300,14 @@ std::vector<Option> writeOptions()
         {
             {.name = "--dry-run", .letter = 'n', .help = "Show the plan and write nothing."},
             {.name = "--force", .letter = 'f', .help = "Replace the target when it exists."},
-            {.name = "--no-verify", .help = "Do not re-read and compare what was written."},
+            {.name = "--no-verify", .help = "Do not read the output again to compare it."},
             {.name = "--memory-limit",
                 .kind = ValueKind::Size,
                 .valueName = "SIZE",
-                .help = "Payload buffers in all, such as 512M; without it 256M."},
+                .help = "Total size of payload buffers, such as 512M. Default: 256M."},
             {.name = "--restart",
-                .help = "Discard the work folder of an interrupted run instead of going on from it."},
+                .help = "Discard the work folder of an interrupted run and start again. Default: continue "
+                        "it."},
         },
         computeOptions());
 }
@@ -321,7 +318,7 @@ Positional pathArgument()
         .kind = ValueKind::Path,
         .help
         = "A run folder (with `latest`), a tag folder, the folder of a trainer that wraps DeepSpeed, or one "
-          "file of a checkpoint. The level is found."};
+          "file of a checkpoint. The level is detected."};
 }
 
 std::vector<Option> joined(std::vector<Option> first, std::vector<Option> second)

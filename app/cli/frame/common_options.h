@@ -3,28 +3,30 @@
 
 #include "app/cli/frame/command.h"
 
-/// Options and arguments that several verbs share, so that they are spelled and explained once.
+/// Options and arguments of several verbs, with their help texts.
 namespace shardscope::cli {
 
 /// --json, --quiet, -v, --no-color, --progress, --log-file, --help.
 std::vector<Option> outputOptions();
-/// --tag, --root: which tag, and where its files lie.
+/// --tag, --root: which tag, and where its files are.
 std::vector<Option> tagOptions();
-/// The same and --donor, of verbs that read what swap folders hold.
+/// The same and --donor, for verbs that can read swap folders.
 std::vector<Option> checkpointOptions();
-/// What decides a reshard plan: --world-size, --stage, --tp, --pp, --ep, --sub-group-size, --tag-out,
+/// Options that decide a reshard plan: --world-size, --stage, --tp, --pp, --ep, --sub-group-size, --tag-out,
 /// --no-latest, --allow.
 std::vector<Option> reshardOptions();
 std::vector<Option> convertOptions();
-/// What decides an export: --format, --dtype, --shard-size, --only, --strip-prefix, --rename, --states,
+/// Options that decide an export: --format, --dtype, --shard-size, --only, --strip-prefix, --rename,
+/// --states,
 /// --patterns, --allow.
 std::vector<Option> exportOptions();
-/// How a plan is run: --dry-run, --force, --no-verify, --jobs, --device, --memory-limit, --restart.
+/// Options that decide how a plan is executed: --dry-run, --force, --no-verify, --jobs, --device,
+/// --memory-limit, --restart.
 std::vector<Option> writeOptions();
 
-/// --jobs, of verbs that read much.
+/// --jobs, for verbs that read much data.
 Option jobsOption();
-/// --jobs, --device, --device-memory, of verbs with arithmetic.
+/// --jobs, --device, --device-memory, for verbs that compute.
 std::vector<Option> computeOptions();
 
 Positional pathArgument();

@@ -15,7 +15,7 @@ std::string words(const std::vector<std::string>& list)
     return out;
 }
 
-/// What to offer for a value: a line of the script, or nothing for free text.
+/// The script line that completes a value; `:` for free text.
 std::string offer(ValueKind kind, const std::vector<std::string>& choices)
 {
     switch (kind) {

@@ -83,7 +83,7 @@ std::string fishCompletion(const Command& program)
         "# fish completion for {0}; made by `{0} completion fish`\ncomplete -c {0} -f\n", program.name);
     writeCommand(out, program.name, program, "__fish_use_subcommand");
     for (const Command& child : program.children) {
-        // The first word alone names the verb: `shardscope plan reshard` is a plan.
+        // Only the first word names the verb: `shardscope plan reshard` is a plan.
         const std::string condition = fmt::format("test (count (commandline -opc)) -gt 1; "
                                                   "and test (commandline -opc)[2] = {}",
             child.name);

@@ -7,7 +7,7 @@
 
 namespace shardscope::cli {
 
-/// Completion scripts, made from the same tree that the parser uses.
+/// Completion scripts, generated from the command tree that the parser uses.
 std::string bashCompletion(const Command& program);
 std::string zshCompletion(const Command& program);
 std::string fishCompletion(const Command& program);

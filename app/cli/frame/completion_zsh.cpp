@@ -103,7 +103,8 @@ std::string zshCompletion(const Command& program)
     std::string out = fmt::format(
         "#compdef {0}\n# zsh completion for {0}; made by `{0} completion zsh`\n\n", program.name);
     writeFunction(out, program, program.name);
-    // Autoloaded from $fpath the file is the function's body; sourced, it registers itself.
+    // When zsh autoloads the file from $fpath, the file is the body of the function. When it is sourced, it
+    // registers itself.
     out += fmt::format(
         "if [ \"$funcstack[1]\" = \"_{0}\" ]; then\n    _{0} \"$@\"\nelse\n    compdef _{0} {0}\nfi\n",
         program.name);

@@ -14,13 +14,14 @@ struct Page {
     size_t width;
 };
 
-/// What stands in front of the first line of a paragraph, and its columns without control codes.
+/// Text before the first line of a paragraph, and its width without control codes.
 struct Lead {
     std::string text = {};
     size_t columns = 0;
 };
 
-/// Words broken into lines that fit the page. All are indented, the first one behind `lead` if there is one.
+/// Wraps words into lines that fit the page. All lines are indented; the first one starts with `lead`, if
+/// given.
 void writeParagraph(const Page& page, std::string_view text, size_t indent, Lead lead = {})
 {
     std::string line = lead.text.empty() ? std::string(indent, ' ') : std::move(lead.text);
@@ -43,7 +44,7 @@ void writeParagraph(const Page& page, std::string_view text, size_t indent, Lead
     page.sink(line + "\n");
 }
 
-/// A command as it is typed: broken with a backslash, and not inside of quotes.
+/// Wraps a command as a shell takes it: a backslash at each line end, never inside quotes.
 void writeCommandLine(const Page& page, std::string_view text)
 {
     std::string line(6, ' ');

@@ -17,7 +17,7 @@ std::string synopsis(const std::vector<const Command*>& path);
 std::string optionTerm(const Option& option);
 
 /// The text of `--help`: name, synopsis, description, arguments, options, examples, exit status.
-/// Lines have at most `width` columns, but for longer words.
+/// Lines have at most `width` columns, except for longer words.
 void writeHelp(
     const TextSink& sink, const TextStyle& style, const std::vector<const Command*>& path, size_t width);
 /// The commands below the last one of `path`, with a summary each.

@@ -12,20 +12,20 @@ namespace shardscope::cli {
 
 Result<JobContext::LogSink> openLogFile(const std::string& path)
 {
-    // Opening a FIFO without a reader would block for ever. A missing file is made.
+    // Opening a FIFO without a reader would block forever. A missing file is created.
     std::error_code ignored;
     const auto status = std::filesystem::status(path, ignored);
     if (std::filesystem::exists(status) && !std::filesystem::is_regular_file(status))
         return fail(ErrorCode::WriteFailed,
-            "the log file cannot be opened: it is a folder, FIFO, socket or device, and only a regular file "
-            "can be the log",
-            path, "name another file with --log-file");
+            "the log file cannot be opened: it is a folder, FIFO, socket or device, not a regular file", path,
+            "name another file with --log-file");
     try {
         auto sink = std::make_shared<spdlog::sinks::basic_file_sink_mt>(path);
         auto logger = std::make_shared<spdlog::logger>("shardscope", std::move(sink));
         logger->set_pattern("%Y-%m-%dT%H:%M:%S.%e%z %v");
         logger->flush_on(spdlog::level::info);
-        // A full disk must not end a job that only logs; spdlog would print to standard error on its own.
+        // A log that cannot be written (full disk) must not end the job. By default, spdlog would print to
+        // standard error.
         logger->set_error_handler([](const std::string&) {});
         return JobContext::LogSink(
             [logger = std::move(logger)](std::string_view line) { logger->info("{}", printable(line)); });

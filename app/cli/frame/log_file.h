@@ -7,8 +7,8 @@
 
 namespace shardscope::cli {
 
-/// A log that appends timed lines to `path`; thread-safe. WriteFailed when the file cannot be opened, or is
-/// no regular file: opening a FIFO could block for ever.
+/// A log that appends timed lines to `path`; thread-safe. WriteFailed when the file cannot be opened or is
+/// not a regular file: opening a FIFO could block forever.
 Result<JobContext::LogSink> openLogFile(const std::string& path);
 
 } // namespace shardscope::cli

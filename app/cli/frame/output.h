@@ -10,8 +10,7 @@
 
 namespace shardscope::cli {
 
-/// Standard output carries the answer and nothing else; standard error everything else. Both are reached
-/// through here.
+/// The only access to the standard streams. Standard output gets the answer and nothing else.
 ///
 /// message() and progressLine() may be called from any thread; the answer is the main thread's.
 class Output
@@ -22,24 +21,25 @@ public:
     [[nodiscard]] bool json() const { return m_json; }
     [[nodiscard]] bool quiet() const { return m_quiet; }
     [[nodiscard]] bool verbose() const { return m_verbose; }
-    /// Whether standard error is a terminal on which a line can be replaced.
+    /// True when standard error is a terminal where a line can be replaced.
     [[nodiscard]] bool showsProgressLine() const { return m_showsProgressLine; }
     [[nodiscard]] TextStyle answerStyle() const { return {m_fileWritten ? m_messageColour : m_answerColour}; }
     [[nodiscard]] TextStyle messageStyle() const { return {m_messageColour}; }
 
     /// Pieces of the answer, in order.
     [[nodiscard]] TextSink answer();
-    /// A report or plan that standard output gets in place of the answer, which goes to standard error from
-    /// then on, or nowhere when quiet.
+    /// Writes a report or plan to standard output in place of the answer. From then on the answer goes to
+    /// standard error, or is dropped with --quiet.
     Status writeFile(std::string_view text);
     /// WriteFailed when not all of the answer could be written.
     Status finishAnswer();
 
-    /// Whole lines for standard error; a progress line that stands there makes room.
+    /// Writes whole lines to standard error and removes the progress line before them.
     void message(std::string_view lines);
     /// Replaces the progress line; an empty one removes it.
     void progressLine(const std::string& line);
-    /// Findings of at least warning severity, unless quiet or with --json, whose answer has them.
+    /// Prints findings with at least warning severity. Not with --quiet, and not with --json: the answer has
+    /// them.
     void warn(const std::vector<Finding>& findings);
 
 private:

@@ -33,7 +33,7 @@ tl::unexpected<Error> unknownWord(std::string_view what, const std::string& word
         nearestHint(word, known, helpHint(path)));
 }
 
-/// How many words an option at the front takes: 0 when it is none of ours.
+/// Number of words that an option at the front takes, or 0 if it is unknown.
 size_t wordsOf(const std::vector<Option>& options, std::span<const std::string> words)
 {
     const std::string name = words[0].substr(0, words[0].find('='));
@@ -47,20 +47,20 @@ size_t wordsOf(const std::vector<Option>& options, std::span<const std::string> 
     return 0;
 }
 
-/// Walks down to the innermost verb; what is left of `words` are its options and arguments.
+/// Finds the innermost verb. The remaining `words` are its options and arguments.
 Result<Parsed> findCommand(const Command& root, std::vector<std::string>& words)
 {
     Parsed out;
     out.command = &root;
     out.path = {&root};
-    std::vector<std::string> early; // options that stood before the verb
+    std::vector<std::string> early; // options before the verb
     size_t at = 0;
     while (at < words.size() && !out.command->children.empty()) {
         const std::string& word = words[at];
         if (word.size() > 1 && word[0] == '-') {
             const size_t taken = wordsOf(allOptions(*out.command), std::span(words).subspan(at));
             if (taken == 0)
-                break; // the parser names it
+                break; // the parser reports it
             early.insert(early.end(), words.begin() + static_cast<ptrdiff_t>(at),
                 words.begin() + static_cast<ptrdiff_t>(at + taken));
             at += taken;
@@ -92,30 +92,30 @@ Status checkValue(const Option& option, const std::string& value, const Argument
     if (option.kind == ValueKind::Count && !arguments.count(option.name))
         return fail(ErrorCode::Usage, shown + " is not a whole number");
     if (option.kind == ValueKind::Size && !parseBytes(value))
-        return fail(ErrorCode::Usage, shown + " is not a size", {}, "write 512M, 2GiB or a number of bytes");
+        return fail(ErrorCode::Usage, shown + " is not a size", {}, "use 512M, 2GiB or a number of bytes");
     const auto& choices = option.choices;
     if (option.kind == ValueKind::Choice
         && std::find(choices.begin(), choices.end(), value) == choices.end()) {
         std::string list;
         for (const std::string& choice : choices)
             list += (list.empty() ? "" : ", ") + choice;
-        return fail(ErrorCode::Usage, shown + " is none of " + list, {}, nearestHint(value, choices, ""));
+        return fail(ErrorCode::Usage, shown + " is not one of " + list, {}, nearestHint(value, choices, ""));
     }
     return {};
 }
 
 tl::unexpected<Error> emptyValue(const std::string& option)
 {
-    // Most often a variable of a script that is not set; going on would mean another checkpoint.
-    return fail(ErrorCode::Usage, "the value of " + option + " is empty", {},
-        "give a value, or leave the option out");
+    // Most often an unset variable of a script. To proceed would select another checkpoint.
+    return fail(
+        ErrorCode::Usage, "the value of " + option + " is empty", {}, "give a value, or remove the option");
 }
 
 Status checkValues(const Option& option, const std::vector<std::string>& values, const Arguments& arguments)
 {
     if (values.size() > 1 && !option.repeats && option.kind != ValueKind::Flag)
         return fail(ErrorCode::Usage,
-            "the option " + option.name + " takes one value and is given " + std::to_string(values.size())
+            "the option " + option.name + " takes one value, but is given " + std::to_string(values.size())
                 + " times",
             {}, "give it once");
     for (const std::string& value : values) {
@@ -126,7 +126,7 @@ Status checkValues(const Option& option, const std::vector<std::string>& values,
     return {};
 }
 
-/// `--tag=`, for which CLI11 would take the next word.
+/// `--tag=` has no value, and CLI11 would take the next word.
 Status checkEmptyValues(const std::vector<Option>& options, const std::vector<std::string>& words)
 {
     for (const std::string& word : words) {
@@ -142,7 +142,7 @@ Status checkEmptyValues(const std::vector<Option>& options, const std::vector<st
     return {};
 }
 
-/// Arguments in order; what is too much or unknown is named.
+/// Stores the arguments in order. Reports words that are unknown or too many.
 Status placeWords(const std::vector<std::string>& rest, Parsed& parsed)
 {
     std::vector<std::string> known;

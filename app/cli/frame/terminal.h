@@ -6,12 +6,12 @@
 
 namespace shardscope::cli {
 
-/// The columns of the terminal behind a descriptor: COLUMNS, else what the terminal says. Nothing where there
-/// is no terminal or neither is known.
+/// The columns of the terminal of a descriptor: COLUMNS, else the terminal's own answer. Empty if there is
+/// no terminal or the width is unknown.
 std::optional<size_t> terminalColumns(int descriptor);
-/// Whether the terminal behind a descriptor takes control codes: TERM is set and not `dumb`.
+/// True when the terminal of a descriptor supports control codes: TERM is set and not `dumb`.
 bool takesControlCodes(int descriptor);
-/// The width of running text there: that of the terminal, from 40 to 96 columns; 96 without a terminal.
+/// The width for running text: that of the terminal, but 40 to 96 columns; 96 without a terminal.
 size_t textWidth(int descriptor);
 
 } // namespace shardscope::cli

@@ -9,9 +9,10 @@
 
 namespace shardscope::cli {
 
-/// The words of an option that takes several with commas between, and may be repeated.
+/// The words of a repeatable option that takes several words, separated by commas.
 std::vector<std::string> wordsAsked(const Arguments& arguments, const char* option);
-/// The same for findings, by code or letter, or `also`. Usage names the nearest of what is no finding.
+/// The same for findings, by code or letter, or the word `also`. Error: Usage, with the nearest known
+/// finding.
 Result<std::vector<std::string>> findingsAsked(
     const Arguments& arguments, const char* option, std::string_view also = {});
 

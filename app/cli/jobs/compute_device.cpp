@@ -18,7 +18,7 @@ Result<unsigned> jobsAsked(const Arguments& arguments)
         return defaultJobs();
     const uint64_t jobs = arguments.count("--jobs").value_or(0);
     if (jobs == 0 || jobs > kMostJobs)
-        return fail(ErrorCode::Usage, "--jobs must be from 1 to " + std::to_string(kMostJobs));
+        return fail(ErrorCode::Usage, "--jobs must be between 1 and " + std::to_string(kMostJobs));
     return static_cast<unsigned>(jobs);
 }
 
@@ -35,7 +35,7 @@ Result<ComputeChoice> computeAsked(const Session& session, ComputeTask task, uin
     SHARDSCOPE_TRY(ComputeChoice choice,
         chooseCompute(
             asked, {.task = task, .bytes = bytes, .jobs = jobs}, session.files(), userRateMemory()));
-    session.job().log("arithmetic: " + choice.backend->device() + ", " + choice.backend->name() + " ("
+    session.job().log("compute device: " + choice.backend->device() + ", " + choice.backend->name() + " ("
         + choice.reason + ")");
     return choice;
 }

@@ -7,11 +7,11 @@
 
 namespace shardscope::cli {
 
-/// --jobs as a number of threads; the machine's default without it. Usage for 0 and for absurd numbers.
+/// The number of threads in --jobs, or the machine's default. Error: Usage for 0 and for too large numbers.
 Result<unsigned> jobsAsked(const Arguments& arguments);
 
-/// What --device asks for, for so many bytes of such work. The log says what was taken and why. Figures are
-/// kept in shardscope/compute.txt of the user's cache.
+/// The device that --device asks for, for this task and amount of data. The log says which was chosen and
+/// why. Measurements are kept in shardscope/compute.txt in the user's cache.
 Result<ComputeChoice> computeAsked(const Session& session, ComputeTask task, uint64_t bytes, unsigned jobs);
 
 /// Bytes of all of a checkpoint's files.

@@ -8,7 +8,7 @@ namespace shardscope::cli {
 
 namespace {
 
-/// --rename OLD=NEW: cut at the first `=`.
+/// --rename OLD=NEW is split at the first `=`.
 Result<std::vector<std::pair<std::string, std::string>>> renamesAsked(const Arguments& arguments)
 {
     std::vector<std::pair<std::string, std::string>> out;
@@ -16,7 +16,7 @@ Result<std::vector<std::pair<std::string, std::string>>> renamesAsked(const Argu
         const size_t equals = text.find('=');
         if (equals == std::string::npos || equals == 0 || equals + 1 == text.size())
             return fail(ErrorCode::Usage, "--rename " + toValidUtf8(text) + " is not OLD=NEW", {},
-                "such as --rename model.norm=norm");
+                "use for example --rename model.norm=norm");
         out.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
     return out;
@@ -47,12 +47,16 @@ Result<ExportOptions> optionsFrom(const Session& session)
     if (out.shardBytes == 0)
         return fail(ErrorCode::Usage, "--shard-size must be at least 1");
     if (out.format == ExportFormat::Npy && arguments.has("--shard-size"))
-        return fail(ErrorCode::Usage, "a NumPy file holds one tensor, whatever its size: no --shard-size");
+        return fail(ErrorCode::Usage,
+            "--shard-size cannot be used with --format npy: a NumPy file holds one "
+            "tensor");
     if (out.format == ExportFormat::Adapter && arguments.has("--shard-size"))
-        return fail(ErrorCode::Usage, "PEFT looks for an adapter in one file: no --shard-size");
+        return fail(ErrorCode::Usage,
+            "--shard-size cannot be used with --format adapter: PEFT reads an "
+            "adapter from one file");
     out.adapterOptions = arguments.all("--adapter-option");
     if (out.format != ExportFormat::Adapter && !out.adapterOptions.empty())
-        return fail(ErrorCode::Usage, "--adapter-option belongs to --format adapter");
+        return fail(ErrorCode::Usage, "--adapter-option needs --format adapter");
     out.only = arguments.all("--only");
     out.stripPrefix = arguments.text("--strip-prefix");
     SHARDSCOPE_TRY(out.renames, renamesAsked(arguments));

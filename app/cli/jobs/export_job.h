@@ -7,7 +7,7 @@ namespace shardscope::cli {
 
 /// Opens SRC and plans.
 Result<WriteJob> planExportJob(Session& session);
-/// planExport() into `destination`, with damage in the source as a refusal.
+/// planExport() into `destination`; damage in the source becomes a refusal.
 Result<WriteJob> exportJobFor(const Session& session, const CheckpointPtr& source, ExportOptions options,
     const std::string& destination);
 

@@ -23,7 +23,7 @@ Status checkStateName(const Checkpoint& checkpoint, const std::string& state,
         nearestHint(state, known, list.empty() ? "it has no states here" : list));
 }
 
-/// Nothing but a name: without the signs of the other forms of an address.
+/// True for a plain name, without the characters of the other address forms.
 bool isBareName(const std::string& text)
 {
     return text.find_first_of("#!+") == std::string::npos;
@@ -63,7 +63,7 @@ Result<Address> addressAsked(const Checkpoint& checkpoint, const std::string& te
         return fail(ErrorCode::Usage, "the checkpoint has no parameter `" + text + "`",
             checkpoint.tagFolder.string(),
             nearestHint(text, parameterNames(checkpoint),
-                "`shardscope params` lists them; other places look like dp0.tp0.pp0/group0+42 or "
+                "`shardscope params` lists them; other positions look like dp0.tp0.pp0/group0+42 or "
                 "FILE!data/7+512"));
     }
     if (const auto* named = std::get_if<ParamAddress>(&*address)) {

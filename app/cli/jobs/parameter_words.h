@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-/// Names that are given on the command line and looked up in a checkpoint. An unknown one is a Usage error
-/// that names the nearest.
+/// Looks up names from the command line in a checkpoint. An unknown name is a Usage error that suggests the
+/// nearest one.
 namespace shardscope::cli {
 
 std::vector<std::string> parameterNames(const Checkpoint& checkpoint);

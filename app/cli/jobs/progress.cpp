@@ -83,7 +83,7 @@ JobContext::ProgressSink progressSink(Output& output, const Arguments& arguments
     if (!output.showsProgressLine())
         return {};
     return [&output](const Progress& progress) {
-        // A full line would begin the next one. The width is asked for each time: it may change.
+        // A line of the full width would wrap. The width can change, so it is read each time.
         const size_t columns = terminalColumns(STDERR_FILENO).value_or(kDefaultColumns);
         output.progressLine(progressText(progress, columns - 1));
     };

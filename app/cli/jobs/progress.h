@@ -9,9 +9,9 @@ namespace shardscope::cli {
 /// What to do with progress: lines on a terminal, JSON lines, or nothing (an empty sink).
 JobContext::ProgressSink progressSink(Output& output, const Arguments& arguments);
 
-/// One JSON line of `--progress json`, ended.
+/// One JSON line of `--progress json`, with its line end.
 std::string progressJson(const Progress& progress);
-/// "writing  45 %  1.2 GiB of 2.3 GiB  512.0 MiB/s  3 s left", or as much of it as fits.
+/// "writing  45 %  1.2 GiB of 2.3 GiB  512.0 MiB/s  3 s left", shortened to fit.
 std::string progressText(const Progress& progress, size_t columns);
 
 } // namespace shardscope::cli

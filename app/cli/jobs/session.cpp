@@ -82,7 +82,7 @@ Status requireValuesIn(io::FileSystem& files, const std::string& path, std::stri
     if (!holdsNoValues(files, path))
         return {};
     return fail(ErrorCode::Unsupported, std::string(kNoValues) + ", and " + std::string(what) + " needs them",
-        path, "run it where the skeleton was made");
+        path, "run it on the original checkpoint");
 }
 
 Status requireTag(const Checkpoint& checkpoint)

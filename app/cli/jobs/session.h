@@ -32,14 +32,14 @@ public:
     [[nodiscard]] std::string askedPath() const;
     /// --tag and --root; with --donor, PATH is the first root.
     [[nodiscard]] OpenOptions openOptions() const;
-    /// Opens PATH, or the donor of that, with them.
+    /// Opens PATH, or the donor given with --donor, with these options.
     Result<OpenedCheckpoint> openPath() const;
     /// The same for verbs that need a tag: NotFound when none was chosen.
     Result<OpenedCheckpoint> openTag() const;
     /// The same for verbs that need the model: Unsupported for kinds this build cannot interpret, Damaged
-    /// when too little is readable. Findings are warned of.
+    /// when too little is readable. Prints findings as warnings.
     Result<OpenedCheckpoint> openModel() const;
-    /// Opens the checkpoint that another one is held against, which must have a model, too.
+    /// Opens the checkpoint to compare with. It must have a model, too.
     Result<OpenedCheckpoint> openOther(const std::string& path, const std::string& tag) const;
 
     [[nodiscard]] AnswerContext context(
@@ -56,7 +56,7 @@ private:
 Status requireValues(const Session& session);
 /// Unsupported when `path` is a skeleton; `what` needs its values.
 Status requireValuesIn(io::FileSystem& files, const std::string& path, std::string_view what);
-/// Success when a tag was chosen; else NotFound with the tags there are.
+/// Success when a tag was chosen; else NotFound, with the existing tags.
 Status requireTag(const Checkpoint& checkpoint);
 /// Unsupported when the kind is recognised and this build cannot interpret it; success for supported and
 /// damaged ones.

@@ -14,8 +14,8 @@ namespace shardscope::cli {
 
 namespace {
 
-/// Signals that were ignored at the start, as `nohup` ignores SIGHUP, stay ignored: a blocked signal would
-/// reach the descriptor although it is ignored.
+/// Signals that were ignored at the start, as `nohup` ignores SIGHUP, stay ignored. A blocked signal would
+/// reach the descriptor even if it is ignored.
 sigset_t watchedSignals()
 {
     sigset_t set;
@@ -29,7 +29,7 @@ sigset_t watchedSignals()
     return set;
 }
 
-void watch(int signalFile, int endFile, std::stop_source stop, const std::function<void()>& told)
+void watch(int signalFile, int endFile, std::stop_source stop, const std::function<void()>& onSignal)
 {
     for (;;) {
         std::array<pollfd, 2> waited{{{signalFile, POLLIN, 0}, {endFile, POLLIN, 0}}};
@@ -41,15 +41,15 @@ void watch(int signalFile, int endFile, std::stop_source stop, const std::functi
         if (read(signalFile, &info, sizeof(info)) != static_cast<ssize_t>(sizeof(info)))
             continue;
         if (stop.stop_requested())
-            _exit(130); // asked twice: what is on disk survives that
+            _exit(130); // second signal; the files on disk stay usable
         stop.request_stop();
-        told();
+        onSignal();
     }
 }
 
 } // namespace
 
-SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> told)
+SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> onSignal)
 {
     // A file beyond the size limit (ulimit -f) is then an error of write(), which can be reported.
     (void)std::signal(SIGXFSZ, SIG_IGN);
@@ -57,10 +57,10 @@ SignalWatcher::SignalWatcher(std::stop_source stop, std::function<void()> told)
     m_signalFile = signalfd(-1, &set, SFD_CLOEXEC);
     m_endFile = eventfd(0, EFD_CLOEXEC);
     if (m_signalFile < 0 || m_endFile < 0)
-        return; // without descriptors the signals keep their usual meaning: they end the process
+        return; // without descriptors, signals end the process as usual
     pthread_sigmask(SIG_BLOCK, &set, nullptr);
-    m_thread = std::thread([this, stop = std::move(stop), told = std::move(told)] {
-        watch(m_signalFile, m_endFile, stop, told);
+    m_thread = std::thread([this, stop = std::move(stop), onSignal = std::move(onSignal)] {
+        watch(m_signalFile, m_endFile, stop, onSignal);
     });
 }
 

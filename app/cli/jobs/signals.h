@@ -7,16 +7,16 @@
 
 namespace shardscope::cli {
 
-/// Turns SIGINT, SIGTERM and SIGHUP into a stop request while it lives; a second one ends the process at
-/// once.
+/// Turns SIGINT, SIGTERM and SIGHUP into a stop request during its lifetime. A second signal ends the
+/// process at once.
 ///
-/// Threads that start later inherit the blocked signals, so it must be made before them. One at a time per
+/// Threads that start later inherit the blocked signals, so construct it before them. At most one per
 /// process.
 class SignalWatcher
 {
 public:
-    /// `told` is called once, from the watcher's thread, when the first signal arrives.
-    SignalWatcher(std::stop_source stop, std::function<void()> told);
+    /// `onSignal` is called once, from the watcher's thread, when the first signal arrives.
+    SignalWatcher(std::stop_source stop, std::function<void()> onSignal);
     ~SignalWatcher();
     SignalWatcher(const SignalWatcher&) = delete;
     SignalWatcher& operator=(const SignalWatcher&) = delete;

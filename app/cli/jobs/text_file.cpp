@@ -22,7 +22,7 @@ Status checkStandardOutput(const Arguments& arguments, const std::vector<std::st
         if (arguments.text(option) != kStandardOutput)
             continue;
         if (!first.empty())
-            return fail(ErrorCode::Usage, first + " and " + option + " - both need standard output", {},
+            return fail(ErrorCode::Usage, first + " and " + option + " - both write to standard output", {},
                 "name a file for " + option);
         first = option + " -";
     }

@@ -9,12 +9,12 @@
 
 namespace shardscope::cli {
 
-/// In place of a file's name: standard output.
+/// The file name that means standard output.
 inline constexpr std::string_view kStandardOutput = "-";
 
-/// Writes a small file that the user named, next to the answer. It appears complete or not at all, and
-/// replaces another only with `replace`: else TargetExists. `-` writes it to standard output, and the answer
-/// in words goes to standard error from then on.
+/// Writes a small file that the user named, in addition to the answer. It appears complete or not at all. It
+/// replaces an existing file only with `replace`; else TargetExists. `-` writes to standard output, and then
+/// the text answer goes to standard error.
 Status writeTextFile(const Session& session, const std::string& path, const std::string& text, bool replace);
 /// Usage when standard output would get more than one thing: two of these files, or one and --json.
 Status checkStandardOutput(const Arguments& arguments, const std::vector<std::string>& fileOptions);

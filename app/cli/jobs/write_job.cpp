@@ -25,8 +25,7 @@ namespace shardscope::cli {
 
 namespace {
 
-/// What --dry-run can tell of the target without touching it: the same refusals that the run would begin
-/// with.
+/// Checks the target for --dry-run without changing it. It refuses in the same cases as a real run.
 Status checkDestination(
     io::FileSystem& files, const ExecuteOptions& options, const WritePlan& plan, JobContext& job)
 {
@@ -35,8 +34,8 @@ Status checkDestination(
     const io::Path target = options.destination / plan.targetName();
     SHARDSCOPE_TRY(const bool there, isOccupied(files, plan, target));
     if (there && !options.force)
-        return fail(ErrorCode::TargetExists, "the target exists already", target.string(),
-            "choose another folder or tag, or replace it with --force");
+        return fail(ErrorCode::TargetExists, "the target already exists", target.string(),
+            "use another folder or tag, or --force to replace it");
     if (there)
         SHARDSCOPE_CHECK(checkReplaceable(files, plan, target));
     return options.force ? Status() : checkBeside(files, plan, options.destination, {}, job);
@@ -81,7 +80,7 @@ Result<std::vector<uint32_t>> layersAsked(const Arguments& arguments)
     return out;
 }
 
-/// The options that native targets alone have.
+/// Options of native targets only.
 Status addNativeOptions(const Arguments& arguments, ReshardOptions& out)
 {
     const uint64_t worldSize = arguments.count("--world-size").value_or(0);
@@ -133,7 +132,7 @@ Result<std::vector<std::string>> allowedCodes(const Arguments& arguments)
         if (std::find(codes.begin(), codes.end(), allowed) != codes.end())
             continue;
         return fail(ErrorCode::Usage, "--allow " + allowed + ": there is no such finding", {},
-            nearestHint(allowed, codes, "findings carry their codes in `shardscope inspect`"));
+            nearestHint(allowed, codes, "`shardscope inspect` shows the codes of findings"));
     }
     return out;
 }
@@ -179,13 +178,13 @@ Result<WriteJob> planReshardJob(Session& session)
 
 namespace {
 
-/// A distributed checkpoint is a folder by itself, which has no tag and no pointer.
+/// A distributed checkpoint is one folder, without tag and pointer file.
 Result<ExportOptions> distributedOptions(const Session& session)
 {
     const Arguments& arguments = session.arguments();
     for (const char* option : {"--tag-out", "--optimizer-option", "--no-latest"}) {
         if (arguments.has(option))
-            return fail(ErrorCode::Usage, std::string(option) + " belongs to --to universal");
+            return fail(ErrorCode::Usage, std::string(option) + " needs --to universal");
     }
     ExportOptions out;
     out.format = ExportFormat::Dcp;
@@ -228,7 +227,7 @@ Result<std::shared_ptr<const ReshardPlan>> planFor(
 
 namespace {
 
-/// Says which other jobs for the same target are unfinished. Their disk space would be forgotten otherwise.
+/// Warns about other unfinished jobs for the same target, because they use disk space.
 void warnOfOtherWork(Session& session, const WritePlan& plan, const io::Path& destination)
 {
     Output& output = session.output();
@@ -245,7 +244,7 @@ void warnOfOtherWork(Session& session, const WritePlan& plan, const io::Path& de
             const std::string what = isRunning ? " is running: " : " is unfinished: ";
             const std::string hint = isRunning
                 ? ""
-                : "; the command that began it continues it, and `shardscope clean` removes it";
+                : "; run its command again to continue it, or `shardscope clean` to remove it";
             output.message("warning: another job that writes " + printable(target.string()) + what
                 + printable(work.path.string()) + " (" + formatBytes(work.bytes) + ")" + hint + "\n");
         }
@@ -261,7 +260,7 @@ Result<int> runWriteJob(Session& session, const WriteJob& job, const std::string
     Output& output = session.output();
     SHARDSCOPE_TRY(ExecuteOptions options, executeOptions(session.arguments(), job));
     std::vector<std::string> replaces;
-    if (options.force) { // a target that cannot be looked at is refused below
+    if (options.force) { // a target that cannot be read is refused below
         replaces = replacedFiles(session.files(), job.writePlan(), options.destination).value_or(replaces);
     }
     const PlanContext context{.verb = verb,

@@ -16,19 +16,19 @@
 #include <variant>
 #include <vector>
 
-/// What the verbs that write have in common.
+/// Common code of the verbs that write.
 namespace shardscope::cli {
 
-/// A plan and where it comes from and goes to.
+/// A plan with its source and destination.
 struct WriteJob {
     std::variant<std::shared_ptr<const ReshardPlan>, std::shared_ptr<const ExportPlan>,
         std::shared_ptr<const WritePlan>>
         plan; ///< the last: a copy
     CheckpointPtr source;
     std::string destination; ///< DST as given
-    io::Path folder; ///< that the plan's target comes into: DST, or what DST lies in
+    io::Path folder; ///< the parent folder of the plan's target: DST, or the parent of DST
     std::function<void(JsonWriter&)> more = {}; ///< PlanContext::more
-    /// Looks at what was written before the answer is given; its exit code is the command's.
+    /// Checks the output before the answer is given. Its exit code becomes that of the command.
     std::function<Result<int>(const ExecuteReport&)> afterwards = {};
 
     [[nodiscard]] const WritePlan& writePlan() const
@@ -37,23 +37,22 @@ struct WriteJob {
     }
 };
 
-/// --patterns read as rules of slices; nothing without it. Errors as SliceRules::fromJson().
+/// The slice rules of --patterns; empty without the option. Errors: see SliceRules::fromJson().
 Result<std::optional<SliceRules>> rulesAsked(const Session& session);
-/// --allow, each of which must be a finding's code.
+/// The codes of --allow. Each must be a known finding.
 Result<std::vector<std::string>> allowedCodes(const Arguments& arguments);
-/// The text of the file that --patterns names; nothing without it.
+/// The text of the --patterns file; empty without the option.
 Result<std::optional<std::string>> patternsText(const Session& session);
 
-/// Opens SRC and plans; Unsupported names what this build cannot do (stage 0, tensor parallelism, …).
+/// Opens SRC and plans. Unsupported errors name what this build cannot do.
 Result<WriteJob> planReshardJob(Session& session);
 Result<WriteJob> planConvertJob(Session& session);
 
-/// planReshard(), with damage in the source as a refusal.
+/// planReshard(); damage in the source becomes a refusal.
 Result<std::shared_ptr<const ReshardPlan>> planFor(
     const Session& session, const CheckpointPtr& source, const ReshardOptions& options);
 
-/// Damage in a source that opened is a reason to refuse (exit 6), not one to call the source no checkpoint
-/// (exit 3).
+/// Damage in a source that could be opened is a refusal (exit 6), not "not a checkpoint" (exit 3).
 Error refusal(Error error);
 
 /// Shows the plan and, unless --dry-run, runs it; prints the answer of `verb`.

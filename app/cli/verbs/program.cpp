@@ -14,21 +14,19 @@ Command makeProgram()
     out.summary = "inspect, verify and reshard DeepSpeed checkpoints";
     out.description = {
         "Shows what a DeepSpeed checkpoint holds and where every element of every parameter and optimizer "
-        "state lives, "
-        "and rewrites it for another number of GPUs. It needs neither Python nor a GPU, never runs what a "
-        "file contains "
-        "and never changes its input.",
-        "Answers go to standard output, all else to standard error. `shardscope COMMAND --help` explains one "
-        "command.",
+        "state is stored, and rewrites it for another number of GPUs. It needs neither Python nor a GPU, "
+        "never executes code from a file and never changes its input.",
+        "Answers go to standard output, everything else to standard error. `shardscope COMMAND --help` "
+        "explains one command.",
     };
     out.options = {
         {.name = "--version", .letter = 'V', .help = "Print version and build; with --json as an object."}};
     out.commonOptions = outputOptions();
     out.examples = {
         {"shardscope inspect runs/llama", "What is in this folder?"},
-        {"shardscope reshard runs/llama runs/llama-16 --world-size 16", "Go on with 16 GPUs:"},
+        {"shardscope reshard runs/llama runs/llama-16 --world-size 16", "Resume on 16 GPUs:"},
         {"shardscope verify runs/llama-16 --against runs/llama",
-            "Is the result complete and the same state?"},
+            "Is the result complete, with the same state?"},
     };
     out.children = {inspectCommand(), paramsCommand(), layoutCommand(), filesCommand(), showCommand(),
         statsCommand(), diffCommand(), checkCommand(), verifyCommand(), fingerprintCommand(), repairCommand(),

@@ -16,7 +16,7 @@ namespace shardscope::cli {
 
 namespace {
 
-/// Nothing where no finding fails.
+/// Empty when no finding makes the check fail.
 std::optional<Severity> failOn(const Arguments& arguments)
 {
     const std::string name = arguments.text("--fail-on");
@@ -25,7 +25,7 @@ std::optional<Severity> failOn(const Arguments& arguments)
     return name == "info" ? Severity::Info : name == "warning" ? Severity::Warning : Severity::Error;
 }
 
-/// Nothing for `auto`.
+/// Empty for `auto`.
 std::optional<CheckDepth> depthAsked(const Arguments& arguments)
 {
     return parseCheckDepth(arguments.text("--depth"));
@@ -63,7 +63,7 @@ Result<CheckResult> checkPath(Session& session, const std::string& path, const C
     return examine(session.files(), path, options, session.job());
 }
 
-/// Whether an error is about the path: an answer of its own, after which the next path is checked.
+/// True when the error concerns this path only. It is reported, and the next path is checked.
 bool isOfPath(const Error& error)
 {
     return error.code != ErrorCode::Usage && error.code != ErrorCode::Cancelled
@@ -103,7 +103,7 @@ Status writeReports(
     return {};
 }
 
-/// The worst of all paths: one that cannot be read (3), one that is not supported (4), then findings (1).
+/// The worst result of all paths: cannot be read (3), then not supported (4), then findings (1).
 int exitOf(const std::vector<CheckResult>& results, std::optional<Severity> limit)
 {
     int worst = kExitDone;
@@ -126,13 +126,13 @@ Result<int> runCheck(Session& session)
         return listAll(session);
     const std::vector<std::string> paths = arguments.allOf("PATH");
     if (paths.empty())
-        return fail(ErrorCode::Usage, "no checkpoint is named", {}, "shardscope check PATH…");
+        return fail(ErrorCode::Usage, "no checkpoint is given", {}, "shardscope check PATH…");
     SHARDSCOPE_TRY(const CheckOptions options, optionsFrom(session));
     SHARDSCOPE_CHECK(checkStandardOutput(arguments, {"--sarif", "--html"}));
     const std::optional<CheckDepth> depth = depthAsked(arguments);
     SHARDSCOPE_TRY(const std::vector<CheckResult> results, checkPaths(session, paths, options));
     SHARDSCOPE_CHECK(writeReports(session, results, depth));
-    if (results.size() == 1 && results.front().error) // as for every verb: there is no other answer
+    if (results.size() == 1 && results.front().error) // as for every other verb
         return forward(*results.front().error);
     Output& output = session.output();
     if (output.json())
@@ -149,42 +149,44 @@ std::vector<Option> checkOptions()
             .kind = ValueKind::Choice,
             .valueName = "DEPTH",
             .help
-            = "How deep to look: at names and sizes of files, at their first and last bytes, at "
-              "directories, pickles and a few values, or at every byte. `auto`, the default, looks at every "
-              "byte of a checkpoint below 2 GiB, and else at metadata; the answer says what was "
-              "not read.",
+            = "What to read: names and sizes of files; their first and last bytes (headers); directories, "
+              "pickles and a few values (metadata); or every byte. `auto` reads every byte of a checkpoint "
+              "below 2 GiB, and metadata of a larger one. The answer says what was not read. Default: auto.",
             .choices = {"auto", "names", "headers", "metadata", "bytes"}},
         {.name = "--fail-on",
             .kind = ValueKind::Choice,
             .valueName = "SEVERITY",
-            .help = "The exit status is 1 when a finding is at least this severe; without it error.",
+            .help = "Exit with status 1 when a finding has at least this severity. Default: error.",
             .choices = {"info", "warning", "error", "never"}},
         {.name = "--only",
             .kind = ValueKind::Text,
             .valueName = "CODE",
-            .help = "Look only for these findings, by code or letter, with commas between. Can be repeated.",
+            .help = "Look only for these findings: codes or letters, separated by commas. Can be repeated.",
             .repeats = true},
         {.name = "--skip",
             .kind = ValueKind::Text,
             .valueName = "CODE",
-            .help = "Do not look for these. Can be repeated.",
+            .help = "Do not look for these findings. Can be repeated.",
             .repeats = true},
         {.name = "--for",
             .kind = ValueKind::Text,
             .valueName = "TARGET",
-            .help = "What the checkpoint is wanted for, as world-size=N,stage=S,memory=SIZE,disk=PATH, each "
-                    "where it matters: what stands in the way is a finding, too."},
+            .help = "The intended use of the checkpoint: any of world-size=N,stage=S,memory=SIZE,disk=PATH. "
+                    "What prevents this use is reported as a finding, too."},
         {.name = "--sarif",
             .kind = ValueKind::File,
             .valueName = "FILE",
-            .help = "Write the findings as SARIF 2.1.0 to this file, too. `-` is standard output: the answer "
-                    "in words goes to standard error then, and --json is not possible."},
+            .help = "Also write the findings to this file as SARIF 2.1.0. `-` means standard output: then "
+                    "the text answer goes to standard error, and --json cannot be used."},
         {.name = "--html",
             .kind = ValueKind::File,
             .valueName = "FILE",
-            .help = "Write them as a page for browsers, too. `-` as for --sarif."},
-        {.name = "--force", .help = "Replace these files where they are there."},
-        {.name = "--list", .help = "Show what can be found, and look at nothing."}, jobsOption()};
+            .help = "Also write the findings to this file as an HTML page. `-` as for --sarif."},
+        {.name = "--force", .help = "Replace these files if they exist."},
+        {.name = "--list",
+            .help = "List all findings that `check` can report. No checkpoint is "
+                    "read."},
+        jobsOption()};
 }
 
 } // namespace
@@ -193,16 +195,17 @@ Command checkCommand()
 {
     return {
         .name = "check",
-        .summary = "find what is wrong with a checkpoint, and what it means",
+        .summary = "find what is wrong with a checkpoint and how to repair it",
         .description
-        = {"Looks for everything that is known to go wrong with checkpoints: files that are missing, stale, "
-           "torn or of another rank or step, parameters in another order, steps and options that disagree, "
-           "NVMe folders of another state, universal folders that a converter scrambled, and more. Each "
-           "finding says what it means for loading, for training on and for export, and what mends it.",
-            "First comes what stock DeepSpeed would load without a word. Nothing is changed; a checkpoint "
-            "with findings at or above --fail-on gives the exit status 1.",
-            "Of several paths each has its own answer, also one that cannot be read. The exit status is the "
-            "worst: 3 when a path cannot be read, else 4 when one is not supported, else 1."},
+        = {"Looks for all known defects of checkpoints: files that are missing, stale, truncated or from "
+           "another rank or step, parameters in another order, steps and options that disagree, NVMe folders "
+           "of another state, universal folders with values that a converter misplaced, and more. Each "
+           "finding says what it means for loading, for further training and for export, and what repairs "
+           "it.",
+            "Defects that stock DeepSpeed would load silently are listed first. Nothing is changed. A "
+            "checkpoint with findings at or above --fail-on gives exit status 1.",
+            "With several paths, each has its own answer, also a path that cannot be read. The exit status "
+            "is the worst of all: 3 when a path cannot be read, else 4 when one is not supported, else 1."},
         .positionals = {{.name = "PATH",
             .kind = ValueKind::Path,
             .help = "Run folder, tag folder, universal folder, or one file of a checkpoint.",
@@ -212,8 +215,10 @@ Command checkCommand()
         .commonOptions = outputOptions(),
         .examples = {{"shardscope check runs/llama", "Is anything wrong with the tag that `latest` names?"},
             {"shardscope check runs/* --fail-on warning --sarif findings.sarif", "In CI, for many:"},
-            {"shardscope check runs/llama --depth bytes", "Read every byte, however many there are:"},
-            {"shardscope check runs/llama --for world-size=6,stage=2", "Can it go on there as it is?"}},
+            {"shardscope check runs/llama --depth bytes", "Read every byte, whatever the size:"},
+            {"shardscope check runs/llama --for world-size=6,stage=2",
+                "Can training resume there without "
+                "changes?"}},
         .run = runCheck,
     };
 }

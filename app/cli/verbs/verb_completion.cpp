@@ -27,8 +27,8 @@ Result<int> runCompletion(Session& session)
     else if (shell == "fish")
         script = fishCompletion(program());
     else
-        return fail(ErrorCode::Usage, "there is no completion for the shell `" + shell + "`", {},
-            "one of bash, zsh, fish");
+        return fail(ErrorCode::Usage, "there is no completion script for the shell `" + shell + "`", {},
+            "use bash, zsh or fish");
     const TextSink answer = session.output().answer();
     if (!session.output().json()) {
         answer(script);
@@ -56,7 +56,9 @@ Command completionCommand()
         = {{.name = "SHELL", .kind = ValueKind::Choice, .help = "The shell.", .choices = shells()}},
         .commonOptions = outputOptions(),
         .examples = {{"source <(shardscope completion bash)", "In this shell, now:"},
-            {"shardscope completion fish > ~/.config/fish/completions/shardscope.fish", "For every fish:"}},
+            {"shardscope completion fish > ~/.config/fish/completions/shardscope.fish",
+                "For all fish "
+                "sessions:"}},
         .run = runCompletion,
     };
 }

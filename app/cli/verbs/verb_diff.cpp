@@ -27,11 +27,15 @@ Result<double> toleranceAsked(const Arguments& arguments, const char* option)
     double out = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
     if (error != std::errc() || end != text.data() + text.size() || !(out >= 0))
-        return fail(ErrorCode::Usage, std::string(option) + " takes a number from 0 on, not `" + text + "`");
+        return fail(ErrorCode::Usage,
+            std::string(option)
+                + " takes a number of at least 0, not "
+                  "`"
+                + text + "`");
     return out;
 }
 
-/// A state that neither checkpoint has would compare nothing, and nothing is not equal.
+/// A state that neither checkpoint has would compare nothing. That must not be reported as equal.
 Status checkStates(const std::vector<std::string>& asked, const Checkpoint& left, const Checkpoint& right)
 {
     std::vector<std::string> known = left.stateNames();
@@ -80,17 +84,17 @@ Command diffCommand()
 {
     return {
         .name = "diff",
-        .summary = "are two checkpoints the same training state, and if not, why?",
+        .summary = "compare two checkpoints and say why they differ",
         .description
         = {"Compares every parameter, every optimizer state, steps, options of param groups, loss scaler, "
            "scheduler and counters of any two checkpoints, whatever their number of ranks, ZeRO stage and "
-           "form. What pads buffers and 16-bit copies beside masters are no part of the training state.",
-            "Besides the values it compares the next optimizer step that both would make, without a gradient "
-            "and with one of 1 everywhere, and says what that means for training on. Known causes are named: "
-            "zeroed moments, a step started anew, tensors or ranks that changed places, flat groups taken in "
-            "another order than round_robin_gradients dealt them in, one stale rank, "
-            "masters refilled from 16-bit weights and others. The exit status is 1 when anything differs by "
-            "more than the tolerance."},
+           "form. Padding, and 16-bit copies of weights that have masters, are not part of the training "
+           "state.",
+            "It also compares the next optimizer step of both, with gradients of 0 and with gradients of 1, "
+            "and says what the difference means for further training. It names known causes: zeroed moments, "
+            "a step that was reset, swapped tensors or ranks, flat groups read in another order than "
+            "round_robin_gradients distributed them, one stale rank, masters refilled from 16-bit weights "
+            "and others. The exit status is 1 when anything differs by more than the tolerance."},
         .positionals = {pathArgument(),
             {.name = "OTHER",
                 .kind = ValueKind::Path,
@@ -99,11 +103,11 @@ Command diffCommand()
         = joined({{.name = "--rtol",
                       .kind = ValueKind::Text,
                       .valueName = "R",
-                      .help = "Values count as equal up to ATOL + R × |right|; without it 0."},
+                      .help = "Values count as equal up to ATOL + R × |right|. Default: 0."},
                      {.name = "--atol",
                          .kind = ValueKind::Text,
                          .valueName = "A",
-                         .help = "See --rtol; without it 0."},
+                         .help = "See --rtol. Default: 0."},
                      {.name = "--state",
                          .kind = ValueKind::Text,
                          .valueName = "STATE",
@@ -112,22 +116,24 @@ Command diffCommand()
                      {.name = "--other-tag",
                          .kind = ValueKind::Text,
                          .valueName = "TAG",
-                         .help = "The tag of OTHER; without it what its `latest` names."},
+                         .help = "The tag of OTHER. Default: the tag that its `latest` names."},
                      {.name = "--patterns",
                          .kind = ValueKind::File,
                          .valueName = "FILE",
-                         .help = "Where the two differ in tensor slices: how slices join, if the "
-                                 "checkpoints do not record it."},
+                         .help = "How to merge tensor slices when the two differ in them and the checkpoints "
+                                 "do not record it."},
                      {.name = "--limit",
                          .letter = 'l',
                          .kind = ValueKind::Count,
                          .valueName = "N",
-                         .help = "List at most N differences; without it 40. --json has all."}},
+                         .help = "List at most N differences; --json lists all. Default: 40."}},
             joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope diff runs/llama runs/llama-16", "Is the resharded one the same?"},
-            {"shardscope diff runs/llama runs/llama --other-tag global_step900", "What changed since?"},
-            {"shardscope diff runs/a runs/b --rtol 1e-5 --state fp32", "Weights alone, with a tolerance:"}},
+            {"shardscope diff runs/llama runs/llama --other-tag global_step900",
+                "What changed since that "
+                "tag?"},
+            {"shardscope diff runs/a runs/b --rtol 1e-5 --state fp32", "Masters only, with a tolerance:"}},
         .run = runDiff,
         .values = Command::Values::Needed,
     };

@@ -22,27 +22,26 @@ Command exportCommand()
         .summary = "write the model's weights as files of other tools",
         .description
         = {"--format safetensors writes DST/model.safetensors, or several files and their index above "
-           "--shard-size, as transformers does: with config.json and the tokenizer's files beside the "
-           "checkpoint, which go along, `from_pretrained(DST)` loads it. --format torch writes "
-           "pytorch_model.bin in the same way.",
+           "--shard-size, as transformers does: config.json and the tokenizer's files are copied when they "
+           "are next to the checkpoint, and then `from_pretrained(DST)` loads the result. --format torch "
+           "writes pytorch_model.bin in the same way.",
             "--format npy writes a NumPy file for every tensor, DST/NAME.npy, states as DST/STATE/NAME.npy, "
-            "and "
-            "DST/index.json with the tensors' names, files, dtypes and shapes. In the files' names all but "
-            "letters, digits and _ - . is spelled %HH. NumPy has no bfloat16 and no float8: such files hold "
-            "the "
-            "elements as they are (`V2`, `V1`), as those of ml_dtypes; --dtype fp32 makes numbers of them.",
-            "--format adapter writes what PEFT's save_pretrained writes of a LoRA adapter: its matrices, "
-            "DoRA "
-            "magnitudes, modules_to_save, trained biases and targeted embeddings as "
-            "DST/adapter_model.safetensors, and adapter_config.json from beside the checkpoint, or else what "
-            "names and shapes tell and --adapter-option adds.",
+            "and DST/index.json with the tensors' names, files, dtypes and shapes. In file names, every "
+            "character except letters, digits and _ - . is written as %HH. NumPy has no bfloat16 and no "
+            "float8: such files hold the raw elements (`V2`, `V1`), as ml_dtypes writes them; --dtype fp32 "
+            "converts them to numbers.",
+            "--format adapter writes what PEFT's save_pretrained writes for a LoRA adapter. "
+            "DST/adapter_model.safetensors has its matrices, DoRA magnitudes, modules_to_save, trained "
+            "biases and targeted embeddings. adapter_config.json is copied from the folder of the "
+            "checkpoint; if it is not there, it is derived from names and shapes, and --adapter-option adds "
+            "the rest.",
             "Values come from the fp32 masters, rounded to nearest even, or from the weights where there are "
-            "none. Frozen parameters and buffers are among them; of tied parameters the owner is written. "
-            "Tensor slices and pipeline stages are joined as for `shardscope convert`.",
-            "DST is the target itself. An absent folder appears complete or not at all. In a folder that is "
-            "there, files come to their places one by one, the manifest last; --force replaces files of the "
-            "names that are written and removes those of an older export, and no others. After an "
-            "interruption the same command goes on."},
+            "no masters. Frozen parameters and buffers are included. Of tied parameters, only the owner is "
+            "written. Tensor slices and pipeline stages are merged as for `shardscope convert`.",
+            "DST is the target itself. A new folder appears complete or not at all. In an existing folder, "
+            "files are moved into place one by one, the manifest last. --force replaces files with the same "
+            "names and removes files of an older export, and no others. After an interruption, the same "
+            "command continues the job."},
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
             {.name = "DST",
@@ -52,7 +51,7 @@ Command exportCommand()
         .commonOptions = outputOptions(),
         .examples = {{"shardscope export runs/llama llama-bf16 --dtype bf16", "For transformers:"},
             {"shardscope export runs/llama layer0 --only '*.0.*' --states exp_avg",
-                "One layer, with Adam's first moments in a file beside it:"},
+                "One layer, with Adam's first moments in a second file:"},
             {"shardscope export runs/llama-lora lora --format adapter", "For PeftModel.from_pretrained:"}},
         .run = runExport,
         .values = Command::Values::ToRun,

@@ -32,17 +32,17 @@ Command filesCommand()
         .name = "files",
         .summary = "list the files of a checkpoint with role, rank and status",
         .description
-        = {"Lists every file of the tag and every one that should be there: what it is for, which rank "
-           "wrote it, its size, the number of records in it, and whether it is ok, missing, damaged, stale "
-           "(left by another save) or foreign (not part of a checkpoint)."},
+        = {"Lists every file of the tag and every file that is missing: its role, the rank that wrote it, "
+           "its size, its number of records, and whether it is ok, missing, damaged, stale (left by another "
+           "save) or foreign (not part of a checkpoint)."},
         .positionals = {pathArgument()},
         .options
         = joined({{.name = "--records",
-                     .help = "List each file's zip records, too: offset, size, CRC-32, and what uses them."}},
+                     .help = "Also list each file's zip records: offset, size, CRC-32, and what uses them."}},
             checkpointOptions()),
         .commonOptions = outputOptions(),
-        .examples = {{"shardscope files runs/llama", "What is there, what is missing?"},
-            {"shardscope files runs/llama --records", "And what is inside?"}},
+        .examples = {{"shardscope files runs/llama", "Which files exist, which are missing?"},
+            {"shardscope files runs/llama --records", "What is in each file?"}},
         .run = runFiles,
     };
 }

@@ -18,7 +18,7 @@ constexpr uint64_t kAnswerLimitBytes = uint64_t{256} << 20;
 
 Status checkUsage(const Arguments& arguments)
 {
-    // Each pair asks for two different answers.
+    // Options that ask for different answers.
     static constexpr std::array<std::pair<const char*, const char*>, 6> kApart{{
         {"--combine", "--partial"},
         {"--combine", "--per-parameter"},
@@ -29,15 +29,14 @@ Status checkUsage(const Arguments& arguments)
     }};
     for (const auto& [one, other] : kApart) {
         if (arguments.has(one) && arguments.has(other))
-            return fail(ErrorCode::Usage, std::string(one) + " and " + other + " do not go together");
+            return fail(ErrorCode::Usage, std::string(one) + " and " + other + " cannot be combined");
     }
     if (arguments.has("--patterns") && !arguments.has("--join"))
-        return fail(ErrorCode::Usage, "--patterns belongs to --join");
+        return fail(ErrorCode::Usage, "--patterns needs --join");
     const auto paths = arguments.allOf("PATH");
     if (paths.size() > 1 && !arguments.has("--combine"))
         return fail(ErrorCode::Usage, "too many arguments: `" + paths[1] + "`", {},
-            "several PATHs are answers to add, with --combine; folders of one checkpoint are named with "
-            "--root");
+            "use --combine to add several answers, or --root to name more folders of one checkpoint");
     return {};
 }
 
@@ -115,43 +114,42 @@ Result<int> runFingerprint(Session& session)
 Command fingerprintCommand()
 {
     Positional path = pathArgument();
-    path.help += " With --combine: files with answers.";
+    path.help += " With --combine: answer files.";
     path.repeats = true;
     return {
         .name = "fingerprint",
-        .summary = "one digest of the training state, whatever the number of ranks",
+        .summary = "print a digest of the training state, for any number of ranks",
         .description
-        = {"Prints a digest of 128 bits that depends on the training state and on nothing else: masters, "
-           "optimizer states, frozen parameters, buffers, steps, options, loss scaler and scheduler. Any "
-           "number of ranks, stage and form that holds the same state has the same. It is what `verify` "
-           "shows and what the manifest of every rewritten checkpoint carries.",
-            "It is the sum of the digests that are listed with it, one per state and scalar, so that they "
-            "show what differs. Every byte is read once and CRCs are checked; of what is damaged or "
-            "missing there is no digest, and the command refuses.",
-            "Where the ranks' files lie on several machines, `--partial --json` digests those of one place, "
-            "and `--combine` adds the answers: files may be in several, with the same content, and must be "
-            "of one run and step. The exit status is 1 as long as some are missing."},
+        = {"Prints a 128-bit digest that depends only on the training state: masters, optimizer states, "
+           "frozen parameters, buffers, steps, options, loss scaler and scheduler. Checkpoints with the same "
+           "state have the same digest, whatever their number of ranks, stage and form. `verify` shows this "
+           "digest, and the manifest of every rewritten checkpoint records it.",
+            "It is the sum of the digests that are listed with it, one per state and scalar. They show what "
+            "differs. Every byte is read once, and CRCs are checked. The command refuses a checkpoint with "
+            "damaged or missing values.",
+            "When the ranks' files are on several machines, run `--partial --json` on each machine and add "
+            "the answers with `--combine`. All files must be of one run and step. A file may be in several "
+            "answers if its content is the same. The exit status is 1 while files are missing."},
         .positionals = {path},
         .options = joined(
-            {{.name = "--per-parameter", .help = "The digest of every state of every parameter, too."},
+            {{.name = "--per-parameter", .help = "Also print the digest of every state of every parameter."},
                 {.name = "--join",
-                    .help = "Digest tensor slices and pipeline stages as what they make together, which is "
-                            "the same for any number of them. Without it they are digested as they lie."},
+                    .help = "Merge tensor slices and pipeline stages before digesting. The digest is then "
+                            "the same for any number of them. Default: each is digested as it is stored."},
                 {.name = "--patterns",
                     .kind = ValueKind::File,
                     .valueName = "FILE",
-                    .help = "With --join: how slices join, if the checkpoint does not record it."},
+                    .help = "How to merge slices with --join, if the checkpoint does not record it."},
                 {.name = "--partial",
-                    .help = "Digest the files that are here; those of other ranks may be missing."},
+                    .help = "Digest the files that exist here; files of other ranks may be missing."},
                 {.name = "--combine",
-                    .help
-                    = "Every PATH is a file with an answer of `fingerprint --partial --json`: add them."}},
+                    .help = "Add the answers: every PATH is a file with an answer of `fingerprint --partial "
+                            "--json`."}},
             joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope fingerprint runs/llama", "Which state is it?"},
-            {"shardscope fingerprint runs/llama --partial --json > node3.json",
-                "The files that one node has kept:"},
-            {"shardscope fingerprint --combine node*.json", "What all nodes have together:"}},
+            {"shardscope fingerprint runs/llama --partial --json > node3.json", "The files of one node:"},
+            {"shardscope fingerprint --combine node*.json", "The files of all nodes together:"}},
         .run = runFingerprint,
         .values = Command::Values::Needed,
     };

@@ -26,18 +26,17 @@ Command inspectCommand()
 {
     return {
         .name = "inspect",
-        .summary = "tell what a checkpoint is, with evidence",
+        .summary = "show what a checkpoint is, with evidence",
         .description
-        = {"Tells kind, ZeRO stage, number of ranks, precision, step, parameter groups with their options, "
-           "sizes and what is wrong. Reads the structure of every file and no tensor.",
-            "A broken or unsupported checkpoint is described as far as it goes; that is not an error of "
-            "this command."},
+        = {"Shows kind, ZeRO stage, number of ranks, precision, step, param groups with their options, sizes "
+           "and findings. Reads the structure of every file, but no tensor data.",
+            "A damaged or unsupported checkpoint is described as far as possible; this is not an error."},
         .positionals = {pathArgument()},
         .options = checkpointOptions(),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope inspect runs/llama", "The tag that `latest` names:"},
             {"shardscope inspect runs/llama --tag global_step500", "Another tag:"},
-            {"shardscope inspect runs/llama --json | jq .step.global_steps", "One number for a script:"}},
+            {"shardscope inspect runs/llama --json | jq .step.global_steps", "One number, for a script:"}},
         .run = runInspect,
     };
 }

@@ -51,39 +51,36 @@ Command layoutCommand()
 {
     return {
         .name = "layout",
-        .summary = "tell which rank and file holds what, padding included",
-        .description = {"For every param group (and sub-group) the size of a partition, its alignment, and "
-                        "per rank the elements it "
-                        "owns and its padding. Padding is stored when its bytes are in the file, implied "
-                        "when they are not.",
-            "With --rank or --param also every fragment: a run of one state of one parameter, where it lies "
-            "in the rank's "
-            "flat buffer and which bytes of which file hold it.",
-            "--address translates one place into all its spellings: NAME#STATE[a:b] (elements of a "
-            "parameter), "
+        .summary = "show which rank and file holds what, padding included",
+        .description = {"Shows, for every param group (and sub-group), the size of a partition, its "
+                        "alignment, and the elements and padding of each rank. Padding is `stored` when its "
+                        "bytes are in the file, and `implied` when they are not.",
+            "With --rank or --param it also lists every fragment: a range of one state of one parameter, its "
+            "position in the rank's flat buffer, and the file and bytes that hold it.",
+            "--address shows one position in all its notations: NAME#STATE[a:b] (elements of a parameter), "
             "dp3.tp0.pp0/group1+4096@exp_avg (an element of a rank's flat buffer), FILE!data/7+512 (a byte "
-            "of a record) "
-            "or FILE+4096 (a byte of a file)."},
+            "of a record) or FILE+4096 (a byte of a file)."},
         .positionals = {pathArgument()},
         .options = joined({{.name = "--rank",
                                .letter = 'r',
                                .kind = ValueKind::Text,
                                .valueName = "RANK",
-                               .help = "That rank alone, with its fragments: dp3 or dp3.tp0.pp0."},
+                               .help = "Show only this rank, with its fragments: dp3 or dp3.tp0.pp0."},
                               {.name = "--param",
                                   .letter = 'p',
                                   .kind = ValueKind::Text,
                                   .valueName = "NAME",
-                                  .help = "The groups that hold this parameter, with its fragments."},
+                                  .help = "Show only the groups that hold this parameter, with its "
+                                          "fragments."},
                               {.name = "--address",
                                   .letter = 'a',
                                   .kind = ValueKind::Text,
                                   .valueName = "ADDRESS",
-                                  .help = "Translate this address instead."}},
+                                  .help = "Translate this address, and show nothing else."}},
             checkpointOptions()),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope layout runs/llama --rank dp3", "What does rank 3 hold?"},
-            {"shardscope layout runs/llama --param model.norm.weight", "Who holds this parameter?"},
+            {"shardscope layout runs/llama --param model.norm.weight", "Which ranks hold this parameter?"},
             {"shardscope layout runs/llama --address 'model.norm.weight#exp_avg[120:121]'",
                 "Which byte is element 120 of this moment?"}},
         .run = runLayout,

@@ -28,15 +28,15 @@ Command paramsCommand()
         .name = "params",
         .summary = "list parameters with shape, type, group and states",
         .description
-        = {"Lists every parameter and buffer in the order of the checkpoint, with its shape, its type in "
-           "the model, its param group, whether it is trained, whose storage it shares, and which states "
-           "(fp32 masters, optimizer moments, weights) the checkpoint holds of it."},
+        = {"Lists every parameter and buffer in the order of the checkpoint, with its shape, its type in the "
+           "model, its param group, whether it is trained, the parameter that it shares storage with, and "
+           "its states in the checkpoint (fp32 masters, optimizer moments, weights)."},
         .positionals = {pathArgument()},
         .options = checkpointOptions(),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope params runs/llama", "All of them:"},
             {"shardscope params runs/llama --json | jq -r '.parameters[] | select(.trainable | not).name'",
-                "The names of what is frozen:"}},
+                "The names of frozen parameters:"}},
         .run = runParams,
     };
 }

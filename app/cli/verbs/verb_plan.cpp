@@ -83,22 +83,21 @@ Result<int> runPlanExport(Session& session)
     return savePlanOf(session, planExportJob);
 }
 
-/// The verb with the same options that decide the outcome, and a file to save to in place of those of the
-/// run.
+/// The verb with the options that decide the outcome. An option for the plan's file replaces the options of
+/// the run.
 Command planOf(Command verb, std::vector<Option> options)
 {
-    verb.description = {"Decides everything that `shardscope " + verb.name
-        + "` would, writes it to a file and nothing else. `shardscope run FILE` executes it, as long as the "
-          "source "
-          "is still the same."};
+    verb.description = {"Plans what `shardscope " + verb.name
+        + "` would do and saves the plan to a file. Nothing else is written. `shardscope run FILE` executes "
+          "it, if the source is still the same."};
     verb.summary = "plan `" + verb.name + "` and save the plan";
     verb.options
         = joined({{.name = "--output",
                       .letter = 'o',
                       .kind = ValueKind::File,
                       .valueName = "FILE",
-                      .help = "The file to save the plan to; `-` is standard output: the plan in words "
-                              "goes to standard error then, and --json is not possible. Required.",
+                      .help = "Save the plan to this file. `-` means standard output: then the text of the "
+                              "plan goes to standard error, and --json cannot be used. Required.",
                       .required = true},
                      {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}},
             joined(std::move(options), checkpointOptions()));
@@ -126,9 +125,8 @@ Command planCommand()
 
     return {
         .name = "plan",
-        .summary = "save what a writing command would do, to run it elsewhere",
-        .description = {"Takes a command that writes, decides what it would do, and saves that as a file for "
-                        "`shardscope run`."},
+        .summary = "save the plan of a writing command, to run it later",
+        .description = {"Plans a command that writes, and saves the plan to a file for `shardscope run`."},
         .commonOptions = outputOptions(),
         .examples = {{"shardscope plan reshard runs/llama runs/llama-16 --world-size 16 -o llama-16.json",
             "Plan a reshard:"}},

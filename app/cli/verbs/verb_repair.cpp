@@ -33,8 +33,8 @@ Result<RepairOptions> optionsFrom(const Session& session)
     return out;
 }
 
-/// Plans, shows what changes, writes, and checks what was written.
-Result<int> runMend(Session& session, const std::shared_ptr<const RepairPlan>& plan)
+/// Plans, shows the changes, writes, and checks the output.
+Result<int> runRepair(Session& session, const std::shared_ptr<const RepairPlan>& plan)
 {
     Output& output = session.output();
     std::optional<RepairCheck> check;
@@ -80,7 +80,7 @@ Result<int> runUndo(Session& session, const std::vector<std::string>& undone)
     if (!planned)
         return forward(refusal(planned.error()));
     if (planned->repair)
-        return runMend(session, planned->repair);
+        return runRepair(session, planned->repair);
     const std::string destination = arguments.positional("DST");
     return runWriteJob(session, {planned->copy, planned->source, destination, destination}, "repair");
 }
@@ -90,23 +90,23 @@ Result<int> runRepair(Session& session)
     const Arguments& arguments = session.arguments();
     SHARDSCOPE_TRY(const RepairOptions options, optionsFrom(session));
     if (arguments.has("--undo")) {
-        // The copy's own record tells all of this.
+        // The copy's repair.json records all of this.
         for (const std::string_view other :
             {"--set", "--from", "--masters", "--moments", "--depth", "--tag-out", "--allow", "--root"}) {
             if (arguments.has(other))
                 return fail(ErrorCode::Usage, "--undo takes no " + std::string(other), {},
-                    "what is written again is chosen by --fix and --tag");
+                    "with --undo, use only --fix and --tag to choose what to write");
         }
         return runUndo(session, options.fixes);
     }
     if (options.fixes.empty() && options.values.empty())
-        return fail(ErrorCode::Usage, "nothing is named that is to be mended", {},
-            "name findings with --fix, or --fix all; `shardscope check` shows them");
+        return fail(ErrorCode::Usage, "no repair is given", {},
+            "name findings with --fix, or use --fix all; `shardscope check` lists them");
     auto planned
         = planRepair(session.files(), session.askedPath(), session.openOptions(), options, session.job());
     if (!planned)
         return forward(refusal(planned.error()));
-    return runMend(session, *planned);
+    return runRepair(session, *planned);
 }
 
 std::vector<Option> repairOptions()
@@ -115,54 +115,55 @@ std::vector<Option> repairOptions()
         {.name = "--fix",
             .kind = ValueKind::Text,
             .valueName = "CODE",
-            .help = "What to mend: findings of `check` by code or letter, with commas between, or all that "
-                    "can be mended (but notes and split-shards, which are to be named). Can be repeated.",
+            .help = "What to repair: findings of `check`, by code or letter, separated by commas, or `all`. "
+                    "`all` leaves out info findings and split-shards: name these explicitly. Can be "
+                    "repeated.",
             .repeats = true},
         {.name = "--set",
             .kind = ValueKind::Text,
             .valueName = "NAME=VALUE",
             .help
-            = "A reviewed value: step, global_steps, global_samples, skipped_steps, scale (of the loss), "
-              "lr_scheduler.KEY, or an option of all param groups (lr=1e-4) or of one (1:lr=1e-4). "
-              "Nothing needs to be wrong with the old one. Can be repeated.",
+            = "Set a value: step, global_steps, global_samples, skipped_steps, scale (of the loss), "
+              "lr_scheduler.KEY, or an option of all param groups (lr=1e-4) or of one (1:lr=1e-4). The old "
+              "value may be correct, too. Can be repeated.",
             .repeats = true},
         {.name = "--undo",
-            .help = "SRC is a mended copy: write its source again, without the fixes that --fix names, or "
-                    "without any."},
+            .help = "Undo a repair: SRC is a repaired copy, and its source is written again. With --fix, "
+                    "only the named fixes are undone."},
         {.name = "--from",
             .kind = ValueKind::Path,
             .valueName = "PATH",
-            .help = "Where lost values may come from: another checkpoint of the same run, of any kind and "
-                    "number of ranks, or, for frozen parameters and buffers, weights of the base model; "
-                    "without it the nearest tag that is complete."},
+            .help = "Where to read lost values: another checkpoint of the same run, of any kind and number "
+                    "of ranks, or, for frozen parameters and buffers, weights of the base model. Default: "
+                    "the nearest complete tag."},
         {.name = "--masters",
             .kind = ValueKind::Choice,
             .valueName = "SOURCE",
-            .help = "Where lost masters come from: the 16-bit copies in the model file (without this option, "
-                    "where there are any) or the other checkpoint.",
+            .help = "Where to read lost masters: the 16-bit copies in the model file, or the other "
+                    "checkpoint (donor). Default: copies, if there are any.",
             .choices = {"copies", "donor"}},
         {.name = "--moments",
             .kind = ValueKind::Choice,
             .valueName = "SOURCE",
-            .help = "Where lost optimizer states come from: the other checkpoint (without this option, where "
-                    "there is one) or nowhere, which gives zeros.",
+            .help = "Where to read lost optimizer states: the other checkpoint (donor), or zeros. Default: "
+                    "donor, if there is one.",
             .choices = {"donor", "zeros"}},
         {.name = "--depth",
             .kind = ValueKind::Choice,
             .valueName = "DEPTH",
-            .help = "How deep to look for what --fix names: at directories, pickles and a few values, or at "
-                    "every byte; without this option as deep as what is named needs, and for `all` the "
-                    "former.",
+            .help = "What to read for the findings that --fix names: directories, pickles and a few values "
+                    "(metadata), or every byte. Default: what the named findings need; for `all`, metadata.",
             .choices = {"metadata", "bytes"}},
         {.name = "--tag-out",
             .kind = ValueKind::Text,
             .valueName = "TAG",
-            .help = "Name of the mended tag; without it the source's."},
+            .help = "Name of the repaired tag. Default: the tag of the source."},
         {.name = "--no-latest", .help = "Do not write `latest`."},
         {.name = "--allow",
             .kind = ValueKind::Text,
             .valueName = "CODE",
-            .help = "Go on although this finding stays; the result is marked. Can be repeated.",
+            .help = "Proceed despite this finding, which stays in the copy. The result is marked. Can be "
+                    "repeated.",
             .repeats = true}};
 }
 
@@ -172,25 +173,25 @@ Command repairCommand()
 {
     return {
         .name = "repair",
-        .summary = "write a mended copy of a checkpoint",
+        .summary = "write a repaired copy of a checkpoint",
         .description
-        = {"Mends what `check` found, on a copy: the source is never changed. What will change is shown "
-           "first, "
-           "value by value; the copy is verified and checked again, and the exit status is 1 when something "
-           "is still found or newly found in it.",
-            "What could only be reconstructed, such as a lost shard refilled from 16-bit weights or from "
-            "another tag, is marked: DST/TAG/repair.json lists it, `inspect` shows it, and `verify` refuses "
-            "it without --allow-marked."},
+        = {"Repairs findings of `check` on a copy. The source is never changed. All changes are shown first, "
+           "value by value. Then the copy is written, verified and checked again. The exit status is 1 when "
+           "a repaired finding is still there or a new one is found.",
+            "Reconstructed values are marked, such as a lost shard refilled from 16-bit weights or from "
+            "another tag: DST/TAG/repair.json lists them, `inspect` shows them, and `verify` refuses them "
+            "without --allow-marked."},
         .positionals
-        = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to mend: a run or tag folder."},
+        = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to repair: a run or tag folder."},
             {.name = "DST", .kind = ValueKind::Folder, .help = "The run folder to write into."}},
         .options = joined(repairOptions(), joined(writeOptions(), tagOptions())),
         .commonOptions = outputOptions(),
         .examples
-        = {{"shardscope repair runs/llama runs/mended --fix all --dry-run", "What could be mended?"},
-            {"shardscope repair runs/llama runs/mended --fix rank-missing", "Refill a lost shard:"},
-            {"shardscope repair runs/llama runs/mended --fix L6 --moments zeros", "Begin its moments anew:"},
-            {"shardscope repair --undo runs/mended runs/again", "The source again, byte by byte:"}},
+        = {{"shardscope repair runs/llama runs/repaired --fix all --dry-run", "What could be repaired?"},
+            {"shardscope repair runs/llama runs/repaired --fix rank-missing", "Refill a lost shard:"},
+            {"shardscope repair runs/llama runs/repaired --fix L6 --moments zeros",
+                "Reset its moments to zero:"},
+            {"shardscope repair --undo runs/repaired runs/again", "Restore the source, byte by byte:"}},
         .run = runRepair,
         .values = Command::Values::Needed,
         .resumes = true,

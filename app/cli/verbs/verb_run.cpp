@@ -11,7 +11,7 @@ namespace {
 
 constexpr uint64_t kPlanLimitBytes = uint64_t{256} << 20;
 
-/// What the saved options give now, into DST or where the plan says.
+/// Plans the saved options again, for DST or for the folder in the plan.
 Result<WriteJob> jobOf(const Session& session, const SavedPlan& saved, const CheckpointPtr& source)
 {
     const std::string elsewhere = session.arguments().positional("DST");
@@ -50,9 +50,9 @@ Command runCommand()
         .summary = "execute a saved plan",
         .description
         = {"Executes a plan that `shardscope plan` saved. It plans again from the same source and refuses "
-           "when the outcome is not exactly the saved one: a file of the source was written again, "
+           "when the result differs from the saved plan. That means that a file of the source was rewritten, "
            "replaced or lost.",
-            "After an interruption the same command goes on."},
+            "After an interruption, the same command continues the job."},
         .positionals = {{.name = "FILE", .kind = ValueKind::File, .help = "The saved plan."},
             {.name = "DST",
                 .kind = ValueKind::Folder,
@@ -61,7 +61,7 @@ Command runCommand()
         .options = writeOptions(),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope run llama-16.json", "As planned:"},
-            {"shardscope run llama-16.json --dry-run", "Would it still do what was planned?"}},
+            {"shardscope run llama-16.json --dry-run", "Is the plan still valid?"}},
         .run = runSavedPlan,
         .resumes = true,
     };

@@ -13,7 +13,7 @@ namespace shardscope::cli {
 namespace {
 
 constexpr uint64_t kDefaultLimit = 1000;
-constexpr uint64_t kHighestLimit = 1'000'000; // more is a matter for --npy
+constexpr uint64_t kHighestLimit = 1'000'000; // use --npy for more
 
 Result<int> runShow(Session& session)
 {
@@ -23,7 +23,7 @@ Result<int> runShow(Session& session)
         return fail(ErrorCode::Usage, "--limit is at most " + std::to_string(kHighestLimit), {},
             "write the whole tensor with --npy FILE");
     if (arguments.has("--force") && !arguments.has("--npy"))
-        return fail(ErrorCode::Usage, "--force belongs to --npy");
+        return fail(ErrorCode::Usage, "--force needs --npy");
     SHARDSCOPE_CHECK(
         requireFile(arguments.text("--npy"), "the file of --npy", "name a file, such as tensor.npy"));
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openModel());
@@ -53,14 +53,12 @@ Command showCommand()
         .name = "show",
         .summary = "print values of a parameter or of one of its states",
         .description
-        = {"Prints elements of the flattened tensor, whatever ranks and files they are spread over. Only "
-           "what is printed "
-           "is read. Values that a missing or damaged file holds are shown as missing (null with --json).",
-            "The address is NAME, NAME#STATE or NAME#STATE[a:b]; NAME alone means the fp32 masters, else the "
-            "weights. A "
-            "place such as dp0.tp0.pp0/group0+42 or FILE!data/7+512 shows its parameter from that element "
-            "on. States have "
-            "the names of `shardscope params`."},
+        = {"Prints elements of the flattened tensor, whichever ranks and files hold them. Only the printed "
+           "elements are read. Values in missing or damaged files are shown as missing (null with --json).",
+            "The address is NAME, NAME#STATE or NAME#STATE[a:b]; NAME alone means the fp32 masters, or the "
+            "weights if there are no masters. A position such as dp0.tp0.pp0/group0+42 or FILE!data/7+512 "
+            "shows the parameter there, from that element on. `shardscope params` lists the names of "
+            "states."},
         .positionals
         = {pathArgument(), {.name = "ADDRESS", .kind = ValueKind::Text, .help = "What to show; see above."}},
         .options = joined(
@@ -68,12 +66,12 @@ Command showCommand()
                  .letter = 'l',
                  .kind = ValueKind::Count,
                  .valueName = "N",
-                 .help = "Print at most N elements; without it 1000."},
+                 .help = "Print at most N elements. Default: 1000."},
                 {.name = "--npy",
                     .kind = ValueKind::File,
                     .valueName = "FILE",
-                    .help = "Write the whole tensor as a NumPy file, too. Types that NumPy lacks (bfloat16, "
-                            "float8) are widened to float32, exactly."},
+                    .help = "Also write the whole tensor as a NumPy file. Types that NumPy lacks (bfloat16, "
+                            "float8) are converted to float32, exactly."},
                 {.name = "--force", .letter = 'f', .help = "Replace FILE when it exists."}},
             checkpointOptions()),
         .commonOptions = outputOptions(),

@@ -50,8 +50,8 @@ std::vector<Option> skeletonOptions()
     return joined({{.name = "--keep",
                        .kind = ValueKind::Text,
                        .valueName = "KEY",
-                       .help = "Keep the client's values under this key of the model file, as "
-                               "`shardscope inspect` lists them. May be given several times.",
+                       .help = "Keep the values of this client key of the model file; `shardscope inspect` "
+                               "lists the keys. Can be repeated.",
                        .repeats = true},
                       {.name = "--force", .letter = 'f', .help = "Replace OUT when it exists."}},
         tagOptions());
@@ -63,22 +63,21 @@ Command skeletonCommand()
 {
     return {
         .name = "skeleton",
-        .summary = "write all of a checkpoint but its values, for a bug report",
+        .summary = "write a checkpoint without its values, for a bug report",
         .description
-        = {"OUT is a zip file that Shardscope opens like the checkpoint, without its values: inspect, "
-           "params, "
-           "layout, files, check and --dry-run of verbs that write work on it as on the original. The "
-           "findings of `shardscope check` go along, those that need values too.",
-            "Kept are the names of files, their sizes and times, names and shapes of parameters, "
-            "DeepSpeed's counters, versions, param groups with their options, loss scaler, and of ds_config "
-            "and the scheduler numbers and the words that DeepSpeed knows. Not kept are the contents of all "
-            "tensors, every value of the client state (its keys at the top, the nesting, names of classes "
-            "and shapes of tensors are; --keep keeps the values of a key), other texts of ds_config such as "
-            "paths, byte strings, and all but the size of files that are no state of DeepSpeed. No path of "
-            "this machine, host or user goes along. What is not kept is overwritten in its place, so that "
-            "every offset is that of the original.",
-            "Names of parameters, of the tag and of classes may tell of a project, too: look at "
-            "`unzip -p OUT.zip` before it leaves the house."},
+        = {"OUT is a zip file that Shardscope opens like the checkpoint, but it has no values. inspect, "
+           "params, layout, files, check and --dry-run of writing commands work on it as on the original. It "
+           "also holds the findings of `shardscope check`, including those that need values.",
+            "It keeps: names, sizes and times of files; names and shapes of parameters; DeepSpeed's "
+            "counters, versions, param groups with their options and loss scaler; from ds_config and the "
+            "scheduler, numbers and the words that DeepSpeed knows; from the client state, top-level keys, "
+            "nesting, names of classes and shapes of tensors. It does not keep: contents of tensors; values "
+            "of the client state (--keep keeps the values of a key); other texts of ds_config such as paths; "
+            "byte strings; the content of files that are not DeepSpeed state (only their size). Paths of "
+            "this machine, host names and user names are not included. Removed content is overwritten in "
+            "place, so every offset stays the same.",
+            "Names of parameters, of the tag and of classes can also reveal something about a project. Look "
+            "at `unzip -p OUT.zip` before you share the file."},
         .positionals
         = {{.name = "SRC", .kind = ValueKind::Path, .help = "The checkpoint to read: a run or tag folder."},
             {.name = "OUT",
@@ -87,8 +86,8 @@ Command skeletonCommand()
         .options = skeletonOptions(),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope skeleton runs/llama llama.zip", "For a bug report:"},
-            {"shardscope inspect llama.zip", "What its reader sees:"},
-            {"shardscope skeleton runs/llama llama.zip --keep iteration", "With one value of the client:"}},
+            {"shardscope inspect llama.zip", "What the reader of the report sees:"},
+            {"shardscope skeleton runs/llama llama.zip --keep iteration", "Keep one client value:"}},
         .run = runSkeleton,
     };
 }

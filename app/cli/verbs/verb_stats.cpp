@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kDefaultBars = 32;
 constexpr uint64_t kMostBars = 1000;
 
-/// NAME#STATE is that one; NAME alone all states of the parameter, like the names that `params` lists.
+/// NAME#STATE selects one state. NAME alone, as `params` lists it, selects all states of the parameter.
 Status addAsked(std::vector<TensorAsked>& out, const Checkpoint& checkpoint, const std::string& word)
 {
     std::optional<ParamId> param = checkpoint.findParam(word);
@@ -28,9 +28,8 @@ Status addAsked(std::vector<TensorAsked>& out, const Checkpoint& checkpoint, con
         SHARDSCOPE_TRY(const Address address, addressAsked(checkpoint, word));
         const auto* named = std::get_if<ParamAddress>(&address);
         if (named == nullptr || named->range)
-            return fail(ErrorCode::Usage,
-                "statistics are of whole tensors, and `" + word + "` is another place", {},
-                "say NAME or NAME#STATE");
+            return fail(ErrorCode::Usage, "statistics need a whole tensor, and `" + word + "` is not one", {},
+                "use NAME or NAME#STATE");
         SHARDSCOPE_TRY(param, paramAsked(checkpoint, named->name));
         if (word.find('#') != std::string::npos)
             state = named->state;
@@ -68,8 +67,8 @@ Result<std::vector<TensorAsked>> tensorsAsked(const Arguments& arguments, const 
     return tensors;
 }
 
-/// Begins the answer with the first tensor of which something can be read, so that an error still can be all
-/// of it.
+/// Starts the answer at the first tensor that can be read at least in part. Until then the answer can still
+/// be an error object alone.
 class Answer
 {
 public:
@@ -151,19 +150,18 @@ Command statsCommand()
 {
     return {
         .name = "stats",
-        .summary = "statistics and histograms of parameters and their states",
+        .summary = "show statistics and histograms of parameters and states",
         .description
-        = {"Least and greatest value, mean, standard deviation, norm, zeros, NaN, infinities and a histogram "
-           "of every tensor, or of those that are named, whatever ranks and files they are spread over. Sums "
-           "are of the finite values.",
-            "Of a tensor with more than 65,536 elements a sample is read, 64 runs of 1,024 elements, and "
-            "marked; "
-            "--exact reads everything, in one pass."},
+        = {"Min, max, mean, standard deviation, norm, zeros, NaN, infinities and a histogram of every "
+           "tensor, or of the named ones, whichever ranks and files hold them. Sums include finite values "
+           "only.",
+            "For a tensor with more than 65,536 elements, a sample is read: 64 ranges of 1,024 elements. The "
+            "answer marks it as a sample. --exact reads everything, in one pass."},
         .positionals = {pathArgument(),
             {.name = "PARAM",
                 .kind = ValueKind::Text,
-                .help = "NAME, which means all of its states, or NAME#STATE; their histograms are drawn. "
-                        "Without it all tensors.",
+                .help = "NAME (all its states) or NAME#STATE; the histograms are drawn. Default: all "
+                        "tensors, without drawing.",
                 .required = false,
                 .repeats = true}},
         .options = joined({{.name = "--exact", .help = "Read every element, not a sample."},
@@ -175,7 +173,8 @@ Command statsCommand()
                               {.name = "--bars",
                                   .kind = ValueKind::Count,
                                   .valueName = "N",
-                                  .help = "Bars of a histogram, at most; without it 32, none with 0."}},
+                                  .help = "Max number of bars in a histogram; 0 means no histogram. Default: "
+                                          "32."}},
             joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
         .examples = {{"shardscope stats runs/llama", "All tensors, large ones by a sample:"},

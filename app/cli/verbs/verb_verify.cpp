@@ -12,13 +12,13 @@ namespace shardscope::cli {
 
 namespace {
 
-/// Files of other tools that this program wrote.
+/// True for files in the formats of other tools that this program wrote.
 bool isExported(io::FileSystem& files, const Checkpoint& checkpoint)
 {
     return liesInNoRun(checkpoint.kind) && files.stat(checkpoint.tagFolder / kManifestName).has_value();
 }
 
-/// What no run saved does not verify unless it is asked for.
+/// Marked checkpoints hold values that no run saved. They fail unless --allow-marked is given.
 void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report)
 {
     for (const Finding& finding : checkpoint.findings) {
@@ -32,7 +32,7 @@ void refuseMarked(const Checkpoint& checkpoint, VerifyReport& report)
 Result<int> runVerify(Session& session)
 {
     SHARDSCOPE_TRY(const OpenedCheckpoint opened, session.openTag());
-    if (!isExported(session.files(), *opened.checkpoint)) // whose manifest says all that verifying needs
+    if (!isExported(session.files(), *opened.checkpoint)) // its manifest is enough
         SHARDSCOPE_CHECK(requireKnownKind(*opened.checkpoint));
     CheckpointPtr against;
     if (const std::string path = session.arguments().text("--against"); !path.empty()) {
@@ -64,19 +64,15 @@ Command verifyCommand()
 {
     return {
         .name = "verify",
-        .summary = "re-read everything and compare",
-        .description = {"Reads every byte: the CRC of every record, the structure of every file, and SHA-256 "
-                        "of every file against "
-                        "the manifest that Shardscope leaves in what it writes. Without a manifest the CRCs "
-                        "and the structure are "
-                        "what there is, and it says so.",
-            "With --against every parameter and every state is compared with those of another checkpoint, "
-            "whatever the "
-            "number of ranks of the two. The exit status is 1 when something differs or is damaged."},
+        .summary = "read every byte and check it",
+        .description = {"Reads every byte and checks the CRC of every record, the structure of every file, "
+                        "and the SHA-256 of every file against the manifest that Shardscope writes. If there "
+                        "is no manifest, it checks only CRCs and structure, and says so.",
+            "With --against, every parameter and state is compared with another checkpoint. The numbers of "
+            "ranks may differ. The exit status is 1 when something differs or is damaged."},
         .positionals = {pathArgument()},
         .options = joined(
-            {{.name = "--allow-marked",
-                 .help = "Accept what was reconstructed instead of read, as in a mended copy."},
+            {{.name = "--allow-marked", .help = "Accept reconstructed values, as in a repaired copy."},
                 {.name = "--against",
                     .kind = ValueKind::Path,
                     .valueName = "SRC",
@@ -84,11 +80,11 @@ Command verifyCommand()
                 {.name = "--patterns",
                     .kind = ValueKind::File,
                     .valueName = "FILE",
-                    .help = "With --against, where the two differ in tensor slices: how slices join, if "
-                            "the checkpoints do not record it."}},
+                    .help = "How to merge tensor slices with --against, when the two differ in them and the "
+                            "checkpoints do not record it."}},
             joined(computeOptions(), checkpointOptions())),
         .commonOptions = outputOptions(),
-        .examples = {{"shardscope verify runs/llama", "Is every byte what it was when it was written?"},
+        .examples = {{"shardscope verify runs/llama", "Is every byte as it was written?"},
             {"shardscope verify runs/llama-16 --against runs/llama", "Do the two hold the same state?"}},
         .run = runVerify,
         .values = Command::Values::Needed,

@@ -3,7 +3,7 @@
 
 #include "app/cli/frame/command.h"
 
-/// One function per verb, each in a file of its own. A new verb is such a file and a line here and in
+/// One function per verb, each in its own file. To add a verb, add a file, a line here and a line in
 /// program.cpp.
 namespace shardscope::cli {
 

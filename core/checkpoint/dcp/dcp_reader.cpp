@@ -123,7 +123,7 @@ private:
         SHARDSCOPE_TRY(DcpStateDict dict, readDcpStateDict(m_entries, wanted, *m_archives, m_out, m_job));
         m_native = makeDcpNative(std::move(dict), m_out.files.front());
         m_out.files.front().content = m_native.content;
-        m_out.rank0Model = m_out.rank0Optim = FileId{0};
+        m_out.templateModel = m_out.templateOptim = FileId{0};
         m_out.modelFiles = m_out.optimFiles = {FileId{0}};
         m_out.optimWrapper = m_native.wrapper;
         m_out.zeroStage = m_native.zeroStage;

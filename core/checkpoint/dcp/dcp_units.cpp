@@ -204,7 +204,7 @@ Result<bool> DcpUnits::addState(FlatUnit& unit, std::string name, const DcpEntry
         state.perParam = {boxes.runs.front()};
     else
         state.boxes = std::make_shared<const UnitState::Boxes>(std::move(boxes));
-    state.perRank = {all ? StoredRun{m_out.rank0Optim, StoredRun::kNoRecord, 0,
+    state.perRank = {all ? StoredRun{m_out.templateOptim, StoredRun::kNoRecord, 0,
                          state.boxes ? unit.partition.payloadElements() : 0}
                          : StoredRun{}};
     unit.states.push_back(std::move(state));

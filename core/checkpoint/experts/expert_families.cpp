@@ -102,7 +102,7 @@ Result<std::vector<ExpertFamilies>> expertFamilies(
 
 bool holdsExperts(const Reading& reading)
 {
-    const TorchFile* file = reading.content(reading.out.rank0Model);
+    const TorchFile* file = reading.content(reading.out.templateModel);
     if (file == nullptr)
         return false;
     const PickleGraph& graph = file->pickle();

@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 25> kOwnKeys{"module", "buffer_names", "o
 
 const PickleGraph* graphOf(const Reading& reading)
 {
-    const TorchFile* file = reading.content(reading.out.rank0Model);
+    const TorchFile* file = reading.content(reading.out.templateModel);
     return file == nullptr ? nullptr : &file->pickle();
 }
 

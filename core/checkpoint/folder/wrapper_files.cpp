@@ -91,7 +91,7 @@ void describeTrainer(const Reading& reading)
 /// Counters that a framework keeps as client state in the model file.
 void describeClientState(const Reading& reading)
 {
-    const TorchFile* model = reading.content(reading.out.rank0Model);
+    const TorchFile* model = reading.content(reading.out.templateModel);
     if (model == nullptr || reading.modelRoot == kNoNode || reading.hasNoValues())
         return;
     const PickleGraph& graph = model->pickle();

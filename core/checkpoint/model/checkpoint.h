@@ -258,12 +258,12 @@ struct Checkpoint {
     std::vector<Finding> findings;
 
     std::vector<CheckpointFile> files;
-    FileId rank0Model = kNoFile;
-    FileId rank0Optim = kNoFile; ///< universal: zero/optimizer_state.pt
+    FileId templateModel = kNoFile;
+    FileId templateOptim = kNoFile; ///< universal: zero/optimizer_state.pt
     /// In rank 0's optimizer file: the mapping that holds `loss_scaler` and the like.
     NodeId optimWrapper = kNoNode;
     /// Distributed checkpoints of PyTorch: what their files consist of, ascending; no two overlap but in
-    /// files that a finding tells to be damaged. There rank0Model and rank0Optim are `.metadata`, whose
+    /// files that a finding tells to be damaged. There templateModel and templateOptim are `.metadata`, whose
     /// content is made from the objects that the archives hold (dcp_native.h).
     std::vector<ArchivePart> archives;
     std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile where missing. Of the first part

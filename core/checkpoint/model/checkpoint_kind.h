@@ -23,8 +23,8 @@ enum class CheckpointKind {
     Dcp
 };
 
-/// How a kind of checkpoint keeps the training state. What depends on the kind alone is in the table below and
-/// nowhere else; a new kind is a row of it.
+/// How a kind of checkpoint keeps the training state. What depends on the kind alone is in the table below
+/// and nowhere else; a new kind is a row of it.
 enum class StateForm {
     None, ///< nothing is known, or it has no training state
     TorchOptimizer, ///< stage 0: the state of torch's optimizer; the weights are the masters
@@ -64,13 +64,15 @@ inline constexpr std::array kKindTraits{
 {
     return kKindTraits[static_cast<size_t>(kind)];
 }
-static_assert([] {
-    for (size_t i = 0; i < kKindTraits.size(); ++i) {
-        if (kKindTraits[i].kind != static_cast<CheckpointKind>(i))
-            return false;
-    }
-    return true;
-}(), "rows are in the order of CheckpointKind");
+static_assert(
+    [] {
+        for (size_t i = 0; i < kKindTraits.size(); ++i) {
+            if (kKindTraits[i].kind != static_cast<CheckpointKind>(i))
+                return false;
+        }
+        return true;
+    }(),
+    "rows are in the order of CheckpointKind");
 
 [[nodiscard]] constexpr StateForm formOf(CheckpointKind kind)
 {

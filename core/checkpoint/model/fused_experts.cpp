@@ -124,9 +124,9 @@ Status FusedExperts::readFolding(const PickleGraph& graph, NodeId folding)
 FusedExperts FusedExperts::of(const Checkpoint& checkpoint)
 {
     const bool mayHave = hasRankFiles(checkpoint.kind);
-    if (!mayHave || checkpoint.rank0Model == kNoFile || !checkpoint.file(checkpoint.rank0Model).content)
+    if (!mayHave || checkpoint.templateModel == kNoFile || !checkpoint.file(checkpoint.templateModel).content)
         return {};
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
     return read(graph, graph.root(), partitionsParameters(checkpoint.kind)).value_or(FusedExperts());
 }
 

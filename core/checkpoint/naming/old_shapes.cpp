@@ -92,7 +92,7 @@ private:
     /// The model's tensors: candidates themselves, or what the masters are held against.
     void takeCopies(bool mapped)
     {
-        if (m_reading.content(m_out.rank0Model) == nullptr)
+        if (m_reading.content(m_out.templateModel) == nullptr)
             return;
         m_copies = listModuleTensors(m_reading);
         for (ModuleTensor& expert : firstFamilyExperts(m_reading, m_groups))
@@ -268,7 +268,7 @@ std::optional<ShapeLists> findParamShapes(Reading& reading)
 {
     if (auto listed = readParamShapes(reading))
         return listed;
-    const TorchFile* model = reading.content(reading.out.rank0Model);
+    const TorchFile* model = reading.content(reading.out.templateModel);
     if (model != nullptr) {
         const NodeId there = lookup(model->pickle(), reading.modelRoot, "param_shapes");
         if (there != kNoNode && model->pickle().kind(there) != NodeKind::None)

@@ -95,7 +95,7 @@ bool checkOrderAgrees(const Reading& reading, WeightSamples& samples)
     const OrderTally listed = sampler.tally(listedOrder(out));
     if (listed.misplaced == 0)
         return false;
-    const std::string place = out.file(out.rank0Model).name;
+    const std::string place = out.file(out.templateModel).name;
     const std::string evidence = std::to_string(listed.misplaced) + " of " + std::to_string(listed.compared)
         + " sampled parameters do not have the values of their copies where `param_shapes` places them";
     struct Known {

@@ -13,7 +13,7 @@ namespace shardscope {
 
 std::vector<ModuleTensor> listModuleTensors(const Reading& reading)
 {
-    const TorchFile& file = *reading.content(reading.out.rank0Model);
+    const TorchFile& file = *reading.content(reading.out.templateModel);
     const PickleGraph& graph = file.pickle();
     std::unordered_set<std::string_view> buffers;
     for (const NodeId item : sequenceItems(graph, lookup(graph, reading.modelRoot, "buffer_names"))) {
@@ -37,7 +37,8 @@ std::vector<ModuleTensor> listModuleTensors(const Reading& reading)
         if (elements > 0 && !places.emplace(std::tuple(extent->byteOffset, tensor->sizes), true).second)
             continue;
         out.push_back({*name, tensor->sizes, elements, tensor->dtype,
-            {reading.out.rank0Model, extent->record, extent->byteOffset, elements}, tensor->isContiguous()});
+            {reading.out.templateModel, extent->record, extent->byteOffset, elements},
+            tensor->isContiguous()});
     }
     return out;
 }

@@ -16,7 +16,7 @@ void describeOptimizer(Reading& reading)
             out.optimizer += (i > 1 ? "+" : "") + unit.states[i].name;
         break;
     }
-    const TorchFile* optim = reading.content(out.rank0Optim);
+    const TorchFile* optim = reading.content(out.templateOptim);
     if (optim == nullptr)
         return;
     const PickleGraph& graph = optim->pickle();

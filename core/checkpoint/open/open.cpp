@@ -262,19 +262,19 @@ private:
                   return parsed && parsed->zero3Model;
               });
         const bool zero3 = partitionsParameters(m_out.kind) || (isUnknown(m_out.kind) && anyZero3);
-        m_out.rank0Model = firstReadable([&](const CheckpointFileName& name) {
+        m_out.templateModel = firstReadable([&](const CheckpointFileName& name) {
             return name.role == FileRole::ModelStates && name.zero3Model == zero3;
         });
-        if (optim == kNoFile && m_out.rank0Model == kNoFile)
+        if (optim == kNoFile && m_out.templateModel == kNoFile)
             return failNothingReadable();
-        if (m_out.rank0Model != kNoFile)
-            m_reading.modelRoot = m_reading.content(m_out.rank0Model)->pickle().root();
+        if (m_out.templateModel != kNoFile)
+            m_reading.modelRoot = m_reading.content(m_out.templateModel)->pickle().root();
         if (m_optimCount == 0 && !zero3)
             m_out.kind = CheckpointKind::Torch;
         if (isUnknown(m_out.kind) && zero3)
             m_out.kind = CheckpointKind::Zero3;
         m_out.zeroStage = partitionsParameters(m_out.kind) ? 3 : m_out.zeroStage;
-        heedConfiguredStage(m_reading, optim);
+        applyConfiguredStage(m_reading, optim);
         m_guideOptim = optim;
         return zero3;
     }
@@ -321,16 +321,16 @@ private:
     Status readWhole()
     {
         readModelHeader(m_reading);
-        const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
+        const PickleGraph& graph = m_reading.content(m_out.templateModel)->pickle();
         const NodeId optimizer = lookup(graph, m_reading.modelRoot, "optimizer");
         m_out.kind = formOfOptimizer(graph, optimizer);
-        m_out.modelFiles = {m_out.rank0Model};
+        m_out.modelFiles = {m_out.templateModel};
         const auto world = asInteger(graph, lookup(graph, m_reading.modelRoot, "dp_world_size"));
         if (world && *world > 0 && *world <= 1'000'000)
             m_out.parallel.dp = static_cast<uint32_t>(*world);
         m_reading.worldSize = 1;
         m_out.evidence.emplace_back("no optimizer files, so it was saved without ZeRO (stage 0)");
-        markRenamed(m_reading, m_out.rank0Model);
+        markRenamed(m_reading, m_out.templateModel);
         refuseUnsupported(m_reading);
         if (!m_out.modelError)
             SHARDSCOPE_CHECK(readStage0(m_reading));
@@ -350,14 +350,14 @@ private:
             own = all.begin() + *m_options.formOf;
         else
             own = std::find_if(all.begin(), all.end(), canTell);
-        m_out.rank0Optim = all.empty() ? kNoFile : own == all.end() ? all.front() : *own;
-        if (const TorchFile* optim = m_reading.content(m_out.rank0Optim))
+        m_out.templateOptim = all.empty() ? kNoFile : own == all.end() ? all.front() : *own;
+        if (const TorchFile* optim = m_reading.content(m_out.templateOptim))
             m_out.optimWrapper = lookup(optim->pickle(), optim->pickle().root(), "optimizer_state_dict");
     }
 
     Status readRanks(bool zero3)
     {
-        if (m_out.rank0Model == kNoFile && m_guideOptim == kNoFile)
+        if (m_out.templateModel == kNoFile && m_guideOptim == kNoFile)
             return failNothingReadable();
         m_reading.worldSize = findWorldSize(m_reading, m_guideOptim, m_optimCount);
         m_out.parallel.dp = m_reading.worldSize;
@@ -367,7 +367,7 @@ private:
             SHARDSCOPE_CHECK(loadFiles(m_reading, m_out.optimFiles));
         chooseOptim();
         markUnread();
-        takeVersionOf(m_reading, m_out.rank0Optim);
+        takeVersionOf(m_reading, m_out.templateOptim);
         if (isUnknown(m_out.kind)) {
             m_reading.noModel({ErrorCode::Damaged, "no optimizer file tells what kind of checkpoint this is",
                 m_out.tagFolder.string(), {}});
@@ -375,12 +375,12 @@ private:
         }
         markForeignRanks(m_reading);
         chooseOptim();
-        if (m_out.rank0Model != kNoFile)
-            markRenamed(m_reading, m_out.rank0Model);
+        if (m_out.templateModel != kNoFile)
+            markRenamed(m_reading, m_out.templateModel);
         refuseUnsupported(m_reading);
         if (m_out.modelError)
             return {};
-        if (m_out.rank0Model == kNoFile) {
+        if (m_out.templateModel == kNoFile) {
             m_reading.noModel({ErrorCode::Damaged,
                 "the model file is missing or unreadable, and only it tells names and shapes",
                 m_out.tagFolder.string(), "bring the *_model_states.pt file beside the optimizer files"});
@@ -408,7 +408,7 @@ private:
         }
         describeOptimizer(m_reading);
         m_out.evidence.push_back("a folder `zero` with one folder per parameter");
-        if (m_reading.content(m_out.rank0Optim) != nullptr)
+        if (m_reading.content(m_out.templateOptim) != nullptr)
             m_out.evidence.push_back(m_out.zeroStage == 0
                     ? "`optimizer_state.pt` names no ZeRO stage"
                     : "`optimizer_state.pt` says it was made from ZeRO-" + std::to_string(m_out.zeroStage));

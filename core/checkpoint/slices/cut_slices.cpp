@@ -240,8 +240,8 @@ private:
         out->parallel.tp = m_cut.slices;
         out->place = {0, slice, 0};
         out->modelRank = slice;
-        out->rank0Model = model.rank0Model;
-        out->modelFiles = {model.rank0Model};
+        out->templateModel = model.templateModel;
+        out->modelFiles = {model.templateModel};
         auto pieces = std::make_shared<JoinedSlices>();
         pieces->of = m_whole;
         pieces->cut = SliceOfCut{slice, m_cut.slices, m_cut.vocabularyRows, m_cut.asRecorded};
@@ -311,9 +311,9 @@ bool isSharded(CheckpointKind kind)
 
 Result<std::optional<SliceRules>> recordedRules(const Checkpoint& checkpoint)
 {
-    if (!checkpoint.isReadable(checkpoint.rank0Model))
+    if (!checkpoint.isReadable(checkpoint.templateModel))
         return std::optional<SliceRules>();
-    const CheckpointFile& model = checkpoint.file(checkpoint.rank0Model);
+    const CheckpointFile& model = checkpoint.file(checkpoint.templateModel);
     const PickleGraph& graph = model.content->pickle();
     return SliceRules::recorded(
         graph, lookup(graph, graph.root(), "universal_checkpoint_info"), model.path.string());

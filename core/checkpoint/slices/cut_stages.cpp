@@ -185,8 +185,8 @@ private:
         out->parallel.pp = m_cut.stages();
         out->place = {0, 0, stage};
         out->modelRank = stage;
-        out->rank0Model = modelOf(stage).rank0Model;
-        out->modelFiles = {out->rank0Model};
+        out->templateModel = modelOf(stage).templateModel;
+        out->modelFiles = {out->templateModel};
         out->files = m_files;
         auto pieces = std::make_shared<JoinedSlices>();
         pieces->of = m_whole;

@@ -97,7 +97,7 @@ public:
         : m_of(of)
         , m_slices(of->parts.empty() ? std::vector{of} : of->parts)
         , m_rules(rules)
-        , m_graph(of->file(of->rank0Model).content->pickle())
+        , m_graph(of->file(of->templateModel).content->pickle())
         , m_fused(FusedExperts::of(*of))
     {
     }
@@ -141,7 +141,7 @@ private:
         if (!m_map.empty())
             return {}; // it has all parameters, and says more than patterns do
         SHARDSCOPE_TRY(
-            m_recorded, SliceRules::recorded(m_graph, info, m_of->file(m_of->rank0Model).path.string()));
+            m_recorded, SliceRules::recorded(m_graph, info, m_of->file(m_of->templateModel).path.string()));
         m_rules = m_recorded ? &*m_recorded : nullptr;
         return {};
     }
@@ -281,7 +281,7 @@ private:
         const std::string shown = "`" + toValidUtf8(param.name) + "`";
         const auto damaged = [&](const std::string& what) {
             return fail(ErrorCode::Damaged, "what is recorded of the slices of " + shown + " " + what,
-                m_of->file(m_of->rank0Model).path.string());
+                m_of->file(m_of->templateModel).path.string());
         };
         auto shape = numbersOf(m_graph, lookup(m_graph, entry, "logical_shape"));
         const auto elements = shape ? elementCount(*shape) : std::nullopt;
@@ -308,7 +308,7 @@ private:
                     return fail(ErrorCode::Unsupported,
                         "the slices of " + shown + " hold it times " + std::to_string(*scale)
                             + ", and this build does not rescale an optimizer's states",
-                        m_of->file(m_of->rank0Model).path.string());
+                        m_of->file(m_of->templateModel).path.string());
                 std::vector<SlicePiece> made;
                 if (!addRuns(inWhole(tp, *slice), *sizes, *whole, *part, made))
                     return damaged("has a piece that cannot be followed");

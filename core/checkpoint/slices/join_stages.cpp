@@ -16,9 +16,9 @@ namespace {
 std::string optionsOf(const Checkpoint& of, size_t group)
 {
     const NodeId node = of.groups[group].options;
-    if (node == kNoNode || !of.isReadable(of.rank0Optim))
+    if (node == kNoNode || !of.isReadable(of.templateOptim))
         return {};
-    const PickleGraph& graph = of.file(of.rank0Optim).content->pickle();
+    const PickleGraph& graph = of.file(of.templateOptim).content->pickle();
     const auto items = mappingItems(graph, node);
     std::string out;
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
@@ -103,8 +103,8 @@ private:
         out->parallel.pp = 1;
         out->params.assign(m_of->params.begin() + firstParam, m_of->params.begin() + end);
         out->paramByName.clear();
-        out->rank0Model = first.rank0Model;
-        out->rank0Optim = first.rank0Optim;
+        out->templateModel = first.templateModel;
+        out->templateOptim = first.templateOptim;
         out->optimWrapper = first.optimWrapper;
         return out;
     }

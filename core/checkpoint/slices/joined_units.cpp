@@ -35,7 +35,7 @@ FlatUnit wholeUnit(const Checkpoint& of, const FlatUnit& guide)
         UnitState joined;
         joined.name = state.name;
         joined.dtype = state.dtype;
-        joined.perRank = {StoredRun{of.rank0Optim, StoredRun::kNoRecord, 0, 0}};
+        joined.perRank = {StoredRun{of.templateOptim, StoredRun::kNoRecord, 0, 0}};
         unit.states.push_back(std::move(joined));
     }
     return unit;

@@ -64,8 +64,8 @@ private:
         m_out.roundRobin = first.roundRobin;
         m_out.lossScale = first.lossScale;
         m_out.clientStateKeys = first.clientStateKeys;
-        m_out.rank0Model = first.rank0Model;
-        m_out.rank0Optim = first.rank0Optim;
+        m_out.templateModel = first.templateModel;
+        m_out.templateOptim = first.templateOptim;
         m_out.optimWrapper = first.optimWrapper;
         m_out.optimFiles = first.optimFiles;
         m_out.modelFiles = first.modelFiles;
@@ -107,7 +107,7 @@ private:
 
     [[nodiscard]] static bool hasModelFile(const Checkpoint& part)
     {
-        return part.rank0Model != kNoFile && part.isReadable(part.rank0Model);
+        return part.templateModel != kNoFile && part.isReadable(part.templateModel);
     }
 
     /// What one step of one run has in common, whatever the rank. Where files are missing, that is told.
@@ -118,7 +118,7 @@ private:
                                  const std::string& there) {
             if (here == there)
                 return;
-            const FileId file = part.rank0Model != kNoFile ? part.rank0Model : part.rank0Optim;
+            const FileId file = part.templateModel != kNoFile ? part.templateModel : part.templateOptim;
             m_reading.add(code, Severity::Error,
                 "the files of model-parallel rank " + std::to_string(part.modelRank)
                     + " do not belong to the others: " + what + " differs",

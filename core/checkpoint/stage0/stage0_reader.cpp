@@ -30,10 +30,10 @@ public:
     explicit Stage0Reader(Reading& reading)
         : m_reading(reading)
         , m_out(reading.out)
-        , m_graph(reading.content(reading.out.rank0Model)->pickle())
+        , m_graph(reading.content(reading.out.templateModel)->pickle())
         , m_optimizer(lookup(m_graph, reading.modelRoot, "optimizer"))
         , m_tensors(reading.ofStage != nullptr ? *reading.ofStage : listModuleTensors(reading))
-        , m_evidence(reading, m_tensors, reading.out.rank0Model)
+        , m_evidence(reading, m_tensors, reading.out.templateModel)
     {
     }
 
@@ -44,8 +44,8 @@ public:
             readWithoutOptimizer();
             return {};
         }
-        m_out.rank0Optim = m_out.rank0Model;
-        m_out.optimFiles = {m_out.rank0Model};
+        m_out.templateOptim = m_out.templateModel;
+        m_out.optimFiles = {m_out.templateModel};
         m_out.optimWrapper = m_optimizer;
         readGroups();
         if (!m_out.modelError && !splitByNames())
@@ -79,7 +79,7 @@ private:
     void damaged(std::string what) const
     {
         m_reading.noModel(
-            {ErrorCode::Damaged, std::move(what), m_out.file(m_out.rank0Model).path.string(), {}});
+            {ErrorCode::Damaged, std::move(what), m_out.file(m_out.templateModel).path.string(), {}});
     }
 
     /// Weights are all there is. DeepSpeed 0.17.6 to 0.18.4 takes bf16 for ZeRO when it saves
@@ -90,7 +90,7 @@ private:
             m_out.kind = CheckpointKind::Unknown;
             m_reading.add(code::kRankMissing, Severity::Error,
                 "the optimizer files are missing: the model file was saved with ZeRO",
-                m_out.file(m_out.rank0Model).name);
+                m_out.file(m_out.templateModel).name);
             return damaged("the optimizer files are missing");
         }
         m_out.kind = CheckpointKind::Torch;
@@ -102,12 +102,12 @@ private:
                 ? "the file holds no optimizer state: DeepSpeed 0.17.6 to 0.18.4 does not save it in bf16 at "
                   "stage 0, and nothing brings masters and moments back"
                 : "the file holds no optimizer state, only weights",
-            m_out.file(m_out.rank0Model).name);
+            m_out.file(m_out.templateModel).name);
     }
 
     void readGroups()
     {
-        auto read = readStage0Groups(m_reading, m_out.rank0Model, m_optimizer, m_out.kind);
+        auto read = readStage0Groups(m_reading, m_out.templateModel, m_optimizer, m_out.kind);
         if (!read)
             return m_reading.stop(read.error());
         m_state = read->state;
@@ -182,7 +182,7 @@ private:
                 m_reading.add(code::kStepMismatch, Severity::Error,
                     "the model's weights are not those of the masters: they are from another step or run, or "
                     "damaged",
-                    m_out.file(m_out.rank0Model).name);
+                    m_out.file(m_out.templateModel).name);
         }
         if (split.outcome == GroupSplit::Outcome::None)
             return damaged(
@@ -311,7 +311,7 @@ private:
         const Stage0Group& group = m_groups[g];
         FlatUnit& unit = m_out.units[g];
         if (isFlat()) {
-            RankStates source{m_out.rank0Model, group.flat, kNoNode};
+            RankStates source{m_out.templateModel, group.flat, kNoNode};
             if (group.entry.stateKeys.size() == 1)
                 source.state = lookup(m_graph, m_state, group.entry.stateKeys.front());
             fillUnitStates(m_reading, unit, {source}, "group" + std::to_string(g));
@@ -331,8 +331,8 @@ private:
                     return m_reading.refuse("parameters of one param group have different dtypes");
             } else {
                 const auto extent
-                    = m_reading.content(m_out.rank0Model)->extentOf(*asTensor(m_graph, group.masters[i]));
-                run = {m_out.rank0Model, extent->record, extent->byteOffset, tensor.elements};
+                    = m_reading.content(m_out.templateModel)->extentOf(*asTensor(m_graph, group.masters[i]));
+                run = {m_out.templateModel, extent->record, extent->byteOffset, tensor.elements};
             }
             sources.masters.push_back(run);
         }

@@ -19,7 +19,7 @@ public:
         : m_reading(reading)
         , m_unit(unit)
         , m_sources(sources)
-        , m_file(*reading.content(reading.out.rank0Model))
+        , m_file(*reading.content(reading.out.templateModel))
         , m_graph(m_file.pickle())
     {
     }
@@ -33,7 +33,7 @@ public:
         if (first == m_sources.entries.end()) {
             m_reading.add(code::kStateMissing, Severity::Info,
                 "there is no optimizer state yet: the checkpoint was saved before the first step",
-                m_reading.out.file(m_reading.out.rank0Model).name, {group});
+                m_reading.out.file(m_reading.out.templateModel).name, {group});
             return;
         }
         const auto last = std::find_if(m_sources.entries.rbegin(), m_sources.entries.rend(),
@@ -128,7 +128,8 @@ private:
                 return;
             } else {
                 dtype = tensor->dtype;
-                runs[at] = {m_reading.out.rank0Model, extent->record, extent->byteOffset, param(at).elements};
+                runs[at]
+                    = {m_reading.out.templateModel, extent->record, extent->byteOffset, param(at).elements};
             }
         }
         addState(std::move(name), dtype == DType::Unknown ? DType::Float32 : dtype, std::move(runs));
@@ -193,7 +194,7 @@ private:
             m_reading.add(code::kStateMissing, Severity::Info,
                 std::to_string(none) + " parameters of " + group
                     + " have no optimizer state: no gradient has reached them",
-                m_reading.out.file(m_reading.out.rank0Model).name);
+                m_reading.out.file(m_reading.out.templateModel).name);
     }
 
     const Reading& m_reading;

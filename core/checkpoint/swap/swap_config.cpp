@@ -11,7 +11,8 @@ namespace {
 bool isTrue(const Reading& reading, std::initializer_list<std::string_view> path)
 {
     const NodeId node = configValue(reading, path);
-    return node != kNoNode && asBool(reading.content(reading.out.rank0Model)->pickle(), node).value_or(false);
+    return node != kNoNode
+        && asBool(reading.content(reading.out.templateModel)->pickle(), node).value_or(false);
 }
 
 } // namespace
@@ -19,7 +20,7 @@ bool isTrue(const Reading& reading, std::initializer_list<std::string_view> path
 SwapConfig readSwapConfig(const Reading& reading)
 {
     SwapConfig out;
-    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     const NodeId zero = configValue(reading, {"zero_optimization"});
     out.known = zero != kNoNode && isMapping(graph, zero);
     const NodeId device = configValue(reading, {"zero_optimization", "offload_optimizer", "device"});

@@ -246,7 +246,8 @@ private:
         if (raced)
             return m_reading.add(code::kSwapMissing, Severity::Error,
                 "the swap files of rank " + std::to_string(rank)
-                    + " cannot be told from those of other ranks: DeepSpeed before 0.18.0 copied the files "
+                    + " cannot be determined from those of other ranks: DeepSpeed before 0.18.0 copied the "
+                      "files "
                       "of all "
                       "ranks into one folder, each over the other's",
                 rankText({rank, 0, 0}),
@@ -397,7 +398,7 @@ SwapIndex indexSwapFolder(const Reading& reading, const SwapFolder& folder)
 
 SwapMap mapSwapFiles(Reading& reading)
 {
-    if (reading.content(reading.out.rank0Model) == nullptr)
+    if (reading.content(reading.out.templateModel) == nullptr)
         return {};
     return SwapMapper(reading).run();
 }

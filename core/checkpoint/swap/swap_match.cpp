@@ -29,7 +29,7 @@ bool listsAllParams(const Checkpoint& checkpoint)
 /// Of one request of asynchronous I/O; the most where the configuration is not known.
 uint64_t threads(const Reading& reading)
 {
-    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     const NodeId config = configValue(reading, {});
     if (config == kNoNode || !isMapping(graph, config))
         return kMostThreads;
@@ -71,7 +71,7 @@ public:
         }
         for (const SwapSubject* subject : m_subjects)
             m_reading.add(code::kSwapUnmapped, Severity::Error,
-                "it cannot be told which swap files hold sub-group " + std::to_string(subject->subgroup)
+                "it cannot be determined which swap files hold sub-group " + std::to_string(subject->subgroup)
                     + " of rank " + std::to_string(subject->rank)
                     + ": the optimizer file does not say, and sizes and numbers fit no files, or too many",
                 rankText({subject->rank, 0, 0}) + "/subgroup" + std::to_string(subject->subgroup) + "+0");

@@ -224,7 +224,7 @@ void checkModelFile(const Reading& reading, FileId id)
 {
     if (markRenamed(reading, id))
         return;
-    const PickleGraph& first = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& first = reading.content(reading.out.templateModel)->pickle();
     const PickleGraph& other = reading.content(id)->pickle();
     for (const std::string_view key : {"dp_world_size", "global_steps", "skipped_steps", "ds_version"}) {
         const std::string here = scalarText(other, lookup(other, other.root(), key));

@@ -22,15 +22,15 @@ std::optional<double> subGroupSize(const Reading& reading)
         return std::nullopt;
     const NodeId size = configValue(reading, {"zero_optimization", "sub_group_size"});
     return size == kNoNode ? kDefaultSubGroupSize
-                           : asNumber(reading.content(reading.out.rank0Model)->pickle(), size);
+                           : asNumber(reading.content(reading.out.templateModel)->pickle(), size);
 }
 
 /// How many param groups the learning-rate scheduler has rates of; 0 where it does not say.
 size_t scheduledGroups(const Reading& reading)
 {
-    if (reading.content(reading.out.rank0Model) == nullptr)
+    if (reading.content(reading.out.templateModel) == nullptr)
         return 0;
-    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     const NodeId scheduler = lookup(graph, reading.modelRoot, "lr_scheduler");
     if (!isMapping(graph, scheduler))
         return 0;

@@ -69,7 +69,7 @@ private:
             else if (!insideTied(name).empty())
                 m_tied.push_back(ParamId{i});
         }
-        const PickleGraph& graph = m_reading.content(m_out.rank0Model)->pickle();
+        const PickleGraph& graph = m_reading.content(m_out.templateModel)->pickle();
         for (const NodeId item : sequenceItems(graph, lookup(graph, m_reading.modelRoot, "buffer_names"))) {
             if (const auto name = asString(graph, item))
                 m_buffers.emplace(*name);
@@ -180,7 +180,7 @@ Status readLayerFiles(Reading& reading)
     const auto& files = reading.out.files;
     const bool any = std::any_of(files.begin(), files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::LayerStates; });
-    const TorchFile* model = reading.content(reading.out.rank0Model);
+    const TorchFile* model = reading.content(reading.out.templateModel);
     if (!any || model == nullptr)
         return {};
     const NodeId module = lookup(model->pickle(), reading.modelRoot, "module");

@@ -18,7 +18,7 @@ constexpr uint32_t kMostModelRanks = 4096;
 
 std::optional<int64_t> modelInteger(const Reading& reading, NodeId mapping, std::string_view key)
 {
-    const TorchFile* file = reading.content(reading.out.rank0Model);
+    const TorchFile* file = reading.content(reading.out.templateModel);
     return file == nullptr ? std::nullopt : asInteger(file->pickle(), lookup(file->pickle(), mapping, key));
 }
 
@@ -56,7 +56,7 @@ ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks
 {
     ParallelDegrees out;
     out.tp = modelRanks;
-    if (const TorchFile* file = reading.content(reading.out.rank0Model)) {
+    if (const TorchFile* file = reading.content(reading.out.templateModel)) {
         const NodeId degrees = lookup(file->pickle(), reading.modelRoot, "checkpoint_parallel_dimensions");
         const auto tp = modelInteger(reading, degrees, "tp_degree");
         const auto pp = modelInteger(reading, degrees, "pp_degree");
@@ -98,7 +98,7 @@ Checkpoint partOf(const Checkpoint& whole, uint32_t rank)
 
 bool isStage0OfStages(const Reading& reading)
 {
-    const TorchFile* file = reading.content(reading.out.rank0Model);
+    const TorchFile* file = reading.content(reading.out.templateModel);
     return file != nullptr
         && isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "optimizer"))
         && !isMapping(file->pickle(), lookup(file->pickle(), reading.modelRoot, "module"));
@@ -107,7 +107,7 @@ bool isStage0OfStages(const Reading& reading)
 bool refuseWithoutShards(Reading& reading)
 {
     Checkpoint& out = reading.out;
-    const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(out.templateModel)->pickle();
     if (!wasSavedWithZero(reading) || isMapping(graph, lookup(graph, reading.modelRoot, "optimizer"))) {
         if (!isMapping(graph, lookup(graph, reading.modelRoot, "module")) && reading.ofStage == nullptr)
             reading.refuse("it was saved without ZeRO (stage 0) by pipeline stages, and its model files hold "

@@ -22,7 +22,7 @@ class ModuleReader
 public:
     explicit ModuleReader(Reading& reading)
         : m_reading(reading)
-        , m_graph(reading.content(reading.out.rank0Model)->pickle())
+        , m_graph(reading.content(reading.out.templateModel)->pickle())
     {
     }
 
@@ -47,7 +47,7 @@ public:
 private:
     [[nodiscard]] std::string inFile(const char* what, const char* trouble) const
     {
-        return what + (" in `" + m_reading.out.file(m_reading.out.rank0Model).name) + "`" + trouble;
+        return what + (" in `" + m_reading.out.file(m_reading.out.templateModel).name) + "`" + trouble;
     }
 
     void readBufferNames()
@@ -166,7 +166,7 @@ private:
     {
         if (index(param) < m_reading.reshaped.size() && m_reading.reshaped[index(param)])
             return; // what the file has is no whole copy
-        if (!addWholeTensor(m_reading, m_reading.out.rank0Model, param, tensor))
+        if (!addWholeTensor(m_reading, m_reading.out.templateModel, param, tensor))
             return;
         // Empty tensors share an address without being tied; of several at one place the first is the owner.
         if (m_reading.out.params[index(param)].elements > 0 && !sameExtent(tensor))
@@ -255,7 +255,7 @@ ParamId addParameter(Reading& reading, std::string name, Shape shape, ParamRole 
 
 void reserveParameters(const Reading& reading)
 {
-    const TorchFile* file = reading.content(reading.out.rank0Model);
+    const TorchFile* file = reading.content(reading.out.templateModel);
     if (file == nullptr)
         return;
     const PickleGraph& graph = file->pickle();
@@ -266,20 +266,20 @@ void reserveParameters(const Reading& reading)
 
 void readModule(Reading& reading, bool weightsAreWhole)
 {
-    if (reading.content(reading.out.rank0Model) != nullptr)
+    if (reading.content(reading.out.templateModel) != nullptr)
         ModuleReader(reading).run(weightsAreWhole);
 }
 
 bool wasSavedWithZero(const Reading& reading)
 {
-    const TorchFile* file = reading.content(reading.out.rank0Model);
+    const TorchFile* file = reading.content(reading.out.templateModel);
     return file != nullptr
         && !sequenceItems(file->pickle(), lookup(file->pickle(), reading.modelRoot, "param_shapes")).empty();
 }
 
 std::optional<ShapeLists> readParamShapes(const Reading& reading)
 {
-    const TorchFile* file = reading.content(reading.out.rank0Model);
+    const TorchFile* file = reading.content(reading.out.templateModel);
     return file == nullptr ? std::nullopt : readParamShapes(file->pickle(), reading.modelRoot);
 }
 

@@ -98,7 +98,7 @@ Status readOtherModelFiles(Reading& reading)
         SHARDSCOPE_CHECK(loadFiles(reading, batch));
         for (uint32_t rank = begin; rank < end; ++rank) {
             const FileId file = out.modelFiles[rank];
-            if (file == out.rank0Model || reading.content(file) == nullptr)
+            if (file == out.templateModel || reading.content(file) == nullptr)
                 continue;
             checkModelFile(reading, file);
             takeFrozenFragments(reading, rank);

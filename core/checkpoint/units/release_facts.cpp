@@ -5,7 +5,7 @@
 
 namespace shardscope {
 
-void heedConfiguredStage(const Reading& reading, FileId optimFile)
+void applyConfiguredStage(const Reading& reading, FileId optimFile)
 {
     if (reading.content(optimFile) == nullptr || traitsOf(reading.out.kind).stage != 2)
         return;
@@ -16,7 +16,7 @@ void heedConfiguredStage(const Reading& reading, FileId optimFile)
     if (lookup(graph, wrapper, "group_paddings") != kNoNode)
         return;
     if (stage == kNoNode || !asInteger(graph, lookup(graph, wrapper, "zero_stage"))
-        || asInteger(reading.content(reading.out.rank0Model)->pickle(), stage) != 1)
+        || asInteger(reading.content(reading.out.templateModel)->pickle(), stage) != 1)
         return;
     reading.out.kind = CheckpointKind::Zero1;
     reading.out.zeroStage = 1;

@@ -11,7 +11,7 @@ std::optional<uint32_t> shardGroupRanks(const Reading& reading, FileId optimFile
         return std::nullopt;
     const NodeId size = configValue(reading, {"zero_optimization", "mics_shard_size"});
     if (size == kNoNode
-        || asInteger(reading.content(reading.out.rank0Model)->pickle(), size).value_or(-1) <= 0)
+        || asInteger(reading.content(reading.out.templateModel)->pickle(), size).value_or(-1) <= 0)
         return std::nullopt;
     const PickleGraph& graph = reading.content(optimFile)->pickle();
     const NodeId wrapper = wrapperOf(graph);

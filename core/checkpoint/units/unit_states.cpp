@@ -199,7 +199,7 @@ bool followsPartition(const Reading& reading, const FlatUnit& unit, const std::v
 bool offloadsOptimizer(const Reading& reading)
 {
     const NodeId device = configValue(reading, {"zero_optimization", "offload_optimizer", "device"});
-    return device != kNoNode && saysOffload(reading.content(reading.out.rank0Model)->pickle(), device);
+    return device != kNoNode && saysOffload(reading.content(reading.out.templateModel)->pickle(), device);
 }
 
 /// Whether ranks keep the state for whole parameters, as ZeRO-1/2 keep the momentum of Muon. Where both
@@ -207,7 +207,7 @@ bool offloadsOptimizer(const Reading& reading)
 bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector<RankStates>& perRank,
     std::string_view name)
 {
-    const TorchFile* rank0 = reading.content(reading.out.rank0Optim);
+    const TorchFile* rank0 = reading.content(reading.out.templateOptim);
     const bool zero12 = isZero12(reading.out.kind);
     if (name != kMuonMomentum || !zero12 || rank0 == nullptr || unit.group < 0
         || !isMuonGroup(rank0->pickle(), reading.out.groups[static_cast<size_t>(unit.group)].options))
@@ -350,8 +350,8 @@ FileId guideOf(const Reading& reading)
         return reading.content(file) != nullptr && reading.out.file(file).status != FileStatus::Foreign;
     };
     const auto& all = reading.out.optimFiles;
-    if (reading.out.rank0Optim != kNoFile && tells(reading.out.rank0Optim))
-        return reading.out.rank0Optim;
+    if (reading.out.templateOptim != kNoFile && tells(reading.out.templateOptim))
+        return reading.out.templateOptim;
     const auto first = std::find_if(all.begin(), all.end(), tells);
     return first == all.end() ? kNoFile : *first;
 }
@@ -376,7 +376,7 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
         return source.state != kNoNode && reading.content(source.file) != nullptr;
     };
     auto guide = std::find_if(perRank.begin(), perRank.end(),
-        [&](const RankStates& source) { return source.file == reading.out.rank0Optim && tells(source); });
+        [&](const RankStates& source) { return source.file == reading.out.templateOptim && tells(source); });
     if (guide == perRank.end())
         guide = std::find_if(perRank.begin(), perRank.end(), tells);
     if (guide == perRank.end()) {
@@ -387,7 +387,7 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
         return;
     }
     const PickleGraph& graph = reading.content(guide->file)->pickle();
-    if (guide->file == reading.out.rank0Optim)
+    if (guide->file == reading.out.templateOptim)
         unit.stateNode = guide->state;
     const auto items = mappingItems(graph, guide->state);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {

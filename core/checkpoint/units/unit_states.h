@@ -55,7 +55,7 @@ struct RankStates {
         return nullptr;
     }
 };
-/// The optimizer file that tells what all ranks' files have alike: rank0Optim, else the first that can be
+/// The optimizer file that tells what all ranks' files have alike: templateOptim, else the first that can be
 /// read and belongs here; kNoFile where none does.
 FileId guideOf(const Reading& reading);
 /// Whether the masters of at least one rank have the length that the shapes give. Else the shapes are not

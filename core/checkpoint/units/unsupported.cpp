@@ -19,7 +19,7 @@ bool isSet(const Reading& reading, std::initializer_list<std::string_view> path)
     const NodeId node = configValue(reading, path);
     if (node == kNoNode)
         return false;
-    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     if (graph.kind(node) == NodeKind::None)
         return false;
     return asBool(graph, node).value_or(true);
@@ -52,14 +52,14 @@ void refuseByFiles(const Reading& reading)
 
 bool isListed(const Reading& reading, std::string_view key)
 {
-    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     return !sequenceItems(graph, lookup(graph, reading.modelRoot, key)).empty();
 }
 
 /// AutoEP: whatever has the experts' tensors in another form than FusedExperts knows.
 void refuseByFusedExperts(const Reading& reading)
 {
-    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     const std::string why = "AutoEP keeps the experts of a layer in one tensor (`ds_autoep_layers`), ";
     const CheckpointKind kind = reading.out.kind;
     const bool zero3 = partitionsParameters(kind);
@@ -96,7 +96,7 @@ void refuseByModelFile(const Reading& reading)
 {
     if (reading.modelRoot == kNoNode)
         return;
-    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     const bool orderShows = isZero12(reading.out.kind); // decideZenFlow() looks
     if (!orderShows && isSet(reading, {"zero_optimization", "zenflow"}))
         return reading.refuse(isUniversal(reading)

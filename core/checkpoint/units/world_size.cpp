@@ -25,7 +25,7 @@ uint32_t findWorldSize(Reading& reading, FileId guide, size_t optimFiles)
         return *shards;
     }
     if (reading.modelRoot != kNoNode) {
-        const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
+        const PickleGraph& graph = reading.content(out.templateModel)->pickle();
         const auto world = asInteger(graph, lookup(graph, reading.modelRoot, "dp_world_size"));
         if (world && *world > 0 && *world <= kMostRanks)
             return static_cast<uint32_t>(*world);

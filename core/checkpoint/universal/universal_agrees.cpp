@@ -87,7 +87,7 @@ private:
 void checkUniversalAgrees(const Reading& reading)
 {
     const Checkpoint& out = reading.out;
-    if (!out.isReadable(out.rank0Model) || reading.hasNoValues())
+    if (!out.isReadable(out.templateModel) || reading.hasNoValues())
         return;
     MasterSampler sampler(reading);
     const Tally own = sampler.tally(0);

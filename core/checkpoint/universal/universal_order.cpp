@@ -36,8 +36,9 @@ std::vector<MovedRun> OverlookedOrder::runsOf(uint32_t position) const
 
 std::optional<uint32_t> convertedRanks(const Checkpoint& universal)
 {
-    const TorchFile* model
-        = universal.rank0Model == kNoFile ? nullptr : universal.file(universal.rank0Model).content.get();
+    const TorchFile* model = universal.templateModel == kNoFile
+        ? nullptr
+        : universal.file(universal.templateModel).content.get();
     if (model == nullptr)
         return std::nullopt;
     const PickleGraph& graph = model->pickle();

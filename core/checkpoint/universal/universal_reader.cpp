@@ -54,7 +54,7 @@ public:
 private:
     [[nodiscard]] const PickleGraph* optimizerGraph() const
     {
-        const TorchFile* content = m_reading.content(m_out.rank0Optim);
+        const TorchFile* content = m_reading.content(m_out.templateOptim);
         return content == nullptr ? nullptr : &content->pickle();
     }
 
@@ -75,7 +75,7 @@ private:
         for (const auto& [order, id] : found) {
             if (!loadFile(m_reading, id))
                 continue;
-            m_out.rank0Model = id;
+            m_out.templateModel = id;
             m_out.modelFiles = {id};
             const PickleGraph& graph = m_reading.content(id)->pickle();
             m_reading.modelRoot = graph.root();
@@ -92,10 +92,10 @@ private:
     {
         const auto found = std::find_if(m_out.files.begin(), m_out.files.end(),
             [](const CheckpointFile& file) { return file.name == kUniversalOptimizer; });
-        m_out.rank0Optim = FileId{static_cast<uint32_t>(found - m_out.files.begin())};
-        m_out.optimFiles = {m_out.rank0Optim};
+        m_out.templateOptim = FileId{static_cast<uint32_t>(found - m_out.files.begin())};
+        m_out.optimFiles = {m_out.templateOptim};
         if (found != m_out.files.end()) {
-            loadFile(m_reading, m_out.rank0Optim);
+            loadFile(m_reading, m_out.templateOptim);
             return;
         }
         CheckpointFile file;
@@ -122,13 +122,13 @@ private:
 
     void failWithoutShapes()
     {
-        if (m_out.rank0Model == kNoFile)
+        if (m_out.templateModel == kNoFile)
             return m_reading.noModel({ErrorCode::Damaged,
                 "the model file is missing or unreadable, and only it tells names and shapes",
                 m_out.tagFolder.string(), "copy it from the checkpoint that was converted"});
         m_reading.noModel({ErrorCode::Damaged,
             "the model file has no usable `param_shapes`, so no parameter can be placed",
-            m_out.file(m_out.rank0Model).path.string(), "copy it from the checkpoint that was converted"});
+            m_out.file(m_out.templateModel).path.string(), "copy it from the checkpoint that was converted"});
     }
 
     Status readModel(const ShapeLists& shapes)
@@ -200,7 +200,8 @@ private:
             m_reading.add(code::kUniversalSource, Severity::Warning,
                 "the source had tensor or pipeline parallelism: frozen parameters, buffers and 16-bit copies "
                 "are those of its first rank",
-                m_out.file(m_out.rank0Model).name, {"the converter joins masters and optimizer states only"});
+                m_out.file(m_out.templateModel).name,
+                {"the converter joins masters and optimizer states only"});
         return {};
     }
 
@@ -302,7 +303,7 @@ private:
             for (const int64_t key : m_plan.nested[g].stateKeys) {
                 const NodeId step = lookup(graph, lookup(graph, lookup(graph, nested, "state"), key), "step");
                 const auto value
-                    = step == kNoNode ? std::nullopt : scalarOf(m_reading, m_out.rank0Optim, step);
+                    = step == kNoNode ? std::nullopt : scalarOf(m_reading, m_out.templateOptim, step);
                 if (!value)
                     continue;
                 if (!unit.step) {
@@ -363,7 +364,7 @@ private:
     Status openCopies()
     {
         for (const FileId id : m_modelFiles) {
-            const bool used = id == m_out.rank0Model
+            const bool used = id == m_out.templateModel
                 || std::find(m_out.modelFiles.begin(), m_out.modelFiles.end(), id) != m_out.modelFiles.end();
             if (used || m_out.file(id).recordCount > 0)
                 continue;

@@ -18,7 +18,7 @@ constexpr uint32_t kBoundary = 16; ///< bytes of the model's dtype, on which eve
 
 DType modelTypeOf(const Reading& reading, std::string_view param)
 {
-    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     const NodeId module = lookup(graph, reading.modelRoot, "module");
     if (const auto tensor = asTensor(graph, lookup(graph, module, param)))
         return tensor->dtype;
@@ -47,7 +47,7 @@ bool isParameterAligned(const Reading& reading, FileId optimFile)
         return true;
     const NodeId option = configValue(reading, {"zero_optimization", "parameter_alignment"});
     return option != kNoNode
-        && asBool(reading.content(reading.out.rank0Model)->pickle(), option).value_or(false);
+        && asBool(reading.content(reading.out.templateModel)->pickle(), option).value_or(false);
 }
 
 uint32_t parameterAlignmentOf(const Reading& reading, std::string_view firstParam)

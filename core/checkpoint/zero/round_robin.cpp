@@ -22,7 +22,7 @@ constexpr uint32_t kNowhere = 0xFFFFFFFFu;
 std::vector<uint32_t> modulePlaces(const Reading& reading)
 {
     std::vector<uint32_t> places(reading.out.params.size(), kNowhere);
-    const PickleGraph& graph = reading.content(reading.out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(reading.out.templateModel)->pickle();
     const auto items = mappingItems(graph, lookup(graph, reading.modelRoot, "module"));
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto name = asString(graph, items[i]);
@@ -67,7 +67,7 @@ void decideRoundRobin(Reading& reading, bool mappingsShowIt)
     Checkpoint& out = reading.out;
     if (hasBf16Optimizer(out.kind)) // engine.py passes the option to stages 1 and 2 only
         return;
-    const PickleGraph& graph = reading.content(out.rank0Model)->pickle();
+    const PickleGraph& graph = reading.content(out.templateModel)->pickle();
     const NodeId option = configValue(reading, {"zero_optimization", "round_robin_gradients"});
     const bool configured = option != kNoNode && asBool(graph, option).value_or(false);
     // A path stands there before 0.18.6 where the configuration was given as one.
@@ -75,7 +75,7 @@ void decideRoundRobin(Reading& reading, bool mappingsShowIt)
     const bool matters = roundRobinMatters(out);
     const bool askNames = matters && !mappingsShowIt && (configured || !configKnown);
     const Standing standing = askNames ? standingOf(reading) : Standing::Unclear;
-    const std::string where = out.file(out.rank0Model).name;
+    const std::string where = out.file(out.templateModel).name;
     // The configuration is what the saving engine ran with, so it stands; but a plan must not rely on it
     // unasked.
     const bool contradicted = configured && standing == Standing::AsListed;

@@ -50,7 +50,7 @@ std::string evidenceOf(const WeightTally& tally)
 void checkWeightsAgree(const Reading& reading)
 {
     Checkpoint& out = reading.out;
-    if (!out.isReadable(out.rank0Model) || reading.hasNoValues())
+    if (!out.isReadable(out.templateModel) || reading.hasNoValues())
         return;
     if (!reading.modelsFrom.empty()) // they are another step's
         return;
@@ -82,10 +82,10 @@ void checkWeightsAgree(const Reading& reading)
     if (bad.empty())
         return;
     if (good == 0) {
-        out.files[index(out.rank0Model)].status = FileStatus::Foreign;
+        out.files[index(out.templateModel)].status = FileStatus::Foreign;
         reading.add(code::kStepMismatch, Severity::Error,
             "the model file's weights are not those of the optimizer files: it is from another step or run",
-            out.file(out.rank0Model).name, {evidenceOf(bad.front().second)});
+            out.file(out.templateModel).name, {evidenceOf(bad.front().second)});
         return;
     }
     for (const auto& [file, tally] : bad) {

@@ -165,10 +165,10 @@ void markForeign(const Reading& reading, const std::vector<std::pair<FileId, Ord
     if (strange.empty())
         return;
     if (!any) {
-        out.files[index(out.rank0Model)].status = FileStatus::Foreign;
+        out.files[index(out.templateModel)].status = FileStatus::Foreign;
         return reading.add(code::kStepMismatch, Severity::Error,
             "the model file's weights are not those of the optimizer files: it is from another step or run",
-            out.file(out.rank0Model).name, {countText(strange.front().second)});
+            out.file(out.templateModel).name, {countText(strange.front().second)});
     }
     for (const auto& [file, votes] : strange) {
         out.files[index(file)].status = FileStatus::Foreign;
@@ -182,9 +182,9 @@ void markForeign(const Reading& reading, const std::vector<std::pair<FileId, Ord
 
 bool hasZenFlow(const Checkpoint& checkpoint)
 {
-    if (checkpoint.rank0Model == kNoFile || !checkpoint.file(checkpoint.rank0Model).content)
+    if (checkpoint.templateModel == kNoFile || !checkpoint.file(checkpoint.templateModel).content)
         return false;
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
     NodeId node = lookup(graph, graph.root(), "ds_config");
     for (const std::string_view key : {"zero_optimization", "zenflow"})
         node = node == kNoNode ? kNoNode : lookup(graph, node, key);
@@ -227,7 +227,7 @@ void decideZenFlow(Reading& reading)
         reading.add(code::kParamOrder, Severity::Warning,
             "ds_config does not have ZenFlow on, but the masters of matrices stand column by column, as "
             "ZenFlow lays them out",
-            out.file(out.rank0Model).name, {countText(all), "the resumed run must have it on"});
+            out.file(out.templateModel).name, {countText(all), "the resumed run must have it on"});
     out.zenflow = all.sayTransposed() || (out.zenflow && !all.sayPlain());
     if (out.zenflow)
         out.evidence.push_back("matrices are stored column by column (ZenFlow): "

@@ -121,7 +121,7 @@ private:
         for (uint32_t g = 0; g < shapes.size(); ++g) {
             ParamGroup group;
             group.index = g;
-            if (m_guide == m_out.rank0Optim)
+            if (m_guide == m_out.templateOptim)
                 group.options = m_groups[g].options;
             m_out.groups.push_back(std::move(group));
             const uint32_t alignment

@@ -126,7 +126,7 @@ private:
         for (uint32_t g = 0; g < groups.size(); ++g) {
             ParamGroup group;
             group.index = g;
-            if (guide == m_out.rank0Optim)
+            if (guide == m_out.templateOptim)
                 group.options = groups[g].options;
             m_out.groups.push_back(std::move(group));
         }
@@ -192,7 +192,7 @@ private:
         double size = kDefaultSubGroupSize;
         const NodeId node = configValue(m_reading, {"zero_optimization", "sub_group_size"});
         if (node != kNoNode)
-            size = asNumber(m_reading.content(m_out.rank0Model)->pickle(), node).value_or(size);
+            size = asNumber(m_reading.content(m_out.templateModel)->pickle(), node).value_or(size);
         if (size >= 1 && size < 1e18 && subGroupsMatch(static_cast<uint64_t>(size))) {
             m_out.subGroupSize = static_cast<uint64_t>(size);
             return;
@@ -202,7 +202,7 @@ private:
         m_reading.add(code::kSubGroupSize, laidOutAnew ? Severity::Info : Severity::Warning,
             "the sub-groups on disk are not those that the recorded sub_group_size makes; a reshard needs it "
             "named",
-            m_out.file(m_out.rank0Model).name,
+            m_out.file(m_out.templateModel).name,
             {"sub_group_size " + std::to_string(std::llround(std::clamp(size, 0.0, 1e18)))});
     }
 

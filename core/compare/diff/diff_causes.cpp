@@ -34,7 +34,7 @@ bool isMoment(const StateDifference& state)
     return !state.state.isCopy && state.state.left != "fp32" && state.state.left != "weight";
 }
 
-/// Optimizer states that one side has at zero throughout.
+/// Optimizer states that are all zero on one side.
 void findZeroed(const StateDiff& diff, std::vector<DiffCause>& out)
 {
     for (const DiffSide side : {DiffSide::Left, DiffSide::Right}) {
@@ -54,8 +54,8 @@ void findZeroed(const StateDiff& diff, std::vector<DiffCause>& out)
         if (params.empty())
             continue;
         cause.message
-            = fmt::format("optimizer states of {} of {} parameters are zero in {} checkpoint: resumed as "
-                          "fresh, or refilled without its optimizer",
+            = fmt::format("optimizer states of {} of {} parameters are zero in {} checkpoint: it started "
+                          "new, or was refilled without its optimizer",
                 params.size(), diff.parameters, sideText(side));
         out.push_back(std::move(cause));
     }
@@ -76,7 +76,7 @@ void findNotFinite(const StateDiff& diff, std::vector<DiffCause>& out)
         out.push_back(std::move(cause));
 }
 
-/// Masters that hold no more than 16 bits where the other side's hold 32.
+/// Masters with only 16 significant bits, where the other side has 32.
 void findRounded(const StateDiff& diff, std::vector<DiffCause>& out)
 {
     for (const DiffSide side : {DiffSide::Left, DiffSide::Right}) {
@@ -92,7 +92,7 @@ void findRounded(const StateDiff& diff, std::vector<DiffCause>& out)
         }
         if (count == 0)
             continue;
-        cause.message = fmt::format("masters of {} parameters in {} checkpoint hold values of 16 bits: "
+        cause.message = fmt::format("masters of {} parameters in {} checkpoint have values of 16 bits: "
                                     "refilled from the 16-bit weights",
             count, sideText(side));
         out.push_back(std::move(cause));
@@ -107,8 +107,8 @@ void findStaleCopies(const StateDiff& diff, std::vector<DiffCause>& out)
             continue;
         DiffCause cause{"copies-disagree", side,
             fmt::format(
-                "masters and 16-bit weights inside {} checkpoint disagree in {} parameters: one of them "
-                "is stale or in the wrong place",
+                "masters and 16-bit weights in {} checkpoint disagree for {} parameters: one of them is "
+                "stale or in the wrong place",
                 sideText(side), names.size()),
             {}};
         for (const std::string& name : names)
@@ -152,7 +152,7 @@ DiffCause scalarCause(const StateDiff& diff, ScalarKind kind, std::string code, 
     return cause;
 }
 
-/// A step of 0 beside a later one is a restart; any other pair are two times of a run.
+/// A step of 0 on one side and a later step on the other is a restart. Other pairs are two steps of a run.
 DiffCause stepCause(const StateDiff& diff)
 {
     DiffCause cause = scalarCause(diff, ScalarKind::Step, "step-differs", "the optimizer's steps differ");
@@ -167,10 +167,9 @@ DiffCause stepCause(const StateDiff& diff)
     if (!cause.evidence.empty() && left != right) {
         cause.code = "step-restarted";
         cause.side = left ? DiffSide::Left : DiffSide::Right;
-        cause.message
-            = fmt::format("the optimizer's step was started anew in {} checkpoint, so that its bias "
-                          "correction is that of a new run",
-                sideText(cause.side));
+        cause.message = fmt::format("the optimizer's step was reset in {} checkpoint, so that its bias "
+                                    "correction is that of a new run",
+            sideText(cause.side));
     }
     return cause;
 }
@@ -215,7 +214,7 @@ void findScalars(
                  "the learning-rate scheduler's state differs"),
              scalarCause(diff, ScalarKind::Counter, "counters-differ", "the engine's counters differ"),
              scalarCause(diff, ScalarKind::ClientState, "client-state-differs",
-                 "what the training script saved differs")}) {
+                 "the client state of the training script differs")}) {
         if (!cause.evidence.empty())
             out.push_back(std::move(cause));
     }
@@ -223,9 +222,9 @@ void findScalars(
 
 void findMissing(const StateDiff& diff, std::vector<DiffCause>& out)
 {
-    DiffCause params{"parameters-differ", DiffSide::Both,
-        "parameters are there on one side alone, or of another shape", {}};
-    DiffCause states{"states-missing", DiffSide::Both, "optimizer states are there on one side alone", {}};
+    DiffCause params{
+        "parameters-differ", DiffSide::Both, "parameters are only on one side, or have another shape", {}};
+    DiffCause states{"states-missing", DiffSide::Both, "optimizer states are only on one side", {}};
     for (const ParamDifference& param : diff.params) {
         const PairedParam& pair = param.param;
         if (!pair.isPaired())
@@ -243,7 +242,7 @@ void findMissing(const StateDiff& diff, std::vector<DiffCause>& out)
     }
 }
 
-/// Two runs, or two times of one: told by how alike the weights are when nearly all of them differ.
+/// Two runs, or two steps of one run: determined from the similarity of weights if nearly all differ.
 void findRuns(const StateDiff& diff, std::vector<DiffCause>& out)
 {
     Comparison weights;
@@ -266,13 +265,13 @@ void findRuns(const StateDiff& diff, std::vector<DiffCause>& out)
         [](const ScalarDifference& scalar) { return scalar.left.kind == ScalarKind::Step; });
     if (*cosine < 0.5)
         out.push_back({"other-run", DiffSide::Both,
-            "nearly all weights differ and are unlike: another run, or scrambled", {evidence}});
+            "nearly all weights differ and are not similar: another run, or scrambled", {evidence}});
     else if (steps)
         out.push_back({"other-step", DiffSide::Both,
-            "nearly all weights differ a little and steps differ: two times of one run", {evidence}});
+            "nearly all weights differ a little and steps differ: two steps of one run", {evidence}});
 }
 
-/// By the shares of both sides. Where both tell the same, the side whose copies disagree is the one.
+/// Finds the causes from both sides. If both have the same cause, the side with stale copies is wrong.
 Status addRanks(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right, const StateDiff& diff,
     std::vector<DiffCause>& out, JobContext& job)
 {
@@ -305,7 +304,7 @@ Result<std::vector<DiffCause>> explainDiff(io::FileSystem& files, const Checkpoi
     findNotFinite(diff, out);
     findRounded(diff, out);
     SHARDSCOPE_TRY(const bool ordered, findFlatOrder(files, left, right, diff, out, job));
-    if (!ordered) // which explains tensors of one size that changed places, too
+    if (!ordered) // which also explains exchanged tensors of one size
         SHARDSCOPE_CHECK(findSwappedTensors(files, left, right, diff, out, job));
     SHARDSCOPE_CHECK(addRanks(files, left, right, diff, out, job));
     findStaleCopies(diff, out);

@@ -8,10 +8,10 @@
 
 namespace shardscope {
 
-/// Which of two checkpoints a cause lies in, as far as that can be told.
+/// Which of two checkpoints has the cause, if it can be determined.
 enum class DiffSide { Both, Left, Right };
 
-/// Why two training states differ, in words, with what shows it.
+/// Why two training states differ, with evidence.
 struct DiffCause {
     std::string code; ///< "moments-zeroed", "rank-swapped", …
     DiffSide side = DiffSide::Both;
@@ -19,10 +19,10 @@ struct DiffCause {
     std::vector<std::string> evidence;
 };
 
-/// What all that differs means for training on.
+/// The effect of all differences on further training.
 enum class DiffVerdict {
     Same, ///< the same training state
-    Padding, ///< the same; bytes that pad buffers differ, which nothing reads
+    Padding, ///< the same; only unused padding bytes differ
     Bookkeeping, ///< only counters or client state
     LastBit, ///< values differ by no more than their last bit
     Alike, ///< the next steps and the weights are nearly the same
@@ -31,16 +31,16 @@ enum class DiffVerdict {
 };
 /// "same-training-state", "different-in-padding", …
 std::string_view verdictName(DiffVerdict verdict);
-/// The sentence for people.
+/// The sentence for users.
 std::string verdictText(DiffVerdict verdict, const StateDiff& diff);
 
-/// How far apart next steps and weights may be to count as alike: a thousandth of a step.
+/// The maximum distance of next steps and weights to be Alike: a thousandth of a step.
 constexpr double kAlikeStep = 1e-3;
 
 DiffVerdict verdictOf(const StateDiff& diff, bool paddingDiffers);
 
-/// Explains a difference. Reads further where values differ: which ranks hold what differs, and whether
-/// tensors or ranks changed places. Cancelled; what cannot be read explains nothing.
+/// Explains a difference. If values differ, reads more to find the ranks with differences, and exchanged
+/// tensors or ranks. Data that cannot be read is ignored. The only error is Cancelled.
 Result<std::vector<DiffCause>> explainDiff(io::FileSystem& files, const Checkpoint& left,
     const Checkpoint& right, const StateDiff& diff, JobContext& job);
 

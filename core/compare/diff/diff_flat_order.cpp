@@ -14,7 +14,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint32_t kMostRanks = 256; ///< numbers of ranks that are tried where neither side tells its own
+constexpr uint32_t kMostRanks = 256; ///< maximum number of ranks to try if neither side records it
 constexpr uint64_t kSampleElements = 32;
 constexpr uint64_t kPieceElements = 256 * 1024;
 
@@ -27,18 +27,18 @@ const PairedState* mainState(const PairedParam& param)
     return found == param.states.end() ? nullptr : &*found;
 }
 
-/// One param group of both sides, its parameters in the optimizer's order.
+/// One param group of both sides, with its parameters in the optimizer's order.
 struct Group {
     uint32_t number = 0;
     std::vector<ParamId> left;
     std::vector<ParamId> right;
-    std::vector<uint64_t> elements; ///< of both, by position
+    std::vector<uint64_t> elements; ///< of both sides, by position
     std::string leftState;
     std::string rightState;
     uint64_t itemBytes = 0;
 };
 
-/// A group's values as one vector, its parameters in some order.
+/// A group's values as one vector, with its parameters in a given order.
 struct Sequence {
     const Checkpoint* of = nullptr;
     const std::string* state = nullptr;
@@ -70,7 +70,7 @@ public:
     {
     }
 
-    /// The groups in which values differ and whose parameters are the same on both sides.
+    /// The groups with different values and the same parameters on both sides.
     std::vector<Group> groupsOf(const StateDiff& diff) const
     {
         std::set<int32_t> differing;
@@ -98,20 +98,21 @@ public:
         return out;
     }
 
-    /// The number of ranks that parameters were dealt to before `wrong` took them as they stand; 0 for none.
-    Result<uint32_t> dealtTo(const Group& group, DiffSide wrong)
+    /// The number of ranks of the round-robin distribution that `wrong` ignored; 0 for none.
+    Result<uint32_t> distributedTo(const Group& group, DiffSide wrong)
     {
         for (const uint32_t ranks : candidates(group)) {
             SHARDSCOPE_CHECK(m_job.poll());
-            if (isDealt(group, wrong, ranks, kSampleElements) && isDealt(group, wrong, ranks, kPieceElements))
+            if (isRoundRobin(group, wrong, ranks, kSampleElements)
+                && isRoundRobin(group, wrong, ranks, kPieceElements))
                 return ranks;
         }
         return 0u;
     }
 
 private:
-    /// Universal folders list parameters as they were dealt (DeepSpeed's `param_shapes` does), so that the
-    /// optimizer's order is told by the side that has flat groups.
+    /// Universal folders list parameters in round-robin order (as DeepSpeed's `param_shapes`), so the side
+    /// with flat groups determines the optimizer's order.
     [[nodiscard]] bool leftTells() const
     {
         const auto isFlat = [](const FlatUnit& unit) { return unit.kind == UnitKind::Group; };
@@ -139,7 +140,7 @@ private:
         return first.size() > 1;
     }
 
-    /// Numbers of ranks under which some rank gets two parameters; those that are told come first.
+    /// Numbers of ranks with which some rank gets two parameters; recorded numbers come first.
     [[nodiscard]] std::vector<uint32_t> candidates(const Group& group) const
     {
         std::vector<uint32_t> out;
@@ -151,9 +152,9 @@ private:
         return out;
     }
 
-    /// Whether what one side has in the order of hands is what the other has in the optimizer's, looking at
-    /// the first `perPiece` elements of every run, or at all of them where that is kPieceElements.
-    bool isDealt(const Group& group, DiffSide wrong, uint32_t ranks, uint64_t perPiece)
+    /// Whether one side in round-robin order equals the other in the optimizer's order. Compares the first
+    /// `perPiece` elements of every run, or all of them if that is kPieceElements.
+    bool isRoundRobin(const Group& group, DiffSide wrong, uint32_t ranks, uint64_t perPiece)
     {
         const auto count = static_cast<uint32_t>(group.left.size());
         const std::vector<uint32_t> hands = roundRobinOrder(count, ranks);
@@ -162,7 +163,7 @@ private:
             m_left, group.leftState, group.left, group.elements, wrong == DiffSide::Left ? plain : hands);
         const Sequence right = sequenceOf(
             m_right, group.rightState, group.right, group.elements, wrong == DiffSide::Left ? hands : plain);
-        // Tensors of one size that changed places look alike where nothing tells that they were dealt.
+        // Without a recorded round-robin distribution, exchanged tensors of one size look the same.
         if (left.ends == right.ends && !m_left.roundRobin && !m_right.roundRobin)
             return false;
         size_t l = 0;
@@ -215,18 +216,17 @@ Result<bool> findFlatOrder(io::FileSystem& files, const Checkpoint& left, const 
     for (const DiffSide wrong : {DiffSide::Right, DiffSide::Left}) {
         DiffCause cause{"flat-group-order", wrong, "", {}};
         for (const Group& group : groups) {
-            SHARDSCOPE_TRY(const uint32_t ranks, search.dealtTo(group, wrong));
+            SHARDSCOPE_TRY(const uint32_t ranks, search.distributedTo(group, wrong));
             if (ranks > 0)
-                cause.evidence.push_back(fmt::format(
-                    "group {}: {} parameters, dealt to {} ranks", group.number, group.left.size(), ranks));
+                cause.evidence.push_back(fmt::format("group {}: {} parameters, distributed to {} ranks",
+                    group.number, group.left.size(), ranks));
         }
         if (cause.evidence.empty())
             continue;
         cause.message = fmt::format(
-            "the flat groups are the same, and {} checkpoint takes them in the optimizer's order where "
-            "round_robin_gradients dealt their parameters to ranks in turn, as DeepSpeed's universal "
-            "converter "
-            "does: every value stands under another parameter's name",
+            "the flat groups are the same, but {} checkpoint reads them in the optimizer's order, although "
+            "round_robin_gradients distributed their parameters to ranks in turn (an error of DeepSpeed's "
+            "universal converter): values are assigned to wrong parameters",
             wrong == DiffSide::Left ? "the left" : "the right");
         out.push_back(std::move(cause));
         return true;

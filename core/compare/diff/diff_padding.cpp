@@ -12,7 +12,7 @@ namespace shardscope {
 
 namespace {
 
-/// All stored padding of a checkpoint: whether any of it is not zero, and a digest that tells its places.
+/// All stored padding of a checkpoint: whether any of it is not zero, and a digest that includes its places.
 struct PaddingScan {
     bool isZero = true;
     Digest digest;
@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    /// What of a stored run no fragment covers.
+    /// The parts of a stored run that no fragment covers.
     Status addShare(UnitId id, uint32_t state, uint32_t share)
     {
         const FlatUnit& unit = m_checkpoint.units[index(id)];

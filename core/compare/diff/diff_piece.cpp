@@ -18,7 +18,7 @@ bool isNarrow(DType dtype)
     return dtype == DType::BFloat16 || dtype == DType::Float16;
 }
 
-/// Whether every float32 is a value that bfloat16, or float16, has.
+/// Whether every float32 is exactly representable as bfloat16 or float16.
 bool isRounded(std::span<const uint8_t> masters)
 {
     for (const DType dtype : {DType::BFloat16, DType::Float16}) {
@@ -32,7 +32,7 @@ bool isRounded(std::span<const uint8_t> masters)
     return false;
 }
 
-/// Masters that, rounded, are another copy than this, and not its neighbour.
+/// The number of masters that differ, after rounding, from this copy by more than the last bit.
 uint64_t countStale(std::span<const uint8_t> masters, DType copyType, std::span<const uint8_t> copies)
 {
     std::vector<uint8_t> rounded(copies.size());
@@ -162,7 +162,7 @@ Status DiffReader::compareState(
         buffers.bytes[side].push_back(read[side] ? std::move(*read[side]) : std::vector<uint8_t>());
     }
     if (out.missing[i][0] || out.missing[i][1])
-        return {}; // what is not there is told, not compared
+        return {}; // missing elements are reported, not compared
     const std::vector<uint8_t>& left = buffers.bytes[0].back();
     const std::vector<uint8_t>& right = buffers.bytes[1].back();
     out.states[i] = m_backend.comparison(state.leftType, left, state.rightType, right, begin, m_tolerance);
@@ -175,8 +175,7 @@ Status DiffReader::compareState(
     return {};
 }
 
-/// Masters against the 16-bit copies beside them, which the other side may not have. Where either cannot be
-/// read, nothing is told.
+/// Compares masters with 16-bit copies of the same side. Reports nothing if either cannot be read.
 uint64_t DiffReader::staleCopies(
     size_t side, const PairedParam& param, uint64_t begin, uint64_t end, const Buffers& buffers) const
 {
@@ -188,7 +187,7 @@ uint64_t DiffReader::staleCopies(
     const std::span<const uint8_t> masters = buffers.find(side, param, "fp32");
     const std::span<const uint8_t> copies = buffers.find(side, param, "weight");
     if (masters.empty())
-        return 0; // missing, or not asked for
+        return 0; // missing, or not requested
     if (!copies.empty())
         return countStale(masters, copy->dtype, copies);
     const auto read = load(side, id, "weight", copy->dtype, begin, end);

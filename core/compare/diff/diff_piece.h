@@ -13,14 +13,14 @@
 
 namespace shardscope {
 
-/// What was found of some elements of a parameter. Sides: 0 left, 1 right.
+/// The comparison of some elements of a parameter. Sides: 0 left, 1 right.
 struct DiffPiece {
     std::vector<Comparison> states; ///< as PairedParam::states
     std::vector<std::array<bool, 2>> missing; ///< as PairedParam::states: elements that a side does not have
-    Comparison weights; ///< of the masters, or of what stands for them
+    Comparison weights; ///< of the masters, or else of the weights
     std::optional<StepComparison> steps;
-    std::array<uint64_t, 2> stale{}; ///< masters that, rounded, are not the copy
-    std::array<bool, 2> rounded{true, true}; ///< where masters differ, all are values of 16 bits
+    std::array<uint64_t, 2> stale{}; ///< masters that differ from the copy after rounding
+    std::array<bool, 2> rounded{true, true}; ///< all masters that differ have values of 16 bits
 };
 
 /// Reads and compares pieces of paired parameters. Thread-safe.
@@ -45,7 +45,7 @@ private:
     io::FileSystem& m_files;
     std::array<const Checkpoint*, 2> m_sides;
     std::array<std::vector<UpdateRule>, 2> m_rules; ///< by param group
-    std::array<bool, 2> m_copiesAhead{}; ///< ZenFlow's: they tell nothing about masters
+    std::array<bool, 2> m_copiesAhead{}; ///< ZenFlow: copies cannot be compared with masters
     Tolerance m_tolerance;
     const ComputeBackend& m_backend;
     JobContext& m_job;

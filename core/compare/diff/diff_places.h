@@ -5,26 +5,25 @@
 
 namespace shardscope {
 
-/// Parameters of one size whose values stand under another's name: every state of the left one equals the
-/// right side's of the other, in both directions. Adds a cause "tensors-swapped".
+/// Finds exchanged parameters of one size: every state of one on the left equals that of the other on the
+/// right, in both directions. Adds a cause "tensors-swapped".
 Status findSwappedTensors(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
     const StateDiff& diff, std::vector<DiffCause>& out, JobContext& job);
 
-/// Whether the flat buffers of a param group are the same on both sides and one side takes them in another
-/// order: as the optimizer has its parameters, where round_robin_gradients dealt them to ranks in turn
+/// Whether the flat buffers of a param group are the same on both sides but one side reads them in another
+/// order: in the optimizer's order, although round_robin_gradients distributed parameters to ranks in turn
 /// (core/partition/round_robin.h). DeepSpeed's universal converter does that. Adds a cause
-/// "flat-group-order"; whether it did.
+/// "flat-group-order" if true.
 Result<bool> findFlatOrder(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right,
     const StateDiff& diff, std::vector<DiffCause>& out, JobContext& job);
 
-/// Whether what differs are whole shares of some of the ranks of one side, while all else is equal: then
-/// either those shares changed places ("ranks-swapped": the permutation is told), or they are from another
-/// time or run
-/// ("stale-shard"). Adds at most one cause.
+/// Whether only whole shards of some ranks of one side differ: either those shards are exchanged
+/// ("ranks-swapped", with the permutation), or from another step or run ("stale-shard"). Adds at most one
+/// cause.
 Status findRanks(io::FileSystem& files, const Checkpoint& left, const Checkpoint& right, DiffSide side,
     const StateDiff& diff, std::vector<DiffCause>& out, JobContext& job);
 
-/// Whether stored padding, which nothing reads, has other bytes than zeros on one side and not on the other.
+/// Whether stored padding, which is never read, has bytes other than zero on one side only.
 Result<bool> paddingDiffers(
     io::FileSystem& files, const Checkpoint& left, const Checkpoint& right, JobContext& job);
 

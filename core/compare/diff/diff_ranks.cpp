@@ -15,16 +15,16 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kSampleElements = 256;
-constexpr int kSamples = 8; ///< of each share that is held against another
+constexpr int kSamples = 8; ///< of each shard that is compared with another
 constexpr uint64_t kPieceElements = 256 * 1024;
 
-/// Elements of one rank that were looked at, and how many of them differ.
+/// Compared elements of one rank, and how many of them differ.
 struct Share {
     uint64_t elements = 0;
     uint64_t different = 0;
 };
 
-/// One side's shares, looked at with the other side as the truth.
+/// Compares one side's shards with the other side as the reference.
 class Ranks
 {
 public:
@@ -37,7 +37,7 @@ public:
     {
     }
 
-    /// Looks at the first `perFragment` elements of every fragment.
+    /// Compares the first `perFragment` elements of every fragment.
     Status look(const StateDiff& diff, uint64_t perFragment)
     {
         m_shares.clear();
@@ -50,7 +50,7 @@ public:
         return {};
     }
 
-    /// The ranks that hold what differs, where that is most of what they hold and all else is equal.
+    /// The ranks with differences, if most of their elements differ and all other ranks are equal.
     [[nodiscard]] std::vector<std::string> differing() const
     {
         std::vector<std::string> out;
@@ -64,7 +64,7 @@ public:
         return out.size() < m_shares.size() ? out : std::vector<std::string>();
     }
 
-    /// Those of which most differs, whatever the others hold.
+    /// The ranks with mostly different elements.
     [[nodiscard]] std::vector<std::string> suspects() const
     {
         std::vector<std::string> out;
@@ -77,7 +77,7 @@ public:
 
     [[nodiscard]] size_t size() const { return m_shares.size(); }
 
-    /// Whose share a rank holds, by the masters: "dp0.tp0.pp0" itself where its own.
+    /// The rank that a rank's masters belong to: "dp0.tp0.pp0", itself if they are its own.
     [[nodiscard]] std::optional<std::string> ownerOfContent(
         const std::string& rank, const std::vector<std::string>& candidates) const
     {
@@ -118,7 +118,7 @@ private:
         return {};
     }
 
-    /// What ranks hold of units that are partitioned.
+    /// The data of ranks in partitioned units.
     void countAll()
     {
         for (uint32_t i = 0; i < m_mine.units.size(); ++i) {
@@ -159,8 +159,7 @@ private:
         return out;
     }
 
-    /// Whether the masters that lie on `rank` are those that belong on `owner`, by samples that are not all
-    /// zero.
+    /// Whether the masters on `rank` belong to `owner`, by samples that are not all zero.
     [[nodiscard]] bool holds(const std::string& rank, const std::string& owner) const
     {
         int matches = 0;
@@ -193,8 +192,8 @@ private:
         return matches > 0;
     }
 
-    /// Elements of a fragment as the other side has them, against the same places of another rank's buffer.
-    /// Nothing where that tells nothing.
+    /// Compares elements of a fragment on the other side with the same places in another rank's buffer. Empty
+    /// if the samples cannot decide.
     [[nodiscard]] std::optional<bool> sampleMatches(
         const FlatUnit& unit, uint32_t share, const Fragment& piece) const
     {
@@ -245,9 +244,9 @@ Status findRanks(io::FileSystem& files, const Checkpoint& left, const Checkpoint
         const Status looked = ranks.look(diff, perFragment);
         if (!looked && looked.error().code == ErrorCode::Cancelled)
             return forward(looked.error());
-        return looked.has_value(); // what cannot be read explains nothing
+        return looked.has_value(); // data that cannot be read is ignored
     };
-    // Samples tell most differences from this kind; two times of one run differ everywhere.
+    // Samples exclude most other differences; two steps of one run differ everywhere.
     SHARDSCOPE_TRY(const bool sampled, look(kSampleElements));
     const std::vector<std::string> suspects = ranks.suspects();
     if (!sampled || suspects.empty())
@@ -255,12 +254,12 @@ Status findRanks(io::FileSystem& files, const Checkpoint& left, const Checkpoint
     std::vector<std::string> moves;
     for (const std::string& rank : suspects) {
         if (const auto owner = ranks.ownerOfContent(rank, suspects))
-            moves.push_back(rank + " holds what belongs to " + *owner);
+            moves.push_back(rank + " has the data of " + *owner);
     }
     const std::string text = isLeft ? "the left" : "the right";
     if (moves.size() == suspects.size()) {
         out.push_back({"ranks-swapped", side,
-            fmt::format("shares of {} ranks changed places in {} checkpoint", moves.size(), text), moves});
+            fmt::format("shards of {} ranks are exchanged in {} checkpoint", moves.size(), text), moves});
         return {};
     }
     if (suspects.size() == ranks.size())
@@ -269,7 +268,7 @@ Status findRanks(io::FileSystem& files, const Checkpoint& left, const Checkpoint
     const std::vector<std::string> stale = counted ? ranks.differing() : std::vector<std::string>();
     if (!stale.empty())
         out.push_back({"stale-shard", side,
-            fmt::format("all that differs is what {} of {} checkpoint hold: from another time or run",
+            fmt::format("only the data of {} of {} checkpoint differs: it is from another step or run",
                 stale.size() == 1 ? "one rank" : fmt::format("{} ranks", stale.size()), text),
             {joined(stale)}});
     return {};

@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kHeadElements = 64;
 constexpr uint64_t kPieceElements = 256 * 1024;
 
-/// The state that stands for a parameter's values: the first that is paired and no copy.
+/// The state to use as a parameter's values: the first paired state that is not a copy.
 const PairedState* mainState(const PairedParam& param)
 {
     const auto found = std::find_if(param.states.begin(), param.states.end(), [](const PairedState& state) {
@@ -25,7 +25,7 @@ const PairedState* mainState(const PairedParam& param)
     return found == param.states.end() ? nullptr : &*found;
 }
 
-/// One side of a parameter whose values differ.
+/// One side of a parameter with different values.
 struct Candidate {
     const PairedParam* param = nullptr;
     const PairedState* state = nullptr;
@@ -75,7 +75,7 @@ public:
                 if (there.param == here.param || !areEqual(here, there))
                     continue;
                 cause.evidence.push_back(
-                    fmt::format("what is {} left is {} right", here.param->name, there.param->name));
+                    fmt::format("{} on the left is {} on the right", here.param->name, there.param->name));
                 break;
             }
         }
@@ -125,7 +125,7 @@ Status findSwappedTensors(io::FileSystem& files, const Checkpoint& left, const C
     if (cause.evidence.empty())
         return {};
     cause.message
-        = fmt::format("{} tensors stand under another one's name: the order of parameters was taken wrongly",
+        = fmt::format("{} tensors have the name of another one: the order of parameters was read wrongly",
             cause.evidence.size());
     out.push_back(std::move(cause));
     return {};

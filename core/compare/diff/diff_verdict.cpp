@@ -15,7 +15,7 @@ bool isBookkeeping(const ScalarDifference& scalar)
     return kind == ScalarKind::Counter || kind == ScalarKind::ClientState;
 }
 
-/// Differences of the training state itself: not of copies beside masters.
+/// Differences of the training state itself, without copies of masters.
 template <class Test>
 bool allStates(const StateDiff& diff, const Test& test)
 {
@@ -37,7 +37,7 @@ bool lacksStates(const ParamDifference& param)
 
 bool isAlike(const ParamDifference& param)
 {
-    if (!param.update) // nothing tells what a step would be: the values alone
+    if (!param.update) // the step is unknown: compare only the values
         return std::all_of(param.states.begin(), param.states.end(), [](const StateDifference& state) {
             return state.state.isCopy || (state.values.notFinite == 0 && state.values.relativeL2() < 1e-6);
         });
@@ -98,7 +98,7 @@ std::string verdictText(DiffVerdict verdict, const StateDiff& diff)
     case DiffVerdict::Same:
         return "the same training state";
     case DiffVerdict::Padding:
-        return "the same training state; only bytes that pad the buffers differ, which nothing reads";
+        return "the same training state; only padding bytes in the buffers differ, which are never read";
     case DiffVerdict::Bookkeeping:
         return "the same weights, optimizer states and options; only counters or client state differ";
     case DiffVerdict::LastBit:
@@ -109,7 +109,7 @@ std::string verdictText(DiffVerdict verdict, const StateDiff& diff)
     case DiffVerdict::Different:
         break;
     case DiffVerdict::NotComparable:
-        return "other parameters or shapes: these are not two states of one model";
+        return "parameters or shapes differ: these are not two states of one model";
     }
     double most = 0;
     for (const ParamDifference& param : diff.params) {

@@ -7,20 +7,20 @@ namespace shardscope {
 
 class SliceRules;
 
-/// Two checkpoints held against each other, and what that means: the whole answer of `diff`.
+/// The comparison of two checkpoints with causes and verdict: the result of `diff`.
 struct JudgedDiff {
-    /// As they were compared, left first: joined where they differ in slices or stages. Ids of the
-    /// difference are theirs.
+    /// As compared, left first: merged if they differ in slices or stages. The ids of the difference refer to
+    /// these.
     CheckpointPtr left;
     CheckpointPtr right;
     StateDiff diff;
-    bool paddingDiffers = false; ///< told only where all else is equal
+    bool paddingDiffers = false; ///< only set if all else is equal
     DiffVerdict verdict = DiffVerdict::Same;
     std::vector<DiffCause> causes;
 };
 
-/// Compares any two checkpoints with a logical model, explains what differs and gives the verdict. Slices
-/// join by `rules`, else as inSameDegrees() has it. Unsupported as there; Unreadable, Cancelled.
+/// Compares any two checkpoints with a logical model, explains the differences and gives the verdict. Slices
+/// are merged by `rules`, else as in inSameDegrees(). Unsupported as there; Unreadable, Cancelled.
 Result<JudgedDiff> judgeDiff(io::FileSystem& files, const CheckpointPtr& left, const CheckpointPtr& right,
     const SliceRules* rules, const DiffOptions& options, const ComputeBackend& backend, JobContext& job);
 

@@ -8,23 +8,23 @@
 
 namespace shardscope {
 
-/// A state that two checkpoints both have of a parameter. Where only one side has masters, they are held
-/// against the other's weights, and the names differ.
+/// A state of a parameter that two checkpoints both have. If only one side has masters, they are compared
+/// with the other's weights, and the names differ.
 struct PairedState {
     std::string left;
     std::string right;
     DType leftType = DType::Unknown;
     DType rightType = DType::Unknown;
-    bool isCopy = false; ///< 16-bit copies beside masters: no part of the training state
+    bool isCopy = false; ///< 16-bit copies of masters: not part of the training state
 };
 
 /// One parameter of two checkpoints.
 struct PairedParam {
     std::string name;
-    ParamId left = kNoParam; ///< kNoParam: not there
+    ParamId left = kNoParam; ///< kNoParam: missing
     ParamId right = kNoParam;
     uint64_t elements = 0;
-    bool sameShape = true; ///< else nothing is compared
+    bool sameShape = true; ///< otherwise not compared
     std::vector<PairedState> states;
     std::vector<std::string> onlyLeft; ///< states of the training state that the other does not have
     std::vector<std::string> onlyRight;
@@ -33,7 +33,7 @@ struct PairedParam {
 };
 
 /// Parameters by name, in the order of the left checkpoint, then those that only the right one has. Aliases
-/// of tied parameters are left out: their owners are compared.
+/// of tied parameters are omitted: their owners are compared.
 std::vector<PairedParam> pairedParams(const Checkpoint& left, const Checkpoint& right);
 
 } // namespace shardscope

@@ -9,7 +9,7 @@ namespace shardscope {
 
 namespace {
 
-/// Nothing where they cannot be read, which joining tells.
+/// Empty if they cannot be read; merging then reports it.
 std::optional<SliceRules> readableRules(const Checkpoint& checkpoint)
 {
     auto rules = recordedRules(checkpoint);
@@ -27,8 +27,8 @@ bool hasPadding(const Checkpoint& joined)
 Result<CheckpointPtr> asOne(
     const CheckpointPtr& checkpoint, const SliceRules* given, const std::optional<SliceRules>& ofOther)
 {
-    if (checkpoint->modelError || !checkpoint->isReadable(checkpoint->rank0Model))
-        return checkpoint; // nothing to join; what is damaged is said elsewhere
+    if (checkpoint->modelError || !checkpoint->isReadable(checkpoint->templateModel))
+        return checkpoint; // nothing to merge; damage is reported elsewhere
     const std::optional<SliceRules> own = readableRules(*checkpoint);
     const SliceRules* rules = given != nullptr ? given : !own && ofOther ? &*ofOther : nullptr;
     if (!checkpoint->parts.empty()) {
@@ -37,10 +37,10 @@ Result<CheckpointPtr> asOne(
     if (!isSharded(checkpoint->kind) || (rules == nullptr && !own))
         return checkpoint;
     const auto joined = joinSlices(checkpoint, rules);
-    return joined && hasPadding(**joined) ? *joined : checkpoint; // else it is that already
+    return joined && hasPadding(**joined) ? *joined : checkpoint; // else it already is that
 }
 
-/// Not where tied modules lie on other stages, as other layers of as many stages make them.
+/// Not if tied modules are on other stages, because the same number of stages has other layers.
 bool haveSameNames(const Checkpoint& one, const Checkpoint& other)
 {
     return one.params.size() == other.params.size()
@@ -48,7 +48,7 @@ bool haveSameNames(const Checkpoint& one, const Checkpoint& other)
             [&](const Parameter& param) { return other.findParam(param.name).has_value(); });
 }
 
-/// The hint of those that write helps nobody here.
+/// Replaces the hint, which is only for verbs that write.
 Result<CheckpointPtr> withHint(Result<CheckpointPtr> joined, const char* hint)
 {
     if (!joined && joined.error().code == ErrorCode::Unsupported)
@@ -61,7 +61,7 @@ Result<CheckpointPtr> withHint(Result<CheckpointPtr> joined, const char* hint)
 Result<CheckpointPtr> inOneSlice(const CheckpointPtr& checkpoint, const SliceRules* given)
 {
     return withHint(asOne(checkpoint, given, std::nullopt),
-        "say it with --patterns; without --join the slices are digested as they lie");
+        "specify it with --patterns; without --join the slices are digested separately");
 }
 
 Result<std::pair<CheckpointPtr, CheckpointPtr>> inSameDegrees(
@@ -72,14 +72,14 @@ Result<std::pair<CheckpointPtr, CheckpointPtr>> inSameDegrees(
     const bool alike = here.tp == there.tp && here.pp == there.pp;
     if (alike && (here.pp == 1 || haveSameNames(*one, *other)))
         return std::pair(one, other);
-    const bool differ = here.tp != there.tp; // only then slices are joined, and padding counts
+    const bool differ = here.tp != there.tp; // only then slices are merged, and padding matters
     const auto asSingle = [&](const CheckpointPtr& of, const Checkpoint& beside) {
         return withHint(asOne(of, given, differ ? readableRules(beside) : std::nullopt),
-            "say it with --patterns; without --against the files are held against their manifest");
+            "specify it with --patterns; without --against the files are compared with their manifest");
     };
     auto first = asSingle(one, *other);
     auto second = asSingle(other, *one);
-    if (alike && !(first && second)) // they differ in more than their stages' layers
+    if (alike && !(first && second)) // they differ in more than the layers of their stages
         return std::pair(one, other);
     SHARDSCOPE_TRY(CheckpointPtr left, std::move(first));
     SHARDSCOPE_TRY(CheckpointPtr right, std::move(second));

@@ -8,15 +8,15 @@
 
 namespace shardscope {
 
-/// A checkpoint with its slices and stages joined and without padding of its vocabulary, which is what others
-/// of another number of them have, too. Slices join by `given`, else as the checkpoint records. Unsupported
-/// where nothing says how.
+/// A checkpoint with its slices and stages merged and without padding of its vocabulary, for comparison with
+/// other numbers of slices. Slices are merged by `given`, else as the checkpoint records. Unsupported if the
+/// merge is not recorded.
 Result<CheckpointPtr> inOneSlice(const CheckpointPtr& checkpoint, const SliceRules* given);
 
-/// Two checkpoints, those with slices or stages joined (joined_slices.h) where the two differ in their
-/// number, or stages hold other layers, so that both have the same parameters. Slices join by `given`, else
-/// as each checkpoint records, else as the other one does; padding of a vocabulary is left out on both sides.
-/// Unsupported where nothing says how slices join.
+/// Two checkpoints, with slices or stages merged (joined_slices.h) if the two differ in their number, or if
+/// stages have other layers, so that both have the same parameters. Slices are merged by `given`, else as
+/// each checkpoint records, else as the other one does; padding of a vocabulary is omitted on both sides.
+/// Unsupported if the merge is not recorded.
 Result<std::pair<CheckpointPtr, CheckpointPtr>> inSameDegrees(
     const CheckpointPtr& one, const CheckpointPtr& other, const SliceRules* given);
 

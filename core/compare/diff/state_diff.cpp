@@ -56,7 +56,7 @@ std::vector<ScalarDifference> differencesOf(
     return out;
 }
 
-/// What could not be compared at all comes first, then what changes the next step most.
+/// First parameters that could not be compared, then those that change the next step most.
 std::tuple<int, double, double> weightOf(const ParamDifference& difference)
 {
     const PairedParam& param = difference.param;
@@ -70,7 +70,7 @@ std::tuple<int, double, double> weightOf(const ParamDifference& difference)
     return {structural || !param.onlyLeft.empty() || !param.onlyRight.empty() ? 1 : 0, step, apart};
 }
 
-/// Joins the pieces of one parameter.
+/// Merges the pieces of one parameter.
 class Joiner
 {
 public:

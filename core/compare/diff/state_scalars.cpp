@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// The pickle of a file that was parsed, also one whose elements are from another step or run; else null.
+/// The pickle of a parsed file, including one with elements from another step or run; else null.
 const PickleGraph* graphOf(const Checkpoint& checkpoint, FileId file)
 {
     const bool parsed = file != kNoFile && checkpoint.file(file).content;
@@ -49,7 +49,7 @@ UpdateKind kindOf(const FlatUnit& unit, const PickleGraph& graph, NodeId options
     const auto option = [&](std::string_view key) { return lookup(graph, options, key) != kNoNode; };
     if (asBool(graph, lookup(graph, options, "use_muon")).value_or(false) || option("max_coeff")
         || asBool(graph, lookup(graph, options, "amsgrad")).value_or(false))
-        return UpdateKind::Unknown; // Muon, Lamb, AMSGrad: rules of their own
+        return UpdateKind::Unknown; // Muon, Lamb, AMSGrad: other rules
     if (has(unit, "exp_avg") && option("betas"))
         return has(unit, "exp_avg_sq") ? UpdateKind::Adam : UpdateKind::Lion;
     if (has(unit, "sum") && option("lr_decay"))
@@ -64,14 +64,14 @@ UpdateKind kindOf(const FlatUnit& unit, const PickleGraph& graph, NodeId options
 std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
 {
     std::vector<StateScalar> out;
-    const bool told = graphOf(checkpoint, checkpoint.rank0Optim) != nullptr;
+    const bool told = graphOf(checkpoint, checkpoint.templateOptim) != nullptr;
     if (told)
         addGroups(out, checkpoint);
     if (told) {
         for (const auto& [name, value] : scalerTexts(checkpoint))
             out.push_back({ScalarKind::Scaler, -1, name, value});
     }
-    if (const PickleGraph* model = graphOf(checkpoint, checkpoint.rank0Model)) {
+    if (const PickleGraph* model = graphOf(checkpoint, checkpoint.templateModel)) {
         const PickleGraph& graph = *model;
         const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
         const auto items = scheduler == kNoNode ? std::span<const NodeId>() : mappingItems(graph, scheduler);
@@ -92,7 +92,7 @@ std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
 UpdateRule updateRule(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     UpdateRule rule;
-    const PickleGraph* optimizer = graphOf(checkpoint, checkpoint.rank0Optim);
+    const PickleGraph* optimizer = graphOf(checkpoint, checkpoint.templateOptim);
     if (optimizer == nullptr || group.options == kNoNode || group.units.empty())
         return rule;
     const PickleGraph& graph = *optimizer;

@@ -10,7 +10,7 @@
 
 namespace shardscope {
 
-/// What a scalar of a checkpoint belongs to.
+/// The kind of a scalar of a checkpoint.
 enum class ScalarKind {
     Step, ///< of a param group's optimizer
     Option, ///< of a param group
@@ -20,19 +20,19 @@ enum class ScalarKind {
     ClientState, ///< a key that the training script saved
 };
 
-/// One value beside the tensors, as text.
+/// One value besides the tensors, as text.
 struct StateScalar {
     ScalarKind kind = ScalarKind::Option;
-    int32_t group = -1; ///< of steps and options; groups of experts that are alike count as one
+    int32_t group = -1; ///< of steps and options; equal expert groups count as one
     std::string name;
     std::string value;
 };
 
-/// All that a training state has beside tensors, in the order above, in digested_scalars.h's spelling.
+/// All values of a training state besides tensors, in the order above, in the format of digested_scalars.h.
 std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint);
 
-/// How a param group's next step is made; of kind Unknown where the optimizer's rule is not known, or its
-/// options are not told. Groups of AdamW and Adam look alike up to torch 2.6: they count as AdamW.
+/// The rule of a param group's next step; Unknown if the optimizer's rule or its options are not known.
+/// Groups of AdamW and Adam cannot be distinguished up to torch 2.6: they are treated as AdamW.
 UpdateRule updateRule(const Checkpoint& checkpoint, const ParamGroup& group);
 
 } // namespace shardscope

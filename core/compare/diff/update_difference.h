@@ -8,7 +8,7 @@
 
 namespace shardscope {
 
-/// Elements of one side: what its rule needs, as numbers. Empty where the optimizer has no such state.
+/// The elements of one side that its rule needs, as numbers. Empty if the optimizer has no such state.
 struct StepInputs {
     std::vector<double> weights;
     std::vector<double> first;
@@ -16,14 +16,14 @@ struct StepInputs {
     UpdateRule rule;
 };
 
-/// The names of the states that stand for the first and second moment of a rule; empty for none.
+/// The names of the states used as the first and second moment of a rule; empty for none.
 struct MomentNames {
     std::string_view first;
     std::string_view second;
 };
 MomentNames momentNames(UpdateKind kind);
 
-/// Next steps compared: one Comparison without gradient, one with gradient 1.
+/// The comparison of next steps: one without gradient, one with gradient 1.
 struct StepComparison {
     Comparison withoutGradient;
     Comparison withUnitGradient;

@@ -11,8 +11,8 @@ namespace {
 
 tl::unexpected<Error> refuse(const std::string& why)
 {
-    return fail(ErrorCode::Refused, "the answers do not add up to one training state: " + why, {},
-        "digest the files of one tag of one run again, each where it lies");
+    return fail(ErrorCode::Refused, "the results do not form one training state: " + why, {},
+        "digest the files of one tag of one run again, each on its node");
 }
 
 Status addFiles(PartialFingerprint& to, const PartialFingerprint& more)
@@ -29,10 +29,10 @@ Status addFiles(PartialFingerprint& to, const PartialFingerprint& more)
         }
         const FileDigest& other = *found->second;
         if (file.sha256 != other.sha256 || file.bytes != other.bytes)
-            return refuse("`" + file.name + "` is another file in each of two (sha256 " + other.sha256
-                + " and " + file.sha256 + ")");
+            return refuse("`" + file.name + "` differs between two results (sha256 " + other.sha256 + " and "
+                + file.sha256 + ")");
         if (file.states != other.states)
-            return refuse("`" + file.name + "` has the same content and another digest in each of two");
+            return refuse("`" + file.name + "` has the same content but different digests in two results");
     }
     to.files.insert(to.files.end(), added.begin(), added.end());
     std::ranges::sort(to.files, {}, &FileDigest::name);
@@ -49,12 +49,12 @@ Status addScalars(PartialFingerprint& to, const PartialFingerprint& more)
         if (found == to.scalars.end())
             to.scalars.push_back(scalar);
         else if (found->digest != scalar.digest)
-            return refuse("`" + scalar.name + " " + scalar.state + "` has another value in each of two");
+            return refuse("`" + scalar.name + " " + scalar.state + "` has different values in two results");
     }
     return {};
 }
 
-/// Sums of sizes that were read from somewhere.
+/// Sums of sizes from untrusted input.
 Status requireSums(const PartialFingerprint& partial)
 {
     std::map<std::string, uint64_t> sums;
@@ -62,7 +62,7 @@ Status requireSums(const PartialFingerprint& partial)
         for (const StateShare& share : file.states) {
             const auto sum = checkedAdd(sums[share.state], share.elements);
             if (!sum)
-                return refuse("the elements of `" + share.state + "` are more than can be counted");
+                return refuse("`" + share.state + "` has too many elements");
             sums[share.state] = *sum;
         }
     }
@@ -78,7 +78,7 @@ Status addPartial(PartialFingerprint& to, const PartialFingerprint& more)
     SHARDSCOPE_CHECK(addFiles(to, more));
     SHARDSCOPE_CHECK(addScalars(to, more));
     SHARDSCOPE_CHECK(requireSums(to));
-    // Those who have the first rank's files expect more than the others.
+    // Results with the first rank's files expect more than the others.
     for (const StateShare& share : more.expected) {
         const auto found = std::find_if(to.expected.begin(), to.expected.end(),
             [&](const StateShare& known) { return known.state == share.state; });

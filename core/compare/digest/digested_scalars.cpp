@@ -20,7 +20,7 @@ std::string numberText(double value)
     return text.data();
 }
 
-/// The group's name says nothing but at which degree its experts are spread.
+/// Whether the group's name only says the expert-parallel degree.
 bool namesExpertDegree(std::string_view key, std::optional<std::string_view> value)
 {
     return key == "name" && value && value->starts_with(kExpertGroupPrefix);
@@ -32,7 +32,7 @@ DigestedScalar spelled(std::string state, const PickleGraph& graph, NodeId value
     return {{}, std::move(state), std::move(spelling.text), {}, spelling.lacks};
 }
 
-/// Without their name, which is the group's number, and digest.
+/// Scalars without name (the group's number) and digest.
 std::vector<DigestedScalar> scalarsOf(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     std::vector<DigestedScalar> out;
@@ -42,7 +42,7 @@ std::vector<DigestedScalar> scalarsOf(const Checkpoint& checkpoint, const ParamG
     }
     if (group.options == kNoNode)
         return out;
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateOptim).content->pickle();
     const auto items = mappingItems(graph, group.options);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto key = asString(graph, items[i]);
@@ -66,7 +66,7 @@ bool isOfExperts(const Checkpoint& checkpoint, const ParamGroup& group)
 std::vector<DigestedScalar> groupScalars(const Checkpoint& checkpoint)
 {
     std::vector<DigestedScalar> out;
-    std::optional<std::vector<DigestedScalar>> before; // of the group of experts in front
+    std::optional<std::vector<DigestedScalar>> before; // of the preceding group of experts
     uint32_t number = 0;
     for (const ParamGroup& group : checkpoint.groups) {
         std::vector<DigestedScalar> scalars = scalarsOf(checkpoint, group);
@@ -85,20 +85,20 @@ std::vector<DigestedScalar> groupScalars(const Checkpoint& checkpoint)
 
 std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint)
 {
-    return digestedScalars(
-        checkpoint, checkpoint.isReadable(checkpoint.rank0Optim) ? scalerTexts(checkpoint) : ScalerTexts());
+    return digestedScalars(checkpoint,
+        checkpoint.isReadable(checkpoint.templateOptim) ? scalerTexts(checkpoint) : ScalerTexts());
 }
 
 std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const ScalerTexts& scaler)
 {
     std::vector<DigestedScalar> out;
-    if (checkpoint.isReadable(checkpoint.rank0Optim)) {
+    if (checkpoint.isReadable(checkpoint.templateOptim)) {
         out = groupScalars(checkpoint);
         for (const auto& [attribute, value] : scaler)
             out.push_back({"scaler", attribute, value, {}, {}});
     }
-    if (checkpoint.isReadable(checkpoint.rank0Model)) {
-        const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    if (checkpoint.isReadable(checkpoint.templateModel)) {
+        const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
         const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
         if (scheduler != kNoNode && graph.kind(scheduler) != NodeKind::None)
             out.emplace_back(spelled("", graph, scheduler)).name = "lr_scheduler";

@@ -10,25 +10,25 @@
 
 namespace shardscope {
 
-/// A part of the training state that is no tensor: "group/0" "option/lr", "scaler" "cur_scale", …
-/// state_digest.h tells which there are, and what their texts are.
+/// A part of the training state that is not a tensor: "group/0" "option/lr", "scaler" "cur_scale", …
+/// state_digest.h defines them and their texts.
 struct DigestedScalar {
     std::string name;
     std::string state;
     std::string text;
     Digest digest; ///< digestText() of the three
-    std::string_view lacks; ///< what of the value is not in `text`; empty: nothing
+    std::string_view lacks; ///< part of the value that is not in `text`; empty: none
 
     bool operator==(const DigestedScalar&) const = default;
 };
 
-/// Steps and options of the param groups, without digests, also of an optimizer file whose elements are from
+/// Steps and options of the param groups, without digests. Also for an optimizer file with elements from
 /// another step or run.
 std::vector<DigestedScalar> groupScalars(const Checkpoint& checkpoint);
-/// Whose files tell: rank 0's optimizer file has groups and scaler, its model file the scheduler. Only what
-/// is readable is there.
+/// All scalars: groups and scaler from rank 0's optimizer file, the scheduler from its model file. Only
+/// readable ones.
 std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint);
-/// The same with another form of the loss scaler: what one kind of checkpoint keeps, another may not.
+/// The same with another form of the loss scaler: kinds of checkpoints store different attributes.
 std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const ScalerTexts& scaler);
 
 } // namespace shardscope

@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kChunkBytes = size_t{1} << 20;
 
-/// Follows ascending runs through a stream of chunks and digests their elements, those of a chunk together;
-/// one that straddles chunks is carried.
+/// Follows ascending runs through a stream of chunks and digests their elements, chunk by chunk. Keeps an
+/// element that crosses a chunk border for the next chunk.
 class RunDigester
 {
 public:
@@ -57,7 +57,7 @@ private:
         }
     }
 
-    /// Takes the sums of this chunk; those of a run that goes on stay with it.
+    /// Takes the sums of this chunk; the sum of a run that continues stays with it.
     void sumUp(std::vector<TensorDigest>& out)
     {
         m_backend.transform({}, m_sums);
@@ -106,8 +106,8 @@ private:
     const std::vector<TensorRun>& m_runs;
     size_t m_run = 0;
     uint64_t m_done = 0;
-    std::vector<uint8_t> m_carry; ///< the first bytes of an element of which the chunk has no more
-    std::vector<uint8_t> m_straddling; ///< an element from two chunks; one at most is carried into a chunk
+    std::vector<uint8_t> m_carry; ///< the first bytes of an element at the end of the chunk
+    std::vector<uint8_t> m_straddling; ///< an element from two chunks; at most one per chunk
     const ComputeBackend& m_backend;
     std::vector<ElementSum> m_sums; ///< of this chunk
     std::vector<size_t> m_ended; ///< for each run that ends in this chunk: one past its last sum
@@ -116,7 +116,7 @@ private:
     Digest m_sum;
 };
 
-/// CRCs of records that come by in ascending order of their payloads.
+/// CRCs of records, in ascending order of their payloads.
 class RecordChecker
 {
 public:
@@ -160,8 +160,7 @@ private:
     uint32_t m_crc = 0;
 };
 
-/// The records of all archives that a file of a distributed checkpoint consists of, by their place in the
-/// file.
+/// The records of all archives in a file of a distributed checkpoint, by their place in the file.
 Result<std::vector<ZipRecord>> recordsOfArchives(
     io::FileSystem& files, const Checkpoint& checkpoint, FileId id, JobContext& job)
 {
@@ -277,7 +276,7 @@ std::vector<TensorRun> runsOfFile(
     std::stable_sort(
         out.begin(), out.end(), [](const auto& a, const auto& b) { return a.offset < b.offset; });
     uint64_t end = 0;
-    std::erase_if(out, [&](const TensorRun& run) { // overlapping views: the first one stands for the bytes
+    std::erase_if(out, [&](const TensorRun& run) { // overlapping views: the first one is used for the bytes
         const bool overlaps = run.offset < end;
         end = overlaps ? end : run.offset + run.bytes;
         return overlaps;
@@ -295,7 +294,7 @@ FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const Ten
     std::shared_ptr<const TorchFile> content = entry.content;
     std::vector<ZipRecord> parts;
     if (isDistributed(checkpoint.kind)) {
-        content = nullptr; // that of `.metadata` is made, and has no bytes
+        content = nullptr; // the content of `.metadata` is generated and has no bytes
         auto found = recordsOfArchives(files, checkpoint, id, job);
         if (!found) {
             out.error = std::move(found).error();

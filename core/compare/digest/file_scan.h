@@ -15,8 +15,8 @@ struct TensorDigest {
     uint64_t elements = 0;
 };
 
-/// The runs of tensors that lie in one piece, by file. A universal folder has a file per tensor, so that
-/// looking through all tensors for every file would cost their square.
+/// The runs of contiguous tensors, by file. A universal folder has a file per tensor: searching all tensors
+/// for every file would take quadratic time.
 class WholeRuns
 {
 public:
@@ -31,17 +31,16 @@ private:
     JoinedRuns m_joined;
 };
 
-/// All runs of one file, ascending by offset. Non-contiguous whole tensors are left out (they have no single
-/// run).
+/// All runs of one file, ascending by offset, without non-contiguous whole tensors (they have no single run).
 std::vector<TensorRun> runsOfFile(
     const Checkpoint& checkpoint, const TensorTable& table, const WholeRuns& wholeRuns, FileId file);
 
 struct ScanOptions {
-    bool dropCache = false; ///< ask the device, not the page cache
+    bool dropCache = false; ///< read from the device, not the page cache
     bool withSha256 = true;
 };
 
-/// One sequential pass: SHA-256, CRC of every record, digests of every run, which the backend takes.
+/// One sequential pass: SHA-256, CRC of every record, digests of every run, computed by the backend.
 FileScan scanFile(io::FileSystem& files, const Checkpoint& checkpoint, const TensorTable& table,
     const WholeRuns& wholeRuns, FileId id, const ScanOptions& options, const ComputeBackend& backend,
     std::vector<TensorDigest>& digests, JobContext& job);

@@ -26,7 +26,7 @@ void JoinedRuns::addTo(std::vector<TensorRun>& out, FileId file) const
         for (uint32_t state = 0; state < unit.states.size(); ++state) {
             if (!unit.states[state].perParam.empty()) {
                 addWholes(out, unit, state, file);
-                continue; // what perRank has of them is no run
+                continue; // perRank has no run of them
             }
             for (uint32_t rank = 0; rank < unit.states[state].perRank.size(); ++rank) {
                 if (unit.states[state].perRank[rank].file == file)
@@ -66,7 +66,7 @@ void JoinedRuns::addShare(
     });
 }
 
-/// What a run of a slice's elements has of one piece, under the whole's elements.
+/// The part of one piece in a run of a slice's elements, numbered by the merged tensor's elements.
 void JoinedRuns::addPiece(
     std::vector<TensorRun>& out, const Piece& of, const TensorRun& slice, uint32_t state) const
 {

@@ -9,22 +9,22 @@
 
 namespace shardscope {
 
-/// Where the tensors of a joined checkpoint lie in the files of its parts, so that a scan of those files
-/// digests them as wholes. Empty for other checkpoints. Immutable, thread-safe; lives no longer than both
-/// arguments.
+/// The places of a merged checkpoint's tensors in the files of its parts, so that a scan of those files
+/// computes digests of merged tensors. Empty for other checkpoints. Immutable, thread-safe; both arguments
+/// must outlive it.
 class JoinedRuns
 {
 public:
     JoinedRuns(const Checkpoint& checkpoint, const TensorTable& table);
-    /// Adds the runs of one file, in no order.
+    /// Adds the runs of one file, unordered.
     void addTo(std::vector<TensorRun>& out, FileId file) const;
 
 private:
     struct Piece {
-        ParamId param = kNoParam; ///< the joined one
+        ParamId param = kNoParam; ///< of the merged checkpoint
         SlicePiece piece;
     };
-    /// Of parameters that a slice stores whole, as without ZeRO.
+    /// For parameters that a slice stores as whole tensors, as without ZeRO.
     void addWholes(std::vector<TensorRun>& out, const FlatUnit& unit, uint32_t state, FileId file) const;
     void addShare(std::vector<TensorRun>& out, const FlatUnit& unit, uint32_t state, uint32_t rank) const;
     void addPiece(std::vector<TensorRun>& out, const Piece& of, const TensorRun& slice, uint32_t state) const;

@@ -19,7 +19,7 @@ std::string modelDigest(const Checkpoint& checkpoint)
 {
     Digest sum;
     for (const Parameter& param : checkpoint.params) {
-        // Which buffers and ties there are, only the first rank of ZeRO-3 says.
+        // Only the first rank of ZeRO-3 records buffers and ties.
         if (param.role != ParamRole::Buffer && param.unit != kNoUnit)
             sum += digestText(
                 param.name, "model", shapeText(param.shape) + " " + std::to_string(param.group));
@@ -33,7 +33,7 @@ StateOrigin originOf(const Checkpoint& checkpoint)
         checkpoint.steps.globalSteps, modelDigest(checkpoint)};
 }
 
-/// The first rank alone has what all ranks have copies of, so that others do not expect it.
+/// Only the first rank contributes data that all ranks have copies of, so others do not expect it.
 std::vector<StateShare> expectedShares(const CheckpointPtr& checkpoint)
 {
     const TensorTable table(checkpoint);
@@ -56,8 +56,8 @@ std::vector<StateShare> expectedShares(const CheckpointPtr& checkpoint)
 std::vector<DigestedScalar> scalarsHere(const Checkpoint& checkpoint)
 {
     std::vector<DigestedScalar> out = digestedScalars(checkpoint);
-    if (checkpoint.isReadable(checkpoint.rank0Model)
-        && !isOfFirstRank(checkpoint.file(checkpoint.rank0Model)))
+    if (checkpoint.isReadable(checkpoint.templateModel)
+        && !isOfFirstRank(checkpoint.file(checkpoint.templateModel)))
         std::erase_if(out, [](const DigestedScalar& scalar) { return scalar.name == "lr_scheduler"; });
     return out;
 }
@@ -122,9 +122,9 @@ Result<PartialFingerprint> digestFiles(
     if (isConverted(checkpoint->kind))
         return fail(ErrorCode::Unsupported,
             isDistributed(checkpoint->kind)
-                ? "a distributed checkpoint lies in one folder, whose metadata all of its files need"
-                : "a universal folder has no ranks whose files could lie elsewhere",
-            checkpoint->tagFolder.string(), "digest it whole, without --partial");
+                ? "a distributed checkpoint is in one folder, and all of its files need the metadata there"
+                : "a universal folder has no files of ranks on other nodes",
+            checkpoint->tagFolder.string(), "digest all of it, without --partial");
     const std::vector<std::string> allowed{
         std::string(code::kRankMissing), std::string(code::kModelStatesMissing)};
     SHARDSCOPE_TRY(const CheckpointScan scan, scanSound(files, checkpoint, workers, allowed, true, job));

@@ -9,7 +9,7 @@
 
 namespace shardscope {
 
-/// What is the same in all files of one checkpoint: digests of others are not added to theirs.
+/// Properties that are equal in all files of one checkpoint, so that digests of others are not added.
 struct StateOrigin {
     std::string tag;
     std::string kind;
@@ -17,11 +17,11 @@ struct StateOrigin {
     std::optional<int64_t> globalSteps;
     std::string model; ///< digest of names, shapes and groups of the parameters
 
-    /// The first thing in which the other differs, "tag a and tag b"; empty when none does.
+    /// The first property that differs, "tag a and tag b"; empty if none does.
     [[nodiscard]] std::string differenceTo(const StateOrigin& other) const;
 };
 
-/// What one file adds to the fingerprint.
+/// The contribution of one file to the fingerprint.
 struct FileDigest {
     std::string name; ///< relative to the tag folder
     uint64_t bytes = 0;
@@ -29,32 +29,32 @@ struct FileDigest {
     std::vector<StateShare> states;
 };
 
-/// The digests of some of a checkpoint's files, which add up to its fingerprint with those of the others,
-/// wherever they lie. A state is a sum over files, and no element is in two of them, so that a file that
-/// several have read counts once.
+/// The digests of some files of a checkpoint. Their sum with the digests of all other files is the
+/// fingerprint. A state is a sum over files, and no element is in two files, so a file in several results
+/// counts once.
 struct PartialFingerprint {
     StateOrigin origin;
     std::vector<FileDigest> files; ///< ascending by name
-    std::vector<std::string> missing; ///< names of those that are part of it and were not read, ascending
-    std::vector<DigestedScalar> scalars; ///< from the first rank's files, where they were read
-    std::vector<StateShare> expected; ///< elements of every state of the whole; without digests
+    std::vector<std::string> missing; ///< names of files that were not read, ascending
+    std::vector<DigestedScalar> scalars; ///< from the first rank's files, if they were read
+    std::vector<StateShare> expected; ///< elements of every state of the checkpoint; without digests
 
     /// Sums over the files, in the order of `expected`.
     [[nodiscard]] std::vector<StateShare> covered() const;
-    /// The fingerprint, once no file is missing and every element is covered.
+    /// The fingerprint, if no file is missing and every element is covered.
     [[nodiscard]] std::optional<Digest> whole() const;
 };
 
-/// Digests the files of a checkpoint that are here; missing ones are no error. Refused, naming it, where one
-/// is damaged or of another run; Unsupported for what does not consist of ranks' files.
+/// Digests the present files of a checkpoint; missing files are not an error. Refused, with its name, if a
+/// file is damaged or from another run; Unsupported for checkpoints without files of ranks.
 Result<PartialFingerprint> digestFiles(
     io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job);
 
-/// Adds another one. Refused when it is of another run, step, world or model, or has a file of the same name
-/// with another content.
+/// Adds another result. Refused if it is from another run, step, world size or model, or has a file of the
+/// same name with other content.
 Status addPartial(PartialFingerprint& to, const PartialFingerprint& more);
 
-/// The answer of `fingerprint --partial --json` or of `--combine`. Damaged when the text is none.
+/// Reads the output of `fingerprint --partial --json` or of `--combine`. Damaged if the text is not one.
 Result<PartialFingerprint> parsePartial(const std::string& text, const std::string& path);
 
 } // namespace shardscope

@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-/// Reads members of objects; what is not there or of another type is remembered, and read as nothing.
+/// Reads members of objects. Missing members and wrong types are recorded as an error and read as empty.
 class Reader
 {
 public:
@@ -32,7 +32,7 @@ public:
         m_failed = m_failed || !value.is_string();
         return m_failed ? std::string() : value.get<std::string>();
     }
-    /// A name that is not UTF-8 has its bytes beside it, in hex.
+    /// A name that is not UTF-8 also has its bytes in hex.
     std::string name(const Json& object, const char* field)
     {
         const std::string hexField = std::string(field) + "_hex";
@@ -139,8 +139,8 @@ Result<PartialFingerprint> parsePartial(const std::string& text, const std::stri
     }
     const bool ordered = std::ranges::is_sorted(out.files, std::ranges::less(), &FileDigest::name);
     if (!ours || reader.failed() || !ordered)
-        return fail(ErrorCode::Damaged, "it is no answer of `shardscope fingerprint --partial --json`", path,
-            "combine answers as they were printed");
+        return fail(ErrorCode::Damaged, "it is not the output of `shardscope fingerprint --partial --json`",
+            path, "combine unchanged outputs");
     return out;
 }
 

@@ -35,15 +35,15 @@ ScalerTexts fromKeys(const PickleGraph& graph, NodeId wrapper)
 
 bool keepsScalerKeys(const Checkpoint& checkpoint)
 {
-    if (!isDistributed(checkpoint.kind) || !checkpoint.isReadable(checkpoint.rank0Optim))
+    if (!isDistributed(checkpoint.kind) || !checkpoint.isReadable(checkpoint.templateOptim))
         return isStage0(checkpoint.kind);
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateOptim).content->pickle();
     return lookup(graph, checkpoint.optimWrapper, "loss_scaler") == kNoNode;
 }
 
 ScalerTexts scalerTexts(const Checkpoint& checkpoint)
 {
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateOptim).content->pickle();
     if (keepsScalerKeys(checkpoint))
         return fromKeys(graph, checkpoint.optimWrapper);
     const NodeId scaler = lookup(graph, checkpoint.optimWrapper, "loss_scaler");

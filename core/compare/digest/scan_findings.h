@@ -7,8 +7,8 @@
 
 namespace shardscope {
 
-/// What reading every byte has shown of files and records: files that end early, records whose bytes do not
-/// have the CRC that they were saved with, by their addresses.
+/// Findings from reading every byte: files that end early, and records that do not match their saved CRC, by
+/// their addresses.
 std::vector<Finding> findingsOf(const Checkpoint& checkpoint, const CheckpointScan& scan);
 
 } // namespace shardscope

@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kChunkBytes = uint64_t{1} << 20;
 constexpr size_t kMostFindings = 64;
 
-/// Goes on until two slices differ.
+/// Continues until two slices differ.
 class Comparison
 {
 public:
@@ -76,7 +76,7 @@ Result<SliceComparison> compareSlices(
     for (const std::string& state : statesOf(of, slices.front())) {
         if (std::any_of(slices.begin(), slices.end(),
                 [&](ParamId slice) { return !findState(of, slice, state).has_value(); }))
-            continue; // a copy that one pipeline stage alone has
+            continue; // a copy on one pipeline stage only
         SHARDSCOPE_CHECK(comparison.compare(slices, state, out));
         if (!out.areEqual())
             break;
@@ -103,11 +103,10 @@ Result<std::vector<Finding>> checkReplicas(io::FileSystem& files, const Checkpoi
         return {};
     };
     for (const std::vector<ParamId>& alike : slices.alike)
-        SHARDSCOPE_CHECK(check(alike,
-            "every tensor slice should hold all of this parameter, and they do not hold the same values"));
-    for (const std::vector<ParamId>& tied : slices.tied)
         SHARDSCOPE_CHECK(
-            check(tied, "pipeline stages share this parameter, and they do not hold the same values of it"));
+            check(alike, "every tensor slice should have all of this parameter, but their values differ"));
+    for (const std::vector<ParamId>& tied : slices.tied)
+        SHARDSCOPE_CHECK(check(tied, "pipeline stages share this parameter, but their values differ"));
     return out;
 }
 

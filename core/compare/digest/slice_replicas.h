@@ -11,21 +11,21 @@
 
 namespace shardscope {
 
-/// Slices of one parameter held against each other, state by state, in all of their bytes.
+/// The comparison of the slices of one parameter, state by state, in all bytes.
 struct SliceComparison {
-    std::string state; ///< in which a slice first differs from the first one; empty: none does
-    size_t slice = 0; ///< the one that differs
+    std::string state; ///< the first state with a slice that differs from the first one; empty: none
+    size_t slice = 0; ///< the slice that differs
     uint64_t element = 0;
-    bool allZero = true; ///< up to where they were read
+    bool allZero = true; ///< in the part that was read
     [[nodiscard]] bool areEqual() const { return state.empty(); }
 };
 
-/// `slices`: parameters of `of`, of one shape. Memory: two buffers of 1 MiB. Unreadable, Cancelled.
+/// `slices`: parameters of `of` with one shape. Memory: two buffers of 1 MiB. Unreadable, Cancelled.
 Result<SliceComparison> compareSlices(
     io::FileSystem& files, const Checkpoint& of, const std::vector<ParamId>& slices, JobContext& job);
 
-/// A finding for every parameter of which each slice should be the whole and one is not: joining them would
-/// keep the first slice's values.
+/// A finding for every replicated parameter with slices that differ: merging would keep the first slice's
+/// values.
 Result<std::vector<Finding>> checkReplicas(io::FileSystem& files, const Checkpoint& joined, JobContext& job);
 
 } // namespace shardscope

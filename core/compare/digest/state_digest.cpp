@@ -12,7 +12,7 @@ namespace shardscope {
 
 namespace {
 
-/// Sums what one file has of every state; what is outside the fingerprint is left out.
+/// Sums the parts of every state in one file, without tensors outside the fingerprint.
 std::vector<StateShare> sharesOf(
     const TensorTable& table, const CheckpointFile& file, const std::vector<TensorDigest>& digests)
 {

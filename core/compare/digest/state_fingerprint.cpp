@@ -13,7 +13,7 @@ namespace shardscope {
 
 namespace {
 
-/// More than these are counted: one sentence has to stay readable.
+/// Further reasons are only counted, so that the message stays readable.
 constexpr size_t kMostNamed = 4;
 
 tl::unexpected<Error> refuse(const Checkpoint& checkpoint, const std::vector<std::string>& reasons)
@@ -23,8 +23,8 @@ tl::unexpected<Error> refuse(const Checkpoint& checkpoint, const std::vector<std
         text += (i == 0 ? "" : "; ") + reasons[i];
     if (reasons.size() > kMostNamed)
         text += "; and " + std::to_string(reasons.size() - kMostNamed) + " more";
-    return fail(ErrorCode::Refused, "a digest would not be that of what was saved: " + text,
-        checkpoint.tagFolder.string(), "`verify` tells everything that is wrong");
+    return fail(ErrorCode::Refused, "a digest would not be that of the saved state: " + text,
+        checkpoint.tagFolder.string(), "`verify` shows all problems");
 }
 
 std::vector<std::string> damageOf(const Checkpoint& checkpoint, const CheckpointScan& scan)
@@ -34,7 +34,7 @@ std::vector<std::string> damageOf(const Checkpoint& checkpoint, const Checkpoint
         const CheckpointFile& entry = checkpoint.file(file.file);
         for (const std::string& record : file.badRecords)
             out.push_back(std::string(code::kRecordCorrupt) + ": " + percentEncode(entry.name) + "!"
-                + percentEncode(record) + " – its bytes do not have the CRC they were saved with");
+                + percentEncode(record) + " – its bytes do not match its saved CRC");
     }
     return out;
 }
@@ -42,24 +42,24 @@ std::vector<std::string> damageOf(const Checkpoint& checkpoint, const Checkpoint
 tl::unexpected<Error> undigested(const Checkpoint& checkpoint, const std::string& what)
 {
     return fail(ErrorCode::Unsupported, "not all of the state can be digested: " + what,
-        checkpoint.tagFolder.string(), "`verify` holds the files against their manifest");
+        checkpoint.tagFolder.string(), "`verify` compares the files with their manifest");
 }
 
 /// A digest without factors and scales, which have no element for each element of a parameter (odd_states.h),
-/// or of a value that its text does not tell would be that of other states, too.
+/// or with a value that is not completely in its text, would also be the digest of other states.
 Status requireAllOfState(const Checkpoint& checkpoint)
 {
     for (const DigestedScalar& scalar : digestedScalars(checkpoint)) {
         if (!scalar.lacks.empty())
             return undigested(checkpoint,
                 "`" + scalar.name + (scalar.state.empty() ? "" : " ") + scalar.state + "` has "
-                    + std::string(scalar.lacks) + ", which its text does not tell");
+                    + std::string(scalar.lacks) + ", which its text does not contain");
     }
     for (const WholeTensor& whole : checkpoint.whole) {
         const Parameter& param = checkpoint.params[index(whole.param)];
         if (!whole.contiguous && param.role != ParamRole::Trainable && param.elements > 0)
             return undigested(
-                checkpoint, "`" + percentEncode(param.name) + "` is not stored row by row, but with strides");
+                checkpoint, "`" + percentEncode(param.name) + "` is stored with strides, not row by row");
     }
     if (!isStage0(checkpoint.kind) && !isDistributed(checkpoint.kind))
         return {};
@@ -71,7 +71,7 @@ Status requireAllOfState(const Checkpoint& checkpoint)
     return undigested(checkpoint, aside->message);
 }
 
-/// Slices that should be equal and are not: joining them would keep the first one's values.
+/// Slices that should be equal but differ: merging them would keep the first one's values.
 Status requireEqualReplicas(io::FileSystem& files, const Checkpoint& checkpoint, JobContext& job)
 {
     if (!checkpoint.joined)
@@ -93,7 +93,7 @@ Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& che
     const bool trains
         = std::ranges::any_of(checkpoint->units, [](const FlatUnit& unit) { return unit.group >= 0; });
     if (isWeights(checkpoint->kind) || (isDistributed(checkpoint->kind) && !trains))
-        return fail(ErrorCode::Unsupported, "weights alone hold no training state to digest",
+        return fail(ErrorCode::Unsupported, "weights alone have no training state to digest",
             checkpoint->tagFolder.string());
     SHARDSCOPE_CHECK(requireComplete(*checkpoint, allow));
     SHARDSCOPE_CHECK(requireAllOfState(*checkpoint));

@@ -9,20 +9,19 @@
 
 namespace shardscope {
 
-/// The fingerprint of a training state (state_digest.h) and what it is the sum of: `states` and `scalars`.
+/// The fingerprint of a training state (state_digest.h): the sum of `states` and `scalars`.
 struct StateFingerprint {
     Digest whole;
-    std::vector<StateShare> states; ///< all tensors of one state; copies beside masters are left out
+    std::vector<StateShare> states; ///< all tensors of one state, without copies of masters
     std::vector<DigestedScalar> scalars;
     std::vector<Digest> tensors; ///< index: TensorTable of the checkpoint
     uint64_t files = 0;
     uint64_t bytes = 0;
 };
 
-/// Reads every byte of a complete checkpoint once and checks CRCs on the way. Refused, naming it, where
-/// something is missing or damaged: there is no digest of that. Unsupported for weights alone, and where
-/// no digest would tell all of the state: states set aside (odd_states.h), options that are tensors,
-/// frozen parameters and buffers with strides.
+/// Reads every byte of a complete checkpoint once and checks CRCs. Refused, with the name, if something is
+/// missing or damaged. Unsupported for weights only, and if a digest would not include all of the state:
+/// states set aside (odd_states.h), options that are tensors, frozen parameters and buffers with strides.
 Result<StateFingerprint> fingerprintState(
     io::FileSystem& files, const CheckpointPtr& checkpoint, const Workers& workers, JobContext& job);
 
@@ -31,11 +30,11 @@ struct ParameterDigest {
     std::string_view state; ///< points into the checkpoint
     Digest digest;
 };
-/// What `states` are the sum of, in the order of parameters.
+/// The summands of `states`, in the order of parameters.
 std::vector<ParameterDigest> digestsByParameter(
     const CheckpointPtr& checkpoint, const StateFingerprint& fingerprint);
 
-/// Every file read once, and Refused as above but for findings of the codes in `allow`.
+/// Reads every file once. Refused as above, except for findings with the codes in `allow`.
 Result<CheckpointScan> scanSound(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const Workers& workers, const std::vector<std::string>& allow, bool withSha256, JobContext& job);
 

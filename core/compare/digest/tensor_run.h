@@ -8,14 +8,14 @@
 
 namespace shardscope {
 
-/// A run of a file that holds elements of one tensor. Bytes from the start of the file.
+/// A run of elements of one tensor in a file. Bytes count from the start of the file.
 struct TensorRun {
     uint64_t offset = 0;
     uint64_t bytes = 0;
     uint32_t tensor = 0;
     uint32_t itemBytes = 4;
     uint64_t firstElement = 0;
-    std::optional<TransposedOrder> order{}; ///< set: stored so, and firstElement is a stored number
+    std::optional<TransposedOrder> order{}; ///< set: stored so; firstElement is a storage index
 };
 
 } // namespace shardscope

@@ -17,16 +17,16 @@ constexpr uint64_t kReadElements = 128 * 1024; // 1 MiB of float64
 constexpr uint64_t kItemElements = 32 * kReadElements;
 constexpr uint64_t kSampleRuns = 64;
 constexpr uint64_t kRunElements = 1024;
-/// Every run of a matrix that is stored column by column reads all of it that lies between.
+/// A run of a matrix stored column by column also reads all data between its elements.
 constexpr uint64_t kTransposedRuns = 4;
 
-/// A piece of the work: elements of one tensor, in runs.
+/// One piece of work: elements of one tensor, in runs.
 struct Item {
     size_t tensor = 0;
     uint64_t begin = 0;
     uint64_t end = 0;
-    bool sampled = false; ///< [begin, end) is the tensor, of which runs are read
-    bool last = true; ///< of its tensor
+    bool sampled = false; ///< [begin, end) is the whole tensor, and only some runs are read
+    bool last = true; ///< the last piece of its tensor
 };
 
 using Ranges = std::vector<std::pair<uint64_t, uint64_t>>;
@@ -35,7 +35,7 @@ struct Found {
     Statistics statistics;
     ValueHistogram histogram;
     uint64_t missing = 0;
-    std::optional<Error> firstError; ///< why nothing of a piece could be read
+    std::optional<Error> firstError; ///< why a piece could not be read at all
 };
 
 class Pass
@@ -82,7 +82,7 @@ public:
         }
         const uint64_t runs = runsOf(item.tensor);
         for (uint64_t i = 0; i < runs; ++i) {
-            // Without the product of size and number, which may not fit.
+            // Avoids the product of size and number, which can overflow.
             const uint64_t room = item.end - kRunElements;
             const uint64_t at = room / (runs - 1) * i + room % (runs - 1) * i / (runs - 1);
             SHARDSCOPE_CHECK(add(out, item, at, at + kRunElements));
@@ -98,7 +98,7 @@ private:
         return byColumns ? kTransposedRuns : kSampleRuns;
     }
 
-    /// Returns how many elements will be read.
+    /// Returns the number of elements to read.
     uint64_t addItems(size_t tensor, uint64_t elements, bool sample)
     {
         if (sample && elements > kSampleRuns * kRunElements) {

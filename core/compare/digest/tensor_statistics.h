@@ -18,29 +18,29 @@ struct TensorAsked {
     std::string state;
 };
 
-/// Every state of every parameter, aliases left out: their owners have them.
+/// Every state of every parameter, without aliases: their owners have the states.
 std::vector<TensorAsked> allTensors(const Checkpoint& checkpoint);
 
 struct TensorStatistics {
     TensorAsked tensor;
     DType dtype = DType::Unknown;
     uint64_t elements = 0; ///< of the tensor
-    uint64_t missing = 0; ///< of those that were to be read, how many could not be
-    std::optional<Error> unreadable; ///< why, where that was all of a piece
-    bool exact = true; ///< false: `found` is of a sample
+    uint64_t missing = 0; ///< elements that could not be read
+    std::optional<Error> unreadable; ///< the reason, if a whole piece is missing
+    bool exact = true; ///< false: `found` is from a sample
     Statistics found;
     ValueHistogram histogram;
 };
 
 struct StatisticsOptions {
-    bool exact = false; ///< else large tensors are sampled
+    bool exact = false; ///< otherwise large tensors are sampled
     unsigned jobs = 0; ///< as ExecuteOptions::jobs
 };
 
-/// Statistics of tensors, handed over one by one in the order they are asked for. A sample is 64 runs of
-/// 1,024 elements, evenly spread; tensors that are no larger are read whole. Sums do not depend on the number
-/// of jobs. Memory: 1 MiB and a histogram per job. Unsupported for a dtype without statistics; what cannot be
-/// read is counted.
+/// Statistics of tensors, passed on one by one in the requested order. A sample is 64 runs of 1,024 elements,
+/// evenly spread; smaller tensors are read completely. Sums do not depend on the number of jobs. Memory:
+/// 1 MiB and a histogram per job. Unsupported for a dtype without statistics; unreadable elements are
+/// counted.
 Status computeStatistics(io::FileSystem& files, const Checkpoint& checkpoint,
     const std::vector<TensorAsked>& tensors, const StatisticsOptions& options, const ComputeBackend& backend,
     JobContext& job, const std::function<Status(TensorStatistics)>& take);

@@ -9,7 +9,7 @@
 namespace shardscope {
 
 /// Numbers every tensor of a checkpoint's training state and weights: for each flat unit its states ×
-/// parameters, then the tensors stored whole. Small: one number per unit; names are looked up. Immutable;
+/// parameters, then the whole tensors. Small: one number per unit; names are looked up. Immutable;
 /// thread-safe.
 class TensorTable
 {
@@ -17,7 +17,7 @@ public:
     explicit TensorTable(CheckpointPtr checkpoint);
 
     [[nodiscard]] uint32_t size() const { return m_size; }
-    /// A parameter's state that lies in a flat unit; `state` is its index in the unit's states.
+    /// A parameter's state in a flat unit; `state` is its index in the unit's states.
     [[nodiscard]] uint32_t indexOf(ParamId param, uint32_t state) const;
     /// The i-th entry of Checkpoint::whole.
     [[nodiscard]] uint32_t indexOfWhole(uint32_t i) const { return m_wholeBegin + i; }
@@ -29,7 +29,7 @@ public:
         ParamId param = kNoParam;
         std::string_view state;
         DType dtype = DType::Unknown;
-        bool inFingerprint = true; ///< false for 16-bit copies beside masters
+        bool inFingerprint = true; ///< false for 16-bit copies of masters
     };
     [[nodiscard]] Entry entry(uint32_t index) const;
 

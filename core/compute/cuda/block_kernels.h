@@ -3,18 +3,18 @@
 
 #include "core/compute/cuda/element_math.h"
 
-/// What one block of threads does with one tile, written once for the GPU and for its twin on the host, which
+/// The work of one block of threads on one tile, written once for the GPU and for its copy on the host, which
 /// the tests run: a Block calls a step for each of its threads and is done when all are. Results do not
 /// depend on the order of threads, so both make the same bits.
 namespace shardscope::compute {
 
-/// Shared memory of a block: one T per thread, joined in pairs.
+/// Shared memory of a block: one T per thread, merged in pairs.
 template <class T>
 struct PerThread {
     T of[kThreads];
 };
 
-/// Joins what the threads have into thread 0's, always in the same order.
+/// Merges the values of all threads into thread 0's, always in the same order.
 template <class Block, class T, class Join>
 SHARDSCOPE_ON_GPU void joinThreads(Block& block, PerThread<T>& parts, Join join)
 {

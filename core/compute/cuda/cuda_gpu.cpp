@@ -152,7 +152,7 @@ private:
 
 Result<std::vector<std::unique_ptr<Gpu>>> findGpus(std::optional<uint32_t> number)
 {
-    int count = 0; // left as it is where there is no driver
+    int count = 0; // unchanged where there is no driver
     const cudaError_t found = cudaGetDeviceCount(&count);
     if (found == cudaErrorInsufficientDriver)
         return fail(ErrorCode::Unsupported, "no driver for NVIDIA GPUs, or one too old for this build");
@@ -160,7 +160,8 @@ Result<std::vector<std::unique_ptr<Gpu>>> findGpus(std::optional<uint32_t> numbe
         return fail(ErrorCode::Unsupported, std::string("no GPU is found: ") + cudaGetErrorString(found));
     if (number && *number >= static_cast<uint32_t>(count))
         return fail(ErrorCode::Unsupported,
-            "no GPU has the number " + std::to_string(*number) + "; there are " + std::to_string(count));
+            "there is no GPU with number " + std::to_string(*number) + "; there are "
+                + std::to_string(count));
     std::vector<std::unique_ptr<Gpu>> out;
     for (uint32_t i = 0; i < static_cast<uint32_t>(count); ++i) {
         if (number && *number != i)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CUDA behind ComputeBackend: a module of its own with the CUDA runtime in it, so that it needs the GPU's
-// driver and nothing else. It goes without LibTorch: the kernels are ours, and LibTorch's CUDA libraries take
-// half a gigabyte of memory and seconds to load.
+// driver and nothing else. It does not use LibTorch: the kernels are our own, and LibTorch's CUDA libraries
+// take half a gigabyte of memory and seconds to load.
 #include "core/compute/cuda/cuda_gpu.h"
 #include "core/compute/cuda/gpu_backend.h"
 #include "core/tensor/compute_module_entry.h"

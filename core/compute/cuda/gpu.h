@@ -10,9 +10,9 @@
 
 namespace shardscope::compute {
 
-/// Work for one GPU in order: copies and kernels run after one another, behind the caller's back, until
-/// finish(). Pointers called `device` are to memory of that GPU, as are those in tiles; `host` ones are to
-/// memory of allocateHost() and stay as they are until finish(). After an error nothing more is run.
+/// Work for one GPU in order: copies and kernels run one after another, asynchronously, until finish().
+/// Pointers called `device` are to memory of that GPU, as are those in tiles; `host` ones are to memory of
+/// allocateHost() and must not change until finish(). After an error nothing more is run.
 ///
 /// Used by one thread at a time.
 class GpuQueue
@@ -26,7 +26,7 @@ public:
     virtual Status copyIn(uint8_t* device, const uint8_t* host, size_t bytes) = 0;
     virtual Status copyOut(uint8_t* host, const uint8_t* device, size_t bytes) = 0;
     virtual Status clear(uint8_t* device, size_t bytes) = 0;
-    /// One block per tile; tiles and answers lie on the GPU.
+    /// One block per tile; tiles and results are on the GPU.
     virtual Status cast(const CastTile* tiles, size_t count) = 0;
     virtual Status sum(const SumTile* tiles, TileSum* sums, size_t count) = 0;
     /// One answer per kTileElements elements; `bins` (kHistogramBins, may be null) are added to.

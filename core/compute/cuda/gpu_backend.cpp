@@ -27,7 +27,7 @@ Result<std::unique_ptr<GpuBackend>> GpuBackend::make(
     if (pool->idle.empty())
         return fail(ErrorCode::Unsupported, why ? "no memory: " + why->message : "no GPU");
     if (why)
-        pool->notes.push_back("less of a GPU's memory is used than asked for: " + why->message);
+        pool->notes.push_back("less GPU memory is used than requested: " + why->message);
     pool->lanes = pool->idle.size();
     pool->gpus = std::move(gpus);
     return std::unique_ptr<GpuBackend>(new GpuBackend(std::move(pool)));
@@ -78,7 +78,7 @@ public:
         const size_t gone = std::erase_if(m_pool.idle, [&](const auto& lane) { return &lane->gpu() == gpu; });
         m_pool.lanes -= gone + 1;
         const std::string note = gpu->name() + " (" + std::to_string(gpu->number())
-            + ") failed, plain code went on: " + error.message;
+            + ") failed, plain code continued: " + error.message;
         if (std::find(m_pool.notes.begin(), m_pool.notes.end(), note) == m_pool.notes.end())
             m_pool.notes.push_back(note);
         m_pool.freed.notify_all();

@@ -12,12 +12,12 @@
 
 namespace shardscope::compute {
 
-/// ComputeBackend on GPUs. Every call takes a lane of one of them, waits where all are taken, and is done
-/// when its answer is in host memory: copies and kernels of several threads' calls overlap. What kernels do
-/// not know (integers, complex numbers, comparisons across dtypes) and small calls are left to plain code.
+/// ComputeBackend on GPUs. Every call uses a lane of one of them, waits while all are in use, and ends when
+/// its result is in host memory: copies and kernels of several threads' calls overlap. Plain code does small
+/// calls and what the kernels do not support (integers, complex numbers, comparisons across dtypes).
 ///
-/// Where a GPU fails, or has no memory left, the call is done again by plain code and the GPU left alone from
-/// then on; notes() says so.
+/// If a GPU fails or runs out of memory, plain code repeats the call and the GPU is not used again; notes()
+/// reports it.
 class GpuBackend final : public ComputeBackend
 {
 public:
@@ -52,7 +52,7 @@ private:
         std::mutex mutex;
         std::condition_variable freed;
         std::vector<std::unique_ptr<GpuLane>> idle;
-        size_t lanes = 0; ///< idle and taken ones
+        size_t lanes = 0; ///< idle and used ones
         std::vector<std::string> notes;
     };
 

@@ -10,7 +10,7 @@ namespace shardscope::compute {
 namespace {
 
 constexpr size_t kBufferBytes = size_t{16} << 20;
-/// What is copied while the next as much is put into the buffer.
+/// Bytes that are copied while the next piece is put into the buffer.
 constexpr size_t kPieceBytes = size_t{2} << 20;
 
 } // namespace

@@ -10,7 +10,7 @@
 
 namespace shardscope::compute {
 
-/// Host memory that was allocated for copies, so that they need no detour. Thread-safe.
+/// Host memory allocated for copies, which then need no intermediate buffer. Thread-safe.
 class PinnedRanges
 {
 public:
@@ -23,8 +23,8 @@ private:
     std::map<const uint8_t*, size_t> m_ranges;
 };
 
-/// A queue of one GPU with memory for what one call works on at a time. What lies in other host memory than
-/// the GPU's own goes by way of a buffer, piece by piece, so that filling it and copying from it overlap.
+/// A queue of one GPU with memory for what one call works on at a time. Data in other host memory is copied
+/// through a buffer, piece by piece, so that filling it and copying from it overlap.
 ///
 /// Used by one thread at a time.
 class GpuLane
@@ -39,7 +39,7 @@ public:
     [[nodiscard]] GpuMemory& memory() { return m_memory; }
     [[nodiscard]] size_t capacity() const { return m_capacity; }
 
-    /// Forgets what an earlier call left.
+    /// Clears the state of an earlier call.
     void begin();
     Status upload(uint8_t* device, std::span<const uint8_t> host);
     /// `host` has the bytes after finish().
@@ -64,7 +64,7 @@ private:
         , m_pinned(pinned)
     {
     }
-    /// Part of the buffer, as much as there is of `bytes`; waits where there is none left.
+    /// Part of the buffer, up to `bytes`; waits until some is free.
     Result<std::span<uint8_t>> buffer(size_t bytes);
 
     /// Where what is in the buffer after finish() belongs.

@@ -46,7 +46,7 @@ public:
 
     void reset() { m_used = 0; }
     [[nodiscard]] size_t left() const { return m_bytes - m_used; }
-    /// Null where so much is not left. Aligned.
+    /// Null where not enough is left. Aligned.
     [[nodiscard]] uint8_t* take(size_t bytes)
     {
         const size_t whole = aligned(bytes);

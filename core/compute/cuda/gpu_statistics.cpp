@@ -9,7 +9,7 @@ namespace {
 
 tl::unexpected<Error> noRoom()
 {
-    return fail(ErrorCode::Internal, "a part does not fit the memory that was set apart for it");
+    return fail(ErrorCode::Internal, "a part does not fit the memory that was reserved for it");
 }
 
 uint64_t tilesOf(uint64_t elements)

@@ -8,7 +8,7 @@ namespace shardscope::compute {
 
 namespace {
 
-/// Words of a sum that a cast makes, or that lie in host memory as they are.
+/// Words of a sum: the output of a cast, or unchanged from host memory.
 struct SumSpan {
     size_t sum = 0;
     uint64_t begin = 0; ///< bytes of the sum
@@ -123,7 +123,7 @@ void addBareUnits(const ElementSum& sum, const SumSpan& span, size_t unitBytes, 
     }
 }
 
-/// What one trip to the GPU works on.
+/// The work of one call to the GPU.
 struct Batch {
     struct Output {
         std::span<uint8_t> host;
@@ -139,7 +139,7 @@ struct Batch {
 /// Memory that a unit takes, its tiles and their answers included.
 size_t bytesFor(const GpuUnit& unit)
 {
-    const size_t casts = unit.out.empty() ? 0 : tilesOf(unit.in.size()); // an element has a byte at least
+    const size_t casts = unit.out.empty() ? 0 : tilesOf(unit.in.size()); // an element has at least one byte
     size_t sums = 0;
     for (const GpuUnit::Part& part : unit.parts)
         sums += tilesOf(part.words);
@@ -152,7 +152,7 @@ Status addUnit(GpuLane& lane, const GpuUnit& unit, std::span<const ElementSum> s
     uint8_t* const in = lane.memory().take(unit.in.size());
     uint8_t* const made = unit.out.empty() ? in : lane.memory().take(unit.out.size());
     if (in == nullptr || made == nullptr)
-        return fail(ErrorCode::Internal, "a unit of work does not fit the memory that was set apart for it");
+        return fail(ErrorCode::Internal, "a unit of work does not fit the memory that was reserved for it");
     SHARDSCOPE_CHECK(lane.upload(in, unit.in));
     if (!unit.out.empty()) {
         const size_t inItem = kGpuItemBytes[static_cast<size_t>(unit.from)];

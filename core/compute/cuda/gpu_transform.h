@@ -16,7 +16,7 @@ std::optional<GpuFloat> gpuFloat(DType dtype);
 struct GpuUnit {
     /// Words of the unit that belong to one sum.
     struct Part {
-        size_t sum = 0; ///< whose answer it is added to
+        size_t sum = 0; ///< the sum that the result is added to
         uint64_t firstByte = 0; ///< in the unit: of what is made, or of what goes in where nothing is
         uint64_t words = 0;
         uint64_t inSum = 0; ///< words of the sum before it
@@ -29,9 +29,9 @@ struct GpuUnit {
     std::vector<Part> parts;
 };
 
-/// Divides casts and sums into units of at most `unitBytes` in and out together. Sums of what a cast makes go
-/// with it. Every cast must be of float dtypes, every sum of items of 1, 2, 4 or 8 bytes; where a sum meets a
-/// cast, their items have one size and its first is one of the cast's.
+/// Divides casts and sums into units of at most `unitBytes` in and out together. Sums of a cast's output are
+/// in the cast's unit. Every cast must be of float dtypes, every sum of items of 1, 2, 4 or 8 bytes; where a
+/// sum reads a cast's output, their items have the same size and the sum's first item belongs to the cast.
 std::vector<GpuUnit> divideWork(
     std::span<const ElementCast> casts, std::span<const ElementSum> sums, size_t unitBytes);
 

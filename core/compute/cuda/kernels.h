@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-/// Starts kernels on a stream; one block per tile. Errors are left for cudaGetLastError().
+/// Starts kernels on a stream; one block per tile. Read errors with cudaGetLastError().
 namespace shardscope::compute {
 
 void launchCasts(const CastTile* tiles, size_t count, cudaStream_t stream);

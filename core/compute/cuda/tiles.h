@@ -3,13 +3,13 @@
 
 #include <cstdint>
 
-/// What host and GPU hand each other: plain data, the same for nvcc and the host's compiler. Pointers are to
-/// memory of the GPU.
+/// The data that host and GPU exchange: plain data, the same for nvcc and the host's compiler. Pointers are
+/// to memory of the GPU.
 namespace shardscope::compute {
 
 /// Threads of a block. Every kernel gives each tile to one block.
 inline constexpr uint32_t kThreads = 256;
-/// Elements of a tile of statistics or of a comparison: what plain code takes together, too.
+/// Elements of a tile of statistics or of a comparison: the same number as in plain code's blocks.
 inline constexpr uint32_t kTileElements = 2048;
 /// Elements of a tile of casts or sums. Sums of 32-bit halves of so many terms stay far below 2^64.
 inline constexpr uint32_t kLongTileElements = 16384;
@@ -26,7 +26,7 @@ struct CastTile {
     uint32_t elements;
 };
 
-/// Words of 1, 2, 4 or 8 bytes whose terms are summed (core/tensor/element_digest.h).
+/// Words of 1, 2, 4 or 8 bytes, for a sum of their terms (core/tensor/element_digest.h).
 struct SumTile {
     const uint8_t* words;
     uint64_t k0;

@@ -59,7 +59,7 @@ Comparison ofBlock(const Side& left, const Side& right, uint64_t firstElement, c
     Comparison out;
     const at::Tensor where = differing(left, right, a, b).nonzero().flatten();
     if (where.numel() > 0) {
-        // Few as a rule: what is said of each of them is left to the plain code.
+        // Usually few: plain code reports each of them.
         const std::span<const int64_t> elements(
             where.data_ptr<int64_t>(), static_cast<size_t>(where.numel()));
         out = plainComparison(

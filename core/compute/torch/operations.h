@@ -3,8 +3,8 @@
 
 #include "core/tensor/compute_backend.h"
 
-/// What LibTorch computes on the CPU. All of these take what the plain functions of core/tensor take, return
-/// the same, and throw c10::Error where LibTorch does.
+/// What LibTorch computes on the CPU. All of these have the parameters and results of the plain functions of
+/// core/tensor, and throw c10::Error where LibTorch does.
 namespace shardscope::compute {
 
 [[nodiscard]] bool torchHasStatistics(DType dtype);

@@ -10,7 +10,7 @@ constexpr int64_t kBins = 65536;
 
 void countBins(const at::Tensor& values, ValueHistogram& histogram)
 {
-    // Shifting copies the sign in from above; the mask takes it away again.
+    // Shifting copies the sign in from above; the mask removes it again.
     const at::Tensor bins
         = values.to(at::kFloat).view(at::kInt).bitwise_right_shift(16).bitwise_and(kBins - 1);
     const at::Tensor counts = at::bincount(bins, {}, kBins);

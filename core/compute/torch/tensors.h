@@ -15,8 +15,8 @@
 
 namespace shardscope::compute {
 
-/// The torch dtype with which LibTorch computes what it is asked for here; nothing for those that it does not
-/// know, or not in all versions from 1.13 on, and for bool, whose bytes may be other than 0 and 1.
+/// The torch dtype that LibTorch uses for these computations. Nothing for dtypes that some version from 1.13
+/// on does not know, and for bool, because its bytes may differ from 0 and 1.
 std::optional<at::ScalarType> torchType(DType dtype);
 
 /// A tensor over memory of others, which outlives it.
@@ -26,7 +26,7 @@ inline at::Tensor over(std::span<const uint8_t> bytes, DType dtype, at::ScalarTy
         {static_cast<int64_t>(bytes.size() / itemSize(dtype))}, at::TensorOptions().dtype(type));
 }
 
-/// Elements that are worked on together, so that what is made on the way stays small.
+/// Elements per block, so that intermediate tensors stay small.
 constexpr size_t kBlockElements = size_t{1} << 18;
 
 } // namespace shardscope::compute

@@ -22,7 +22,7 @@ public:
     {
         if (!torchHasStatistics(dtype))
             return plainStatistics(dtype, bytes, histogram);
-        ValueHistogram counted; // so that nothing of a failed pass is counted
+        ValueHistogram counted; // so that a failed pass counts nothing
         return guarded(
             [&] {
                 const Statistics out
@@ -80,7 +80,7 @@ private:
         } catch (const std::exception& error) {
             const std::lock_guard lock(m_mutex);
             if (m_failure.empty())
-                m_failure = "LibTorch failed, plain code went on: " + std::string(error.what());
+                m_failure = "LibTorch failed, plain code continued: " + std::string(error.what());
         }
         return instead();
     }

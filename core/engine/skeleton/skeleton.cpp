@@ -22,14 +22,14 @@ constexpr uint64_t kMostPointerBytes = 4096;
 constexpr std::string_view kEnding = ".zip";
 constexpr std::string_view kAbout
     = "A checkpoint of DeepSpeed without its values, made by `shardscope skeleton` for a bug report.\n"
-      "Open the zip file itself with Shardscope, as it is: `shardscope inspect FILE.zip`.\n"
-      "skeleton.json lists the files and what is kept of each, check.json what was found wrong with the\n"
-      "checkpoint, kept/N holds the kept bytes of file number N.\n";
+      "Open the zip file with Shardscope without unpacking it: `shardscope inspect FILE.zip`.\n"
+      "skeleton.json lists the files and the parts kept of each, check.json the problems found in the\n"
+      "checkpoint, and kept/N contains the kept bytes of file number N.\n";
 
-/// What opening a file of another tag says.
-constexpr std::string_view kOtherTag = "the skeleton is of another tag: of this one it holds the name alone";
+/// The error on opening a file of another tag.
+constexpr std::string_view kOtherTag = "the skeleton contains only the name of this tag";
 
-/// One file that goes into the skeleton.
+/// One file for the skeleton.
 struct Source {
     std::string path; ///< in the skeleton
     const CheckpointFile* file = nullptr; ///< null for pointer files of the run folder and for other tags
@@ -43,7 +43,7 @@ bool isPointer(const Source& source)
         || (source.file != nullptr && source.file->role == FileRole::Pointer);
 }
 
-/// Nothing for files that are none of DeepSpeed's state.
+/// Empty for files that are not state files of DeepSpeed.
 std::optional<PickleForm> formOf(const CheckpointFile& file)
 {
     switch (file.role) {
@@ -61,7 +61,7 @@ std::optional<PickleForm> formOf(const CheckpointFile& file)
     case FileRole::Other:
         break;
     }
-    // A universal folder's own: "zero/NAME/fp32.pt".
+    // In a universal folder: "zero/NAME/fp32.pt".
     if (file.name.starts_with("zero/") && file.name.ends_with("/step.pt"))
         return PickleForm::Step;
     const bool universal = file.name.starts_with("zero/") && file.name.ends_with(".pt");
@@ -122,7 +122,7 @@ private:
             [](const Source& a, const Source& b) { return a.path < b.path; });
     }
 
-    /// One file of another tag, so that it shows as one.
+    /// Adds one file of another tag, so that it is recognised as a tag.
     void collectTag(const std::string& tag, std::set<std::string>& seen)
     {
         const io::Path folder = m_checkpoint.runFolder / tag;
@@ -141,7 +141,7 @@ private:
         }
     }
 
-    /// What opening the skeleton opens.
+    /// The path that opening the skeleton opens.
     [[nodiscard]] Result<std::string> opened() const
     {
         const std::string tag = m_run + "/" + m_checkpoint.tag;
@@ -204,8 +204,7 @@ private:
             return SkeletonContent();
         }
         if (!info || info->type != io::FileType::Regular) {
-            entry.unreadable
-                = Error{ErrorCode::Unreadable, "the original is no file that can be looked at", {}, {}};
+            entry.unreadable = Error{ErrorCode::Unreadable, "the original is not a regular file", {}, {}};
             return SkeletonContent();
         }
         entry.bytes = info->identity.bytes;
@@ -223,7 +222,7 @@ private:
             return content;
         if (content.error().code == ErrorCode::Cancelled || content.error().code == ErrorCode::SourceChanged)
             return content;
-        // What opening it says is what opening the skeleton is to say.
+        // Opening the skeleton must report the same error.
         const auto opened = TorchFile::open(m_files, source.from, ReadMode::Tolerant, m_job);
         entry.unreadable = opened ? content.error() : opened.error();
         m_report.sizeOnly.push_back(source.path);
@@ -264,7 +263,7 @@ Status checkKeys(const Checkpoint& checkpoint, const std::set<std::string>& keep
         for (const std::string& other : known)
             all += (all.empty() ? "" : ", ") + toValidUtf8(other);
         return fail(ErrorCode::Usage, "the client state has no key `" + toValidUtf8(key) + "`", {},
-            all.empty() ? "it has none at all" : "its keys are " + all);
+            all.empty() ? "it has no keys" : "its keys are " + all);
     }
     return {};
 }
@@ -276,7 +275,7 @@ Status checkTarget(io::FileSystem& files, const Checkpoint& checkpoint, const Sk
         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     if (ending != kEnding)
         return fail(ErrorCode::Usage, "a skeleton's name must end in .zip", request.out.string(),
-            "by that Shardscope knows it when it is opened");
+            "Shardscope recognises a skeleton by this ending");
     const io::Path folder = request.out.parent_path();
     SHARDSCOPE_TRY(const io::Path place, files.canonical(folder.empty() ? io::Path(".") : folder));
     std::set<io::Path> readFolders{checkpoint.runFolder, checkpoint.tagFolder};
@@ -284,18 +283,18 @@ Status checkTarget(io::FileSystem& files, const Checkpoint& checkpoint, const Sk
         readFolders.insert(file.path.parent_path());
     for (const io::Path& folderThatIsRead : readFolders) {
         if (!files.stat(folderThatIsRead))
-            continue; // of a file that is missing
+            continue; // a missing file
         SHARDSCOPE_TRY(const bool inside, isInFolder(files, place, folderThatIsRead));
         if (inside)
             return fail(ErrorCode::Usage,
-                "the skeleton would be inside the run folder or a folder of the checkpoint that is read",
-                request.out.string(), "name a place outside of " + folderThatIsRead.string());
+                "the skeleton would be inside the run folder or a folder of the source checkpoint",
+                request.out.string(), "choose a place outside of " + folderThatIsRead.string());
     }
     for (const CheckpointFile& file : checkpoint.files) {
         SHARDSCOPE_TRY(const bool same, isSameFile(files, request.out, file.path));
         if (same)
-            return fail(ErrorCode::Usage, "the skeleton would replace a file that is read",
-                request.out.string(), "choose another name");
+            return fail(ErrorCode::Usage, "the skeleton would replace a source file", request.out.string(),
+                "choose another name");
     }
     return io::checkPublishable(files, request.out, request.force);
 }
@@ -320,10 +319,10 @@ Status checkSkeletonRequest(
     if (holdsNoValues(files, checkpoint.tagFolder))
         return notSupported("it is a skeleton already");
     if (liesInNoRun(checkpoint.kind) || isSwapKind(checkpoint.kind) || checkpoint.runFolder.empty())
-        return notSupported("a skeleton is made of checkpoints of DeepSpeed, and this is "
+        return notSupported("a skeleton can only be made from a DeepSpeed checkpoint, and this is "
             + (isSwapKind(checkpoint.kind)           ? std::string("a swap folder")
                     : isDistributed(checkpoint.kind) ? std::string("a distributed checkpoint of PyTorch")
-                                                     : std::string("a file by itself")));
+                                                     : std::string("a single file")));
     SHARDSCOPE_CHECK(checkTarget(files, checkpoint, request));
     return checkKeys(checkpoint, request.keep);
 }

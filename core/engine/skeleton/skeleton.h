@@ -11,11 +11,11 @@
 namespace shardscope {
 
 struct SkeletonRequest {
-    io::Path asked; ///< what was opened: opening the skeleton opens the same
+    io::Path asked; ///< the opened path: opening the skeleton opens the same
     bool tagWasNamed = false; ///< with --tag
     io::Path out; ///< a name that ends in .zip
     bool force = false; ///< replace `out`
-    std::set<std::string> keep; ///< client keys whose values stay
+    std::set<std::string> keep; ///< client keys to keep with their values
     std::string checkJson; ///< check.json
 };
 
@@ -23,29 +23,29 @@ struct SkeletonReport {
     uint64_t files = 0;
     uint64_t bytesBefore = 0; ///< of these files
     uint64_t bytesAfter = 0; ///< of the skeleton
-    std::vector<std::string> redactedKeys; ///< client keys whose values are gone
+    std::vector<std::string> redactedKeys; ///< client keys with removed values
     std::vector<std::string> keptKeys;
-    std::vector<std::string> sizeOnly; ///< files of which nothing but size and time is kept
+    std::vector<std::string> sizeOnly; ///< files kept with size and time only
 };
 
-/// The folder that stands for the run's in a skeleton: only a name that means something to DeepSpeed's
-/// wrappers ("checkpoint-500") is kept of the original's.
+/// The name of the run folder in a skeleton. Keeps the original name only if it has a meaning for DeepSpeed's
+/// wrappers ("checkpoint-500").
 std::string skeletonRunName(const Checkpoint& checkpoint);
 
-/// Whether writeSkeleton() would begin; its refusals, before the source is examined.
+/// The errors of writeSkeleton() that do not need an examination of the source.
 Status checkSkeletonRequest(
     io::FileSystem& files, const Checkpoint& checkpoint, const SkeletonRequest& request);
 
-/// Writes everything of a checkpoint but its values as one zip file
+/// Writes a checkpoint without its values as one zip file
 /// (core/torchfile/skeleton/skeleton_index.h).
 ///
-/// Of torch files stays what skeletonContent() keeps, of pointer files all, of every other file (scripts,
-/// manifests, random states, swap files, files of frameworks) its size and time. No path of the machine and
-/// no name of the run folder is in it. `out` appears complete, read again and durable, or not at all; nothing
-/// else is changed. Memory: the largest file's pickle with its graph, and the list of extents.
+/// Keeps the parts of torch files as in skeletonContent(), all of pointer files, and size and time of every
+/// other file (scripts, manifests, random states, swap files, files of frameworks). It contains no path of
+/// the machine and no name of the run folder. `out` appears complete, verified and durable, or not at all;
+/// nothing else is changed. Memory: the largest file's pickle with its graph, and the list of extents.
 ///
-/// Usage: `out` has another ending, lies in the run folder, or a key to keep is not there. Unsupported: the
-/// source is a skeleton, or no checkpoint of DeepSpeed's (weights, distributed checkpoints, swap folders).
+/// Usage: `out` has another ending or is in the run folder, or a key to keep does not exist. Unsupported: the
+/// source is a skeleton, or not a DeepSpeed checkpoint (weights, distributed checkpoints, swap folders).
 /// TargetExists, NoSpace, NoPermission, WriteFailed, SourceChanged, Cancelled.
 Result<SkeletonReport> writeSkeleton(
     io::FileSystem& files, const Checkpoint& checkpoint, const SkeletonRequest& request, JobContext& job);

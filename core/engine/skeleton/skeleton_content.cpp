@@ -19,15 +19,15 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kMostTextBytes = 4096; ///< torch's other records hold a word or a number
+constexpr uint64_t kMostTextBytes = 4096; ///< torch's other records contain a word or a number
 constexpr uint64_t kMostDescriptorBytes = 24;
-constexpr uint64_t kTellingBytes = 64; ///< a checksum tells less of more
-constexpr uint32_t kBlank = 0xFFFFFFFFu; ///< not 0, which means that there is none
+constexpr uint64_t kRevealingBytes = 64; ///< the checksum of fewer bytes would reveal them
+constexpr uint32_t kBlank = 0xFFFFFFFFu; ///< not 0, which means no checksum
 constexpr uint64_t kMostStepBytes = 8;
 constexpr std::string_view kStoragePrefix = "data/";
 constexpr uint64_t kLegacyCountBytes = 8; ///< before each storage of the legacy form
 constexpr size_t kLegacyPickles = 5;
-constexpr size_t kLegacyObject = 3; ///< behind magic number, protocol and facts of the machine
+constexpr size_t kLegacyObject = 3; ///< after magic number, protocol and machine facts
 
 std::span<uint8_t> bytesOf(std::string& text)
 {
@@ -64,7 +64,7 @@ private:
         SHARDSCOPE_TRY(const ZipDirectory zip, ZipDirectory::read(m_file, ReadMode::Tolerant, m_job));
         if (zip.isRecovered())
             return fail(ErrorCode::Damaged,
-                "the archive's directory is lost, and a skeleton holds nothing of such a file",
+                "the archive's directory is lost, so nothing of the file can be kept",
                 m_file.path().string());
         SHARDSCOPE_TRY(const ZipDirectory::EndInfo end, ZipDirectory::readEnd(m_file));
         std::vector<uint32_t> order(zip.records().size());
@@ -88,7 +88,7 @@ private:
         return setChecksums(m_out.kept, zip, end, checksums);
     }
 
-    /// The end records behind the directory, without the comment that may follow them.
+    /// The end records after the directory, without a comment.
     Status keepEnd(uint64_t offset)
     {
         const uint64_t rest = m_file.size() - offset;
@@ -102,12 +102,12 @@ private:
             return keep(offset, std::min(rest, zip::kEndBytes));
         case zip::kZip64EndSignature:
             return keep(offset, std::min(rest, zip64 + zip::kEndBytes));
-        default: // they lie elsewhere, where their reader found them
+        default: // their reader found them at another place
             return keep(offset, rest);
         }
     }
 
-    /// Its header, what stays of its payload, and the descriptor behind it.
+    /// The header, the kept part of the payload, and the descriptor after it.
     Status keepRecord(
         const ZipRecord& record, uint64_t next, std::unordered_map<std::string, uint32_t>& checksums)
     {
@@ -120,14 +120,14 @@ private:
             m_pickle = {};
         } else if ((isTorchRecord(record.name) && record.bytes <= kMostTextBytes) || isStep(record)) {
             SHARDSCOPE_CHECK(keep(record.payloadOffset, record.bytes));
-        } else if (record.crcPresent && record.bytes > 0 && record.inflatedBytes < kTellingBytes) {
+        } else if (record.crcPresent && record.bytes > 0 && record.inflatedBytes < kRevealingBytes) {
             checksums.emplace(record.name, kBlank);
         }
         const uint64_t behind = record.payloadOffset + record.bytes;
         return keep(behind, std::min(next - behind, kMostDescriptorBytes));
     }
 
-    /// One number that only counts.
+    /// Whether it is a single number, a step count.
     [[nodiscard]] bool isStep(const ZipRecord& record) const
     {
         return record.bytes <= kMostStepBytes && record.name.starts_with(kStoragePrefix)
@@ -139,7 +139,7 @@ private:
     {
         if (record.deflated)
             return fail(ErrorCode::Unsupported,
-                "record 'data.pkl' is compressed, and a skeleton holds nothing of such a file",
+                "record 'data.pkl' is compressed, so nothing of the file can be kept",
                 m_file.path().string());
         if (record.bytes > PickleLimits().streamBytes)
             return fail(
@@ -148,12 +148,12 @@ private:
         SHARDSCOPE_CHECK(m_file.readAt(record.payloadOffset, bytesOf(*text)));
         const uint32_t before = io::crc32(0, bytesOf(*text));
         SHARDSCOPE_TRY(std::string redacted, redactedPickle(text, true));
-        if (record.crcPresent && record.crc32 == before) // a wrong one stays wrong
+        if (record.crcPresent && record.crc32 == before) // a wrong CRC stays wrong
             checksums.emplace(record.name, io::crc32(0, bytesOf(redacted)));
         return redacted;
     }
 
-    /// The pickle that `stream` begins with; what follows it becomes zeros.
+    /// The pickle at the start of `stream`; the rest becomes zeros.
     Result<std::string> redactedPickle(
         const std::shared_ptr<const std::string>& stream, bool holdsValues, uint64_t* consumed = nullptr)
     {
@@ -199,7 +199,7 @@ private:
             m_out.kept.add(at, redacted);
             at += consumed;
         }
-        m_steps = shownValues(legacy.graph, {}, m_form, m_keep).steps; // told in the terms of the zip form
+        m_steps = shownValues(legacy.graph, {}, m_form, m_keep).steps; // as keys of the zip form
         for (const ZipRecord* storage : storages) {
             if (storage->payloadOffset >= at + kLegacyCountBytes && !storage->damaged) {
                 SHARDSCOPE_CHECK(keep(storage->payloadOffset - kLegacyCountBytes, kLegacyCountBytes));

@@ -12,21 +12,21 @@
 
 namespace shardscope {
 
-/// What a skeleton keeps of one torch file, and what became of the client's keys in it.
+/// The parts of one torch file kept in a skeleton, and the client's keys in it.
 struct SkeletonContent {
     KeptBytes kept;
     std::set<std::string> redactedKeys;
     std::set<std::string> keptKeys;
 };
 
-/// Everything of a torch file but its values, in its places: headers, directory, the small records that torch
-/// writes, and the pickle with the client's values overwritten (client_values.h). No storage but those of the
-/// optimizer's step, which is one number and is missed by much that is found out about it; no record
-/// that torch does not write, nothing that lies between records. Checksums of what changed are made right;
-/// those of storages of under 64 bytes are blanked, since a checksum of a few bytes tells them.
+/// A torch file without its values, everything at its place: headers, directory, the small records that torch
+/// writes, and the pickle with the client's values overwritten (client_values.h). The only storages are those
+/// of the optimizer's step, which is one number and needed by many checks. No records that torch does not
+/// write, and no data between records. Checksums of changed records are updated; those of storages below 64
+/// bytes are blanked, because the checksum of a few bytes reveals them.
 ///
-/// Memory: the pickle, its graph and the headers. Errors as TorchFile::open()'s, Unsupported for files of
-/// which nothing can be kept in its place, as of compressed records.
+/// Memory: the pickle, its graph and the headers. Errors of TorchFile::open(); Unsupported for files without
+/// parts that can be kept in place, for example with compressed records.
 Result<SkeletonContent> skeletonContent(io::FileSystem& files, const io::Path& path, PickleForm form,
     const std::set<std::string>& keep, JobContext& job);
 

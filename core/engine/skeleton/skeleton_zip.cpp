@@ -12,7 +12,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint16_t kVersion = 20; ///< that a reader needs: folders and deflate
+constexpr uint16_t kVersion = 20; ///< version that a reader needs: folders and deflate
 constexpr uint16_t kVersion64 = 45;
 constexpr uint16_t kFirstDay = (1 << 5) | 1; ///< 1 January 1980
 constexpr uint16_t kStored = 0;
@@ -30,7 +30,7 @@ struct CompressorDeleter {
     void operator()(libdeflate_compressor* compressor) const { libdeflate_free_compressor(compressor); }
 };
 
-/// Empty where it would not be shorter.
+/// Empty if it would not be shorter.
 std::string deflated(std::string_view content)
 {
     const std::unique_ptr<libdeflate_compressor, CompressorDeleter> compressor(
@@ -43,7 +43,7 @@ std::string deflated(std::string_view content)
     return out;
 }
 
-/// What local headers and the directory have in common.
+/// The common fields of local headers and the directory.
 void putCommon(std::string& out, uint16_t method, uint32_t checksum, uint64_t packed, uint64_t bytes,
     size_t nameBytes, size_t extraBytes)
 {

@@ -10,9 +10,9 @@
 
 namespace shardscope {
 
-/// Writes an ordinary zip archive, a record after the other, deflated where that is shorter. Times are zip's
-/// first, so that equal content gives equal bytes. Needs zip64 readers where there are more than 65,534
-/// records or 4 GiB. Source: PKWARE APPNOTE 6.3. Not thread-safe.
+/// Writes an ordinary zip archive, record by record, deflated if that is shorter. All times are the minimum
+/// of zip, so that equal content gives equal bytes. Needs zip64 readers above 65,534 records or 4 GiB.
+/// Source: PKWARE APPNOTE 6.3. Not thread-safe.
 class SkeletonZip
 {
 public:
@@ -21,9 +21,9 @@ public:
     {
     }
 
-    /// LimitExceeded where `content` has 4 GiB or more.
+    /// LimitExceeded if `content` has 4 GiB or more.
     Status add(std::string_view name, std::string_view content);
-    /// Ends the archive; nothing can be added then.
+    /// Ends the archive; no records can be added afterwards.
     Status finish();
     [[nodiscard]] uint64_t bytes() const { return m_at; }
 

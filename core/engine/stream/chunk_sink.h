@@ -16,11 +16,11 @@
 
 namespace shardscope {
 
-/// The payload memory of one worker, used again for every file.
+/// The payload memory of one worker, reused for every file.
 class ChunkBuffers
 {
 public:
-    /// `count` buffers of `bytes` each, of the memory that the backend likes.
+    /// `count` buffers of `bytes` each, in the memory type that the backend prefers.
     ChunkBuffers(size_t count, size_t bytes, const ComputeBackend& backend);
 
     [[nodiscard]] size_t count() const { return m_buffers.size(); }
@@ -43,19 +43,18 @@ public:
     using Consumer = std::function<Status(uint64_t offset, std::span<const uint8_t> bytes)>;
 
     ChunkSink(ChunkBuffers& buffers, bool threaded, Consumer consumer);
-    /// Without finish() before: what was not consumed is dropped.
+    /// Without finish() before, drops data that was not consumed.
     ~ChunkSink();
     ChunkSink(const ChunkSink&) = delete;
     ChunkSink& operator=(const ChunkSink&) = delete;
 
-    /// Free memory behind the bytes so far, at least `atLeast` bytes of it (of which a buffer must hold that
-    /// many).
+    /// Free memory after the bytes so far, at least `atLeast` bytes, which must fit in a buffer.
     Result<std::span<uint8_t>> room(size_t atLeast);
-    /// The first `bytes` of the room are filled now.
+    /// Marks the first `bytes` of the room as filled.
     void filled(size_t bytes);
-    /// Hands over the rest and waits until all is consumed.
+    /// Passes on the rest and waits until all is consumed.
     Status finish();
-    /// How many bytes were filled in all.
+    /// The total number of filled bytes.
     [[nodiscard]] uint64_t offset() const { return m_chunkOffset + m_used; }
 
 private:

@@ -14,16 +14,17 @@
 
 namespace shardscope {
 
-/// Sums that are taken together (ComputeBackend::transform), and the tensor of each.
+/// Sums to compute together (ComputeBackend::transform), and the tensor of each.
 struct SumBatch {
     std::vector<ElementSum> sums;
     std::vector<uint32_t> tensors;
 };
 
-/// Sums the digests of all tensors of a plan while their elements pass by, in any order, from any thread.
+/// Sums the digests of all tensors of a plan while their elements are processed, in any order, from any
+/// thread.
 ///
-/// Every element counts once, however often it passes: what several files hold a copy of is counted where it
-/// was seen first. So the sums say what the plan's tensors hold, not how often.
+/// Every element counts once: a copy in another file is not counted again. So the sums depend on the content
+/// of the plan's tensors, not on the number of copies.
 class ElementDigests
 {
 public:
@@ -31,11 +32,11 @@ public:
 
     [[nodiscard]] uint32_t itemBytes(uint32_t tensor) const { return m_itemBytes[tensor]; }
     /// `bytes` are, or will be, whole elements of `tensor` from `firstElement` on, all within the tensor.
-    /// What nobody has claimed of them is added to `batch`, to be summed and given to add().
+    /// Adds the unclaimed part of them to `batch`, to be summed and passed to add().
     void claim(uint32_t tensor, uint64_t firstElement, std::span<const uint8_t> bytes, SumBatch& batch);
-    /// Takes what was claimed and is summed; the batch is empty afterwards.
+    /// Adds claimed and summed elements; the batch is empty afterwards.
     void add(SumBatch& batch);
-    /// One per tensor, in the plan's order. Not while add() runs.
+    /// One digest per tensor, in the plan's order. Must not be called while add() runs.
     [[nodiscard]] const std::vector<Digest>& sums() const { return m_sums; }
 
 private:

@@ -12,7 +12,7 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kWindowBytes = uint64_t{1} << 20;
-/// Columns are read together where the rows are at least this part of them.
+/// Columns are read together if the rows are at least this part of them.
 constexpr uint64_t kWorthwhilePart = 4;
 
 auto keyOf(const GatheredRow& row)
@@ -66,8 +66,8 @@ private:
         GatheredRow* target = nullptr;
     };
 
-    /// Byte of an element in the source file. What lies between two elements of the block in storage is in
-    /// its record, too.
+    /// Byte of an element in the source file. The storage between two elements of the block is in its record
+    /// too.
     [[nodiscard]] uint64_t byteOf(uint64_t row, uint64_t column) const
     {
         const uint64_t stored = column * m_first.sourceStep + row;
@@ -133,7 +133,7 @@ Status loadGatheredRows(std::vector<GatheredRow> rows, const std::function<uint6
         SHARDSCOPE_TRY(const io::ReadFile* file, open(segment.source));
         RowBlock block(std::span<GatheredRow>(rows).subspan(first, end - first), elements(segment.tensor));
         if (const Status read = block.load(*file); !read) {
-            SHARDSCOPE_CHECK(file->checkUnchanged()); // the better answer, where it is the reason
+            SHARDSCOPE_CHECK(file->checkUnchanged()); // the better error if this is the reason
             return read;
         }
         first = end;

@@ -9,7 +9,7 @@
 
 namespace shardscope {
 
-/// One reason to stop for all workers of a phase: the user asked, or one of them failed. Thread-safe.
+/// One reason to stop for all workers of a phase: the user stopped the job, or a worker failed. Thread-safe.
 class Halt
 {
 public:
@@ -32,9 +32,9 @@ private:
     std::atomic<bool> m_stopped = false;
 };
 
-/// Calls `work(worker, item)` for every item in [0, count) on `workers` threads, the calling one among them;
-/// a worker does one item at a time. The first failure stops the others where they poll next, and is
-/// returned.
+/// Calls `work(worker, item)` for every item in [0, count) on `workers` threads, including the calling
+/// thread. A worker processes one item at a time. The first failure stops the others at their next poll, and
+/// is returned.
 Status runWorkers(
     size_t count, size_t workers, Halt& halt, const std::function<Status(size_t, size_t)>& work);
 

@@ -8,31 +8,31 @@
 
 namespace shardscope {
 
-/// Which part of a line of numbers was taken already. Small while it is taken from the left on, as it mostly
-/// is. Not thread-safe.
+/// A set of intervals that are already taken. Small if taken in ascending order, the usual case. Not
+/// thread-safe.
 class IntervalSet
 {
 public:
-    /// Takes [begin, end) and calls `fresh(begin, end)` for each part of it that was not taken before.
-    template <class Fresh>
-    void claim(uint64_t begin, uint64_t end, Fresh fresh)
+    /// Takes [begin, end) and calls `added(begin, end)` for each part of it that was not taken before.
+    template <class Added>
+    void claim(uint64_t begin, uint64_t end, Added added)
     {
         begin = std::max(begin, m_prefixEnd);
         if (begin >= end)
             return;
         if (begin == m_prefixEnd && !m_beyond) {
             m_prefixEnd = end;
-            fresh(begin, end);
+            added(begin, end);
             return;
         }
-        claimSlowly(begin, end, fresh);
+        claimSlowly(begin, end, added);
     }
 
 private:
-    using Map = std::map<uint64_t, uint64_t>; ///< begin → end: apart from one another and from the prefix
+    using Map = std::map<uint64_t, uint64_t>; ///< begin → end: separate from each other and from the prefix
 
-    template <class Fresh>
-    void claimSlowly(uint64_t begin, uint64_t end, Fresh fresh)
+    template <class Added>
+    void claimSlowly(uint64_t begin, uint64_t end, Added added)
     {
         if (!m_beyond)
             m_beyond = std::make_unique<Map>();
@@ -45,14 +45,14 @@ private:
         uint64_t at = begin;
         while (next != taken.end() && next->first <= end) {
             if (next->first > at)
-                fresh(at, next->first);
+                added(at, next->first);
             at = std::max(at, next->second);
             mergedBegin = std::min(mergedBegin, next->first);
             mergedEnd = std::max(mergedEnd, next->second);
             next = taken.erase(next);
         }
         if (at < end)
-            fresh(at, end);
+            added(at, end);
         if (mergedBegin == m_prefixEnd)
             m_prefixEnd = mergedEnd;
         else

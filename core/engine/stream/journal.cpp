@@ -85,7 +85,7 @@ Journal parseJournal(std::string_view text)
     while (!text.empty()) {
         const size_t end = text.find('\n');
         if (end == std::string_view::npos)
-            break; // torn
+            break; // incomplete line
         parseLine(text.substr(0, end), journal);
         text.remove_prefix(end + 1);
     }

@@ -9,8 +9,8 @@
 
 namespace shardscope {
 
-/// The journal of a work folder: one line per finished file and one when all is sealed. A line that was not
-/// written whole does not count, wherever it stands.
+/// The journal of a work folder: one line per finished file and one when all is sealed. Incomplete lines are
+/// ignored.
 ///
 ///   CRC32 " file " SHA256 " " BYTES " " PATH            (path as addresses spell it, percent-encoded)
 ///   CRC32 " sealed " INODE " " SHA256 " " 0|1 " " FINGERPRINT
@@ -20,14 +20,13 @@ struct JournalFile {
     std::string sha256;
 };
 
-/// Everything is in place under the work folder; only renaming is left. The folder's inode tells later
-/// whether the rename happened: it keeps its number, and an older target cannot have both it and the
-/// manifest.
+/// Everything is in the work folder; only the rename is left. The folder's inode later shows whether the
+/// rename happened: it does not change, and an older target cannot have both this inode and the manifest.
 struct JournalSeal {
     uint64_t inode = 0;
     std::string manifestSha256;
     bool verified = false;
-    std::string fingerprint; ///< empty when there is none
+    std::string fingerprint; ///< empty if there is none
 };
 
 struct Journal {

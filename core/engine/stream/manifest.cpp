@@ -52,7 +52,7 @@ std::string fileText(const WrittenFile& file)
     return dump(json);
 }
 
-/// Before the files: readers of marks read the beginning alone (core/checkpoint/folder/marks.cpp).
+/// Before the files: readers of marks read only the beginning (core/checkpoint/folder/marks.cpp).
 std::string marksText(const WritePlan& plan)
 {
     if (plan.marks().empty())

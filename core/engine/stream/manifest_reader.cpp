@@ -9,7 +9,7 @@ namespace shardscope {
 
 namespace {
 
-/// A path that is not UTF-8 has its bytes beside it, in hex.
+/// A path that is not UTF-8 also has its bytes in hex.
 std::string pathOf(const nlohmann::json& entry)
 {
     if (!entry.contains("path_hex") || !entry["path_hex"].is_string())
@@ -26,8 +26,7 @@ std::string pathOf(const nlohmann::json& entry)
 Result<Manifest> parseManifest(const std::string& text)
 {
     const nlohmann::json root = nlohmann::json::parse(text, nullptr, false);
-    const auto broken
-        = [] { return fail(ErrorCode::Damaged, "the manifest is not one that Shardscope wrote"); };
+    const auto broken = [] { return fail(ErrorCode::Damaged, "the manifest was not written by Shardscope"); };
     if (!root.is_object() || !root.contains("files") || !root["files"].is_array())
         return broken();
     Manifest out;

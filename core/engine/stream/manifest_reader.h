@@ -9,7 +9,7 @@
 
 namespace shardscope {
 
-/// What a manifest promises of one file.
+/// The entry of one file in a manifest.
 struct ManifestFile {
     uint64_t bytes = 0;
     std::string sha256;
@@ -18,10 +18,10 @@ struct ManifestFile {
 /// The parts of `shardscope.json` that verification needs.
 struct Manifest {
     std::map<std::string, ManifestFile> files; ///< by path relative to the target
-    std::string fingerprint; ///< 32 hex digits; empty when the job was not asked to verify
+    std::string fingerprint; ///< 32 hex digits; empty if the job did not verify
 };
 
-/// Damaged when the text is no manifest of ours.
+/// Damaged if the text is not a manifest of this program.
 Result<Manifest> parseManifest(const std::string& text);
 
 } // namespace shardscope

@@ -7,12 +7,12 @@ namespace shardscope {
 
 namespace {
 
-/// Large enough that system calls do not count, small enough to stay in a processor's cache between reading
+/// Large enough that system calls cost little, small enough to stay in a processor's cache between reading
 /// and summing.
 constexpr uint64_t kChunk = uint64_t{1} << 20;
 constexpr uint64_t kSmallChunk = uint64_t{256} << 10;
 constexpr uint64_t kPage = 4096;
-/// One is filled, one is consumed, two wait: the two sides seldom stand still together.
+/// One is filled, one is consumed, two wait: the two sides rarely block each other.
 constexpr size_t kBuffers = 4;
 
 } // namespace

@@ -6,18 +6,18 @@
 
 namespace shardscope {
 
-/// How the payload memory of a job is divided.
+/// The division of a job's payload memory.
 struct MemoryPlan {
-    static constexpr uint64_t kLeast = uint64_t{64} << 10; ///< below this nothing useful can be done
+    static constexpr uint64_t kLeast = uint64_t{64} << 10; ///< the smallest useful limit
 
     size_t workers = 1; ///< files at a time
-    size_t buffersPerWorker = 1; ///< more than one where a second thread consumes what the first one fills
+    size_t buffersPerWorker = 1; ///< more than one if a second thread consumes the buffers
     size_t chunkBytes = 0;
     [[nodiscard]] uint64_t totalBytes() const { return uint64_t{workers} * buffersPerWorker * chunkBytes; }
 };
 
-/// At most `limitBytes` in all (kLeast or more), `jobs` workers (1 or more) and `files` workers. Little
-/// memory costs workers first, then the size of chunks.
+/// At most `limitBytes` in all (kLeast or more), `jobs` workers (1 or more) and `files` workers. A low limit
+/// reduces workers first, then the size of chunks.
 MemoryPlan divideMemory(uint64_t limitBytes, unsigned jobs, size_t files);
 
 } // namespace shardscope

@@ -7,8 +7,8 @@ namespace shardscope {
 
 namespace {
 
-/// A file that is a source's own takes no space where the file system can share its bytes. It is summed and
-/// read back like any other.
+/// The unchanged copy of a source file takes no space if the file system can share its bytes. It is summed
+/// and read back like any other file.
 Result<bool> sharesSource(io::WriteFile& file, const WalkContext& context, const OutputFile& recipe)
 {
     if (!recipe.copyOf)
@@ -69,7 +69,7 @@ Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& co
             written = forward(std::move(renamed).error());
     }
     if (!written)
-        (void)files.removeFile(unfinished); // what cannot be removed now is removed by the next run
+        (void)files.removeFile(unfinished); // the next run removes it otherwise
     return written;
 }
 

@@ -10,7 +10,7 @@
 
 namespace shardscope {
 
-/// A finished output file, as the journal and the manifest name it.
+/// A finished output file, as in the journal and the manifest.
 struct WrittenFile {
     std::string path; ///< relative to the target
     uint64_t bytes = 0;
@@ -24,15 +24,15 @@ struct OutputFileSettings {
     uint64_t windowBytes = 32u << 20; ///< write-back is started for every window of this size
 };
 
-/// Writes one output file: `target`.tmp, then to the disk, then renamed to `target`. In one pass its bytes
-/// are made, summed and written. After any failure the .tmp is removed and nothing is under the name
-/// `target`.
+/// Writes one output file: writes `target`.tmp, syncs it, and renames it to `target`. Its bytes are
+/// generated, summed and written in one pass. After any failure the .tmp is removed and `target` does not
+/// exist.
 Result<WrittenFile> writeOutputFile(io::FileSystem& files, const WalkContext& context,
     const OutputFile& recipe, uint64_t bytes, const io::Path& target, ChunkBuffers& buffers,
     const OutputFileSettings& settings);
 
-/// Reads a file that was finished before, and gives what writing it gave, its CRCs and digests added to the
-/// context's.
+/// Reads a file that was finished before, with the same result as writing it: its CRCs and digests are added
+/// to the context's.
 Result<WrittenFile> replayOutputFile(io::FileSystem& files, const WalkContext& context,
     const OutputFile& recipe, uint64_t bytes, const io::Path& target, ChunkBuffers& buffers,
     const OutputFileSettings& settings);

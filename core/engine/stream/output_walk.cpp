@@ -13,18 +13,18 @@ namespace shardscope {
 
 namespace {
 
-/// Segments are cut at multiples of this from their own start, so that no element is cut: the largest
+/// Segments are split at multiples of this from their own start, so that no element is split: the largest
 /// element's size.
 constexpr size_t kCut = 16;
-/// Bounds the list of pieces where segments are tiny.
+/// Limits the list of pieces if segments are tiny.
 constexpr size_t kMostPieces = 4096;
 /// From here on combining two CRCs is cheaper than reading the bytes again.
 constexpr size_t kCombineFrom = 16384;
 
 tl::unexpected<Error> planBug(const std::string& what, const OutputFile& file)
 {
-    return fail(ErrorCode::Internal, "the plan does not add up: " + what, file.path,
-        "this is a defect of the program; nothing was written under the final name");
+    return fail(ErrorCode::Internal, "the plan is inconsistent: " + what, file.path,
+        "this is a defect of the program; no output was published");
 }
 
 } // namespace
@@ -119,7 +119,7 @@ Status OutputWalk::pourRecord(const OutputRecord& record, uint32_t& crc)
     if (record.content == OutputRecord::Content::Segments)
         return pourSegments(record, crc);
     if (record.literal.size() != record.bytes)
-        return planBug("record '" + record.name + "' has not the bytes it was planned with", m_file);
+        return planBug("record '" + record.name + "' does not have the planned bytes", m_file);
     return pourText(record.literal, &crc);
 }
 
@@ -188,13 +188,13 @@ Status OutputWalk::checkSegment(const Segment& segment) const
         const uint64_t item = m_context.digests.itemBytes(segment.tensor);
         if (segment.bytes % item != 0 || segment.firstElement > elements
             || segment.bytes / item > elements - segment.firstElement)
-            return planBug("a segment cuts an element or leaves its tensor", m_file);
+            return planBug("a segment splits an element or leaves its tensor", m_file);
     }
     if (segment.source == Segment::kZero)
         return {};
     const auto& sources = m_context.plan.sources();
     if (segment.source >= sources.size() || segment.record >= sources[segment.source].records.size())
-        return planBug("a segment of a record that is not there", m_file);
+        return planBug("a segment of a record that does not exist", m_file);
     const ZipRecord& record = sources[segment.source].records[segment.record];
     if (segment.isConverted()
         && (!canConvert(segment.sourceType, segment.outputType)
@@ -260,7 +260,7 @@ Status OutputWalk::loadSources(std::span<uint8_t> room)
                 ? loadConverted(*file, segment, room.subspan(at, bytes))
                 : file->readAt(segment.sourceOffset, room.subspan(at, bytes));
             if (!read) {
-                SHARDSCOPE_CHECK(file->checkUnchanged()); // the better answer, where it is the reason
+                SHARDSCOPE_CHECK(file->checkUnchanged()); // the better error if this is the reason
                 return read;
             }
         }
@@ -331,9 +331,9 @@ Status OutputWalk::sum(std::span<const uint8_t> bytes, uint32_t& recordCrc)
 
 Status OutputWalk::sumRun(const Segment& segment, std::span<const uint8_t> bytes, uint32_t& recordCrc)
 {
-    // What was converted was summed as it was read. What was gathered is checked against the source's CRC
-    // where the source's elements are copied or, at the end, by reading the rest; and so is what an earlier
-    // run converted.
+    // Converted data was summed while it was read. Gathered data is checked against the source's CRC when the
+    // source's elements are copied or, at the end, by reading the rest. The same applies to data that an
+    // earlier run converted.
     if (segment.source == Segment::kZero || segment.isConverted() || segment.isGathered()) {
         if (segment.source != Segment::kZero)
             touch(segment);
@@ -342,9 +342,9 @@ Status OutputWalk::sumRun(const Segment& segment, std::span<const uint8_t> bytes
     }
     const uint64_t begin = segment.sourceOffset
         - m_context.plan.sources()[segment.source].records[segment.record].payloadOffset;
-    m_context.crcs.claim(segment.source, segment.record, {begin, begin + bytes.size()}, m_fresh);
+    m_context.crcs.claim(segment.source, segment.record, {begin, begin + bytes.size()}, m_unclaimed);
     bool combined = false;
-    for (const ByteRange& range : m_fresh) {
+    for (const ByteRange& range : m_unclaimed) {
         const auto part = bytes.subspan(range.begin - begin, range.end - range.begin);
         const uint32_t crc = io::crc32(0, part);
         if (part.size() == bytes.size() && part.size() >= kCombineFrom) {
@@ -371,8 +371,8 @@ Status OutputWalk::sumSource(const Segment& segment, uint64_t offset, std::span<
 {
     const uint64_t begin
         = offset - m_context.plan.sources()[segment.source].records[segment.record].payloadOffset;
-    m_context.crcs.claim(segment.source, segment.record, {begin, begin + bytes.size()}, m_fresh);
-    for (const ByteRange& range : m_fresh) {
+    m_context.crcs.claim(segment.source, segment.record, {begin, begin + bytes.size()}, m_unclaimed);
+    for (const ByteRange& range : m_unclaimed) {
         const uint32_t crc = io::crc32(0, bytes.subspan(range.begin - begin, range.end - range.begin));
         SHARDSCOPE_CHECK(m_context.crcs.complete(segment.source, segment.record, range, crc));
     }

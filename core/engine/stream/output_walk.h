@@ -23,7 +23,7 @@ struct WrittenRecord {
     uint32_t crc32 = 0;
 };
 
-/// What all walks of a job share.
+/// The shared data of all walks of a job.
 struct WalkContext {
     const WritePlan& plan;
     SourcePool& sources;
@@ -34,25 +34,24 @@ struct WalkContext {
     const Halt& halt;
 };
 
-/// Makes the bytes of one output file in order and pours them into a sink; on the way it sums CRCs of what is
-/// read and of what is made, and digests of the elements that pass.
+/// Generates the bytes of one output file in order and writes them to a sink. Also sums CRCs of source and
+/// output data, and digests of elements.
 ///
-/// Given a file that was finished before, it walks the same way but takes every byte from there, so that CRCs
-/// and digests come out as if the file were written now.
+/// With a file that was finished before, it does the same but reads every byte from that file, so that CRCs
+/// and digests are the same as when the file is written.
 class OutputWalk
 {
 public:
     OutputWalk(const WalkContext& context, const OutputFile& file, ChunkSink& sink,
         const io::ReadFile* finished = nullptr);
 
-    /// The records of the file, empty for a plain one. Internal when the recipe does not add up to
-    /// `fileBytes`.
+    /// The records of the file, empty for a plain one. Internal if the recipe does not result in `fileBytes`.
     Result<std::vector<WrittenRecord>> run(uint64_t fileBytes);
 
 private:
-    /// A part of a segment that lies in the current room.
+    /// The part of a segment in the current room.
     struct Piece {
-        Segment segment; ///< cut to this part
+        Segment segment; ///< clipped to this part
         size_t at = 0; ///< in the room
     };
 
@@ -60,20 +59,21 @@ private:
     Status pourText(std::string_view text, uint32_t* crc);
     Status pourRecord(const OutputRecord& record, uint32_t& crc);
     Status pourSegments(const OutputRecord& record, uint32_t& crc);
-    /// Fills m_pieces with what fits into `roomBytes`; the bytes taken, 0 at the end of the record.
+    /// Fills m_pieces with the segments that fit in `roomBytes`. Returns their bytes, 0 at the end of the
+    /// record.
     Result<size_t> gather(SegmentCursor& cursor, size_t roomBytes);
     Status checkSegment(const Segment& segment) const;
-    /// Adds what nobody has claimed of the pieces' elements to the sums of this room.
+    /// Adds the unclaimed elements of the pieces to the sums of this room.
     void claim(std::span<const uint8_t> room);
     Status load(std::span<uint8_t> room);
     Status loadSources(std::span<uint8_t> room);
-    /// Reads what is to be converted; it is when the memory for it is full, or by compute().
+    /// Reads data to convert; compute() converts it, or this function if its memory is full.
     Status loadConverted(const io::ReadFile& file, const Segment& segment, std::span<uint8_t> out);
     void convertRead();
-    /// Converts what is read and takes the sums of the room.
+    /// Converts the read data and takes the sums of the room.
     void compute();
     void touch(const Segment& segment);
-    /// Sums bytes of a segment's source from `offset` of that file, where nobody did before.
+    /// Sums unclaimed bytes of a segment's source from `offset` of that file.
     Status sumSource(const Segment& segment, uint64_t offset, std::span<const uint8_t> bytes);
     Status sum(std::span<const uint8_t> bytes, uint32_t& recordCrc);
     Status sumRun(const Segment& segment, std::span<const uint8_t> bytes, uint32_t& recordCrc);
@@ -86,8 +86,8 @@ private:
     ChunkSink& m_sink;
     const io::ReadFile* m_finished;
     std::vector<Piece> m_pieces;
-    Segment m_segment; ///< what is left of the cursor's last one
-    std::vector<ByteRange> m_fresh;
+    Segment m_segment; ///< the rest of the cursor's last segment
+    std::vector<ByteRange> m_unclaimed;
     HostMemory m_unconverted;
     size_t m_unconvertedUsed = 0; ///< bytes
     std::vector<ElementCast> m_casts;

@@ -24,9 +24,9 @@ void SourceCrcs::touch(uint32_t source, uint32_t record)
     mine.touched.try_emplace(record);
 }
 
-void SourceCrcs::claim(uint32_t source, uint32_t record, ByteRange range, std::vector<ByteRange>& fresh)
+void SourceCrcs::claim(uint32_t source, uint32_t record, ByteRange range, std::vector<ByteRange>& unclaimed)
 {
-    fresh.clear();
+    unclaimed.clear();
     if (!m_sources[source].records[record].crcPresent || range.begin >= range.end)
         return;
     PerSource& mine = *m_perSource[source];
@@ -38,12 +38,12 @@ void SourceCrcs::claim(uint32_t source, uint32_t record, ByteRange range, std::v
     uint64_t at = range.begin;
     for (; next != pieces.end() && next->first < range.end; ++next) {
         if (next->first > at)
-            fresh.push_back({at, next->first});
+            unclaimed.push_back({at, next->first});
         at = std::max(at, next->second.end);
     }
     if (at < range.end)
-        fresh.push_back({at, range.end});
-    for (const ByteRange& part : fresh)
+        unclaimed.push_back({at, range.end});
+    for (const ByteRange& part : unclaimed)
         pieces.emplace(part.begin, Piece{part.end, 0, false});
 }
 
@@ -83,9 +83,8 @@ Status SourceCrcs::checkRecord(uint32_t source, uint32_t record, uint32_t crc) c
     if (crc == file.records[record].crc32)
         return {};
     return fail(ErrorCode::Damaged,
-        "the bytes of record '" + file.records[record].name
-            + "' do not have the checksum they were saved with",
-        file.path.string(), "restore the file from a copy; nothing was written under the final name");
+        "the bytes of record '" + file.records[record].name + "' do not match their saved checksum",
+        file.path.string(), "restore the file from a copy; no output was published");
 }
 
 std::vector<SourceCrcs::Gap> SourceCrcs::gaps() const

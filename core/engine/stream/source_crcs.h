@@ -19,24 +19,24 @@ struct ByteRange {
     uint64_t end = 0;
 };
 
-/// Puts the CRCs of source records together from pieces that are read in any order by any thread, and
-/// compares them.
+/// Combines the CRCs of source records from pieces that are read in any order by any thread, and compares
+/// them with the saved ones.
 ///
-/// A range is claimed before it is read and completed afterwards; what was claimed once is not handed out
-/// again, so a record that many files copy from is still summed once. Memory follows the gaps that are open,
-/// not the pieces.
+/// A range is claimed before it is read and completed afterwards. A claimed range is not returned again, so a
+/// record that is the source of many files is summed once. Memory depends on the open gaps, not on the
+/// pieces.
 class SourceCrcs
 {
 public:
     explicit SourceCrcs(const std::vector<PlanSource>& sources);
 
-    /// Marks the record as read from, so that what nobody claims of it is a gap.
+    /// Marks the record as used, so that its unclaimed ranges are gaps.
     void touch(uint32_t source, uint32_t record);
-    /// The same for a range that is about to be summed. `fresh` becomes the parts of the range that nobody
-    /// has claimed yet; none where the record was saved without a CRC.
-    void claim(uint32_t source, uint32_t record, ByteRange range, std::vector<ByteRange>& fresh);
-    /// Gives the CRC of a claimed range. Damaged when that completes the record and its CRC is not the one it
-    /// was saved with.
+    /// The same for a range to sum. Sets `unclaimed` to the parts of the range that are not claimed yet; none
+    /// if the record was saved without a CRC.
+    void claim(uint32_t source, uint32_t record, ByteRange range, std::vector<ByteRange>& unclaimed);
+    /// Adds the CRC of a claimed range. Damaged if the record is complete now and does not match its saved
+    /// CRC.
     Status complete(uint32_t source, uint32_t record, ByteRange range, uint32_t crc);
 
     struct Gap {
@@ -44,7 +44,7 @@ public:
         uint32_t record = 0;
         ByteRange range;
     };
-    /// What is missing of the records that were read from. Not while claim() or complete() run.
+    /// The gaps of used records. Must not be called while claim() or complete() run.
     [[nodiscard]] std::vector<Gap> gaps() const;
 
 private:
@@ -53,7 +53,7 @@ private:
         uint32_t crc = 0;
         bool done = false;
     };
-    using Pieces = std::map<uint64_t, Piece>; ///< by begin; done ones that touch are merged
+    using Pieces = std::map<uint64_t, Piece>; ///< by begin; adjacent completed pieces are merged
     struct PerSource {
         std::mutex mutex;
         std::unordered_map<uint32_t, Pieces> touched;

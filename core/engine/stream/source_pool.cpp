@@ -11,8 +11,8 @@ namespace {
 
 tl::unexpected<Error> changed(const PlanSource& source)
 {
-    return fail(ErrorCode::SourceChanged, "the source file is not the one that the plan was made for",
-        source.path.string(), "wait until nothing writes to it any more, then make a new plan");
+    return fail(ErrorCode::SourceChanged, "the source file changed since the plan was made",
+        source.path.string(), "wait until no program writes to it, then make a new plan");
 }
 
 } // namespace
@@ -65,7 +65,7 @@ size_t SourcePool::limitFor(size_t workers)
     rlimit limit{};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return 256;
-    // Every worker holds one output and one source; the rest of the process needs some as well.
+    // Every worker keeps one output and one source open; the rest of the process needs some too.
     const size_t needed = 2 * workers + 64;
     const size_t all = limit.rlim_cur;
     return std::clamp<size_t>(all > needed ? (all - needed) / 2 : 1, 1, 256);

@@ -13,19 +13,19 @@
 
 namespace shardscope {
 
-/// The open source files of a job, as few as the descriptor limit allows; the ones not used for longest are
-/// closed. Thread-safe.
+/// The open source files of a job, within the descriptor limit; the least recently used ones are closed.
+/// Thread-safe.
 class SourcePool
 {
 public:
     SourcePool(io::FileSystem& files, const std::vector<PlanSource>& sources, size_t limit);
 
-    /// The file, open for reading. SourceChanged when it is not the one that the plan was made for.
+    /// The file, open for reading. SourceChanged if it changed since the plan was made.
     Result<std::shared_ptr<const io::ReadFile>> open(uint32_t source);
-    /// SourceChanged when any source is no longer the one that the plan was made for.
+    /// SourceChanged if any source changed since the plan was made.
     Status checkUnchanged();
 
-    /// How many source files may be open at a time beside what `workers` need: a part of the process's limit.
+    /// The maximum number of open source files besides the files of `workers`: a part of the process's limit.
     static size_t limitFor(size_t workers);
 
 private:
@@ -35,7 +35,7 @@ private:
     const std::vector<PlanSource>& m_sources;
     size_t m_limit;
     std::mutex m_mutex;
-    std::list<Entry> m_recent; ///< last used first
+    std::list<Entry> m_recent; ///< most recently used first
     std::unordered_map<uint32_t, std::list<Entry>::iterator> m_open;
 };
 

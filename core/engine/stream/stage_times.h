@@ -8,13 +8,13 @@
 
 namespace shardscope {
 
-/// What the threads of a job spend their time on.
+/// The activities of a job's threads.
 enum class Stage : uint8_t { Reading, Arithmetic, Checksums, Writing };
 inline constexpr size_t kStages = 4;
 inline constexpr std::array<const char*, kStages> kStageNames{
     "reading", "arithmetic", "checksums", "writing"};
 
-/// Time by stage, of all threads together. Thread-safe.
+/// Time by stage, summed over all threads. Thread-safe.
 class StageTimes
 {
 public:
@@ -36,7 +36,7 @@ private:
     std::array<std::atomic<uint64_t>, kStages> m_times{};
 };
 
-/// Adds the time until its end to a stage.
+/// Adds the time of its scope to a stage.
 class StageTimer
 {
 public:

@@ -35,7 +35,7 @@ private:
 tl::unexpected<Error> wrongOutput(std::string what, const io::Path& path)
 {
     return fail(ErrorCode::VerifyFailed, std::move(what), path.string(),
-        "this is a defect: nothing stands under the final name; please report it");
+        "no output was published; this is a defect, please report it");
 }
 
 bool isDeviceError(const Error& error)
@@ -48,7 +48,7 @@ tl::unexpected<Error> notOpened(const Error& error, const io::Path& path)
 {
     if (isDeviceError(error))
         return forward(error);
-    return wrongOutput("what was written does not open again: " + error.message, path);
+    return wrongOutput("the output does not open again: " + error.message, path);
 }
 
 ExportOutput::ExportOutput(const ExportPlan& plan)
@@ -63,11 +63,11 @@ Status ExportOutput::add(const std::string& state, const std::string& file, cons
 {
     const auto number = m_numbers.find({state, tensor.name});
     if (number == m_numbers.end() || m_seen[number->second])
-        return wrongOutput("`" + toValidUtf8(tensor.name) + "` is there without being planned", file);
+        return wrongOutput("`" + toValidUtf8(tensor.name) + "` was not planned", file);
     const ExportTensor& meant = m_plan.exported()[number->second];
     if (tensor.dtype != meant.dtype || tensor.shape != meant.shape)
         return wrongOutput(
-            "`" + toValidUtf8(tensor.name) + "` has another dtype or shape than was planned", file);
+            "`" + toValidUtf8(tensor.name) + "` does not have the planned dtype or shape", file);
     m_seen[number->second] = true;
     m_fileOf[state][tensor.name] = file;
     if (tensor.bytes > 0)
@@ -81,7 +81,7 @@ Status ExportOutput::checkComplete(const io::Path& folder) const
     if (missing == m_seen.end())
         return {};
     const ExportTensor& tensor = m_plan.exported()[static_cast<size_t>(missing - m_seen.begin())];
-    return wrongOutput("`" + toValidUtf8(tensor.name) + "` is not there", folder);
+    return wrongOutput("`" + toValidUtf8(tensor.name) + "` is missing", folder);
 }
 
 const std::map<std::string, std::string>& ExportOutput::filesOf(const std::string& state) const

@@ -13,29 +13,29 @@
 
 namespace shardscope {
 
-/// VerifyFailed: what was written is not what was meant.
+/// VerifyFailed: the output is not as planned.
 tl::unexpected<Error> wrongOutput(std::string what, const io::Path& path);
 
-/// Whether an error is the device's, not that of the bytes: the same command may well succeed.
+/// Whether an error is caused by the device, not by the bytes: the same command may succeed later.
 bool isDeviceError(const Error& error);
 
-/// An error in what was written: VerifyFailed where it is not the device's.
+/// An error in the output: VerifyFailed unless caused by the device.
 tl::unexpected<Error> notOpened(const Error& error, const io::Path& path);
 
-/// The tensors that the written files of an export hold, as their own headers tell, held against those that
-/// were planned. Filled by one thread; runsOf() is thread-safe then.
+/// Compares the tensors in the written files of an export, as recorded in their headers, with the planned
+/// ones. Filled by one thread; afterwards runsOf() is thread-safe.
 class ExportOutput final : public OutputModel
 {
 public:
     explicit ExportOutput(const ExportPlan& plan);
 
-    /// A tensor that `file` (relative to the target) holds as one of `state`'s. VerifyFailed where it was not
-    /// planned, or with another dtype or shape, or is there twice. Those of a file come in the order of their
-    /// bytes.
+    /// Adds a tensor of `state` in `file` (relative to the target). VerifyFailed if it was not planned, was
+    /// planned with another dtype or shape, or is there twice. Tensors of a file are added in the order of
+    /// their bytes.
     Status add(const std::string& state, const std::string& file, const SafeTensor& tensor);
-    /// Success when every planned tensor was added.
+    /// Success if every planned tensor was added.
     [[nodiscard]] Status checkComplete(const io::Path& folder) const;
-    /// Name → file, of the tensors that were added for a state.
+    /// Name → file, for the added tensors of a state.
     [[nodiscard]] const std::map<std::string, std::string>& filesOf(const std::string& state) const;
 
     [[nodiscard]] Result<std::unique_ptr<ElementRunCursor>> runsOf(const std::string& path) const override;

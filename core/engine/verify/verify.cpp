@@ -49,8 +49,7 @@ void reportScan(const Checkpoint& checkpoint, const CheckpointScan& scan, Verify
         report.problems.push_back(std::move(finding));
 }
 
-/// The files of the manifest that the scan has not read: others than state files, and those that are not
-/// there.
+/// The files of the manifest that the scan did not read: missing files, and others than state files.
 std::vector<std::string> compareManifest(
     const Checkpoint& checkpoint, const CheckpointScan& scan, const Manifest& manifest, VerifyReport& report)
 {
@@ -63,19 +62,18 @@ std::vector<std::string> compareManifest(
         if (found == scanned.end()) {
             others.push_back(path);
         } else if (found->second->bytes != promised.bytes || found->second->sha256 != promised.sha256) {
-            addProblem(report, code::kRecordCorrupt, "the file is not the one the manifest names", path,
+            addProblem(report, code::kRecordCorrupt, "the file differs from the manifest", path,
                 {"sha256 " + found->second->sha256, "manifest " + promised.sha256});
         }
     }
     for (const auto& [path, file] : scanned) {
         if (!manifest.files.contains(path))
-            addProblem(report, code::kForeignFile, "the manifest does not name this file", path);
+            addProblem(report, code::kForeignFile, "the manifest does not list this file", path);
     }
     return others;
 }
 
-/// A distributed checkpoint's files are scanned; what lies beside them (a model's configuration) is read
-/// here.
+/// A distributed checkpoint's files are scanned; other files (a model's configuration) are read here.
 Status compareDistributedManifest(io::FileSystem& files, const Checkpoint& checkpoint,
     const CheckpointScan& scan, const Manifest& manifest, VerifyReport& report, JobContext& job)
 {
@@ -90,7 +88,7 @@ Status compareDistributedManifest(io::FileSystem& files, const Checkpoint& check
     return verifyExported(files, checkpoint.tagFolder, others, report, job);
 }
 
-/// Whether there is a training state, which weights in files of other tools have not.
+/// Whether there is a training state. Weights in files of other tools have none.
 bool holdsState(const Checkpoint& checkpoint)
 {
     return !isDistributed(checkpoint.kind)
@@ -102,7 +100,7 @@ struct NamedDigest {
     Digest digest;
     uint64_t elements = 0;
     DType dtype = DType::Unknown;
-    /// Kinds differ in whether they store it: a 16-bit copy beside its master, or a tensor without elements.
+    /// Whether only some kinds store it: a 16-bit copy of a master, or a tensor without elements.
     bool optional = false;
 };
 using DigestsByName = std::map<std::pair<std::string, std::string>, NamedDigest>;
@@ -128,8 +126,8 @@ void compareStates(const DigestsByName& here, const DigestsByName& there, Verify
         const auto found = here.find(key);
         if (found == here.end()) {
             if (!value.optional)
-                addProblem(report, code::kStateMissing, "the source has this state, the checkpoint has not",
-                    where(key));
+                addProblem(
+                    report, code::kStateMissing, "the checkpoint lacks this state of the source", where(key));
         } else if (found->second.digest != value.digest || found->second.elements != value.elements
             || found->second.dtype != value.dtype) {
             addProblem(report, code::kRankForeign, "the values differ from the source's", where(key),
@@ -139,7 +137,7 @@ void compareStates(const DigestsByName& here, const DigestsByName& there, Verify
     for (const auto& [key, value] : here) {
         if (!there.contains(key) && !value.optional)
             addProblem(
-                report, code::kStateMissing, "the checkpoint has this state, the source has not", where(key));
+                report, code::kStateMissing, "the source lacks this state of the checkpoint", where(key));
     }
 }
 
@@ -157,19 +155,19 @@ CheckpointPtr withoutOptions(const CheckpointPtr& checkpoint)
     return out;
 }
 
-/// Fingerprints of both with what both keep: kinds differ in the loss scaler, and elastic checkpoints have no
-/// options of param groups.
+/// Fingerprints of both, restricted to data that both store: kinds differ in the loss scaler, and elastic
+/// checkpoints have no options of param groups.
 std::pair<std::string, std::string> comparable(
     CheckpointPtr checkpoint, const CheckpointScan& scan, CheckpointPtr against, const CheckpointScan& other)
 {
-    // Once only: a checkpoint without any group, as damage leaves it, lacks no options either way.
+    // Only once: a damaged checkpoint without any group cannot lack options.
     if (tellsOptions(*checkpoint) != tellsOptions(*against)) {
         checkpoint = withoutOptions(checkpoint);
         against = withoutOptions(against);
     }
     const bool across = keepsScalerKeys(*checkpoint) != keepsScalerKeys(*against);
     const auto print = [&](const CheckpointPtr& of, const CheckpointScan& tensors) {
-        const bool restricted = across && of->isReadable(of->rank0Optim);
+        const bool restricted = across && of->isReadable(of->templateOptim);
         return restricted
             ? fingerprintOf(of, tensors.tensors, scalerTextsWithoutZero(scalerTexts(*of))).text()
             : fingerprintOf(of, tensors.tensors).text();
@@ -177,7 +175,7 @@ std::pair<std::string, std::string> comparable(
     return {print(checkpoint, scan), print(against, other)};
 }
 
-/// Weights that were exported have a manifest; all others nothing that could be compared.
+/// Exported weights have a manifest; other weights have nothing to compare.
 Result<VerifyReport> verifyWeights(
     io::FileSystem& files, const Checkpoint& checkpoint, bool against, JobContext& job)
 {
@@ -187,8 +185,7 @@ Result<VerifyReport> verifyWeights(
               return finding.code == code::kWorkFolder && finding.severity == Severity::Error;
           });
     if (against || (!text && !halfPublished))
-        return fail(ErrorCode::Unsupported,
-            "weights alone carry no checksums and no state that could be held against another",
+        return fail(ErrorCode::Unsupported, "weights alone have no checksums and no state to compare",
             checkpoint.tagFolder.string());
     VerifyReport report;
     report.manifest = text.has_value();
@@ -223,7 +220,7 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
         if (finding.severity == Severity::Error)
             report.problems.push_back(finding);
     }
-    const bool again = against && compared.first != checkpoint; // it is read once more, as what is compared
+    const bool again = against && compared.first != checkpoint; // it is read again for the comparison
     job.beginPhase(
         "verifying", bytesToRead(*checkpoint) * (again ? 2 : 1) + (against ? bytesToRead(*against) : 0));
     SHARDSCOPE_TRY(const CheckpointScan scan, scanCheckpoint(files, checkpoint, workers, false, job));
@@ -245,15 +242,14 @@ Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr
             const std::vector<std::string> others = compareManifest(*checkpoint, scan, *manifest, report);
             SHARDSCOPE_CHECK(verifyOthers(files, *checkpoint, *manifest, others, report, job));
             if (!manifest->fingerprint.empty() && manifest->fingerprint != report.fingerprint)
-                addProblem(report, code::kRecordCorrupt,
-                    "the training state is not the one the manifest names", kManifestName,
-                    {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
+                addProblem(report, code::kRecordCorrupt, "the training state differs from the manifest",
+                    kManifestName, {"here " + report.fingerprint, "manifest " + manifest->fingerprint});
         }
     }
     const bool parallel = checkpoint->parallel.tp > 1 || checkpoint->parallel.pp > 1;
     if (const auto joined
         = parallel && !checkpoint->modelError ? joinParts(checkpoint) : Result<CheckpointPtr>(nullptr);
-        joined && *joined) { // where nothing says how slices join, nothing says which should be equal
+        joined && *joined) { // without merge rules, it is not known which slices should be equal
         SHARDSCOPE_TRY(const auto unlike, checkReplicas(files, **joined, job));
         report.problems.insert(report.problems.end(), unlike.begin(), unlike.end());
     }

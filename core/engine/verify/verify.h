@@ -21,11 +21,11 @@ struct VerifyReport {
     std::vector<Finding> problems;
 };
 
-/// Re-reads every byte of a checkpoint: CRC of every record, structure of every file, SHA-256 against the
-/// manifest where there is one, and, with `against`, every parameter and state against that checkpoint
-/// whatever its world size. Where the two differ in slices or stages, both are joined (same_degrees.h),
-/// slices by `rules` if there are any. Of weights, which have no state, those that an export wrote, by its
-/// manifest; Unsupported for others.
+/// Reads every byte of a checkpoint: checks the CRC of every record, the structure of every file, and SHA-256
+/// against the manifest if there is one. With `against`, also compares every parameter and state with that
+/// checkpoint, at any world size. If the two differ in slices or stages, both are merged (same_degrees.h),
+/// slices by `rules` if given. Weights have no state: those of an export are compared with its manifest;
+/// Unsupported for others.
 Result<VerifyReport> verifyCheckpoint(io::FileSystem& files, const CheckpointPtr& checkpoint,
     const CheckpointPtr& against, const Workers& workers, JobContext& job, const SliceRules* rules = nullptr);
 

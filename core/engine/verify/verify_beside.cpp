@@ -35,7 +35,7 @@ void add(VerifyReport& report, std::string_view code, std::string message, const
     report.problems.push_back({code, Severity::Error, std::move(message), where, std::move(evidence)});
 }
 
-/// Holds one file against what the manifest promises of it.
+/// Compares one file with its entry in the manifest.
 Status checkPromise(io::FileSystem& files, const io::Path& path, const std::string& name,
     const ManifestFile& promised, VerifyReport& report, JobContext& job)
 {
@@ -45,14 +45,14 @@ Status checkPromise(io::FileSystem& files, const io::Path& path, const std::stri
     if (!found) {
         const bool absent = found.error().code == ErrorCode::NotFound;
         add(report, absent ? code::kRankMissing : code::kFileUnreadable,
-            absent ? "the manifest names a file that is not there" : "the file cannot be read to its end",
-            name, {describe(found.error())});
+            absent ? "a file of the manifest is missing" : "the file cannot be read to its end", name,
+            {describe(found.error())});
         return {};
     }
     ++report.files;
     report.bytes += found->bytes;
     if (found->bytes != promised.bytes || found->sha256 != promised.sha256)
-        add(report, code::kRecordCorrupt, "the file is not the one the manifest names", name,
+        add(report, code::kRecordCorrupt, "the file differs from the manifest", name,
             {"sha256 " + found->sha256, "manifest " + promised.sha256});
     return {};
 }
@@ -62,7 +62,7 @@ bool isPlain(const std::string& name)
     return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
 }
 
-/// Plain names with '/' between them.
+/// Plain names separated by '/'.
 bool isInside(const std::string& path)
 {
     for (size_t begin = 0;;) {

@@ -6,12 +6,12 @@
 
 namespace shardscope {
 
-/// Reads files that the manifest names in the tag folder or beside it ("../NAME") and adds to the report what
-/// is not as it promises. Files there that it does not name are nobody's business.
+/// Reads files that the manifest lists in the tag folder or next to it ("../NAME") and reports those that
+/// differ from it. Other files there are ignored.
 Status verifyOthers(io::FileSystem& files, const Checkpoint& checkpoint, const Manifest& manifest,
     const std::vector<std::string>& names, VerifyReport& report, JobContext& job);
 
-/// The same for every file of an export's folder, all of which lie in it.
+/// The same for an export's folder, which contains all of its files.
 Status verifyExported(io::FileSystem& files, const io::Path& folder, const Manifest& manifest,
     VerifyReport& report, JobContext& job);
 

@@ -20,8 +20,8 @@ namespace {
 constexpr uint64_t kIndexLimit = uint64_t{1} << 30;
 constexpr std::string_view kIndexEnd = ".index.json";
 
-/// "model.safetensors", "pytorch_model-00001-of-00002.bin" and their like hold the weights, all others
-/// the state that they are called by.
+/// "model.safetensors", "pytorch_model-00001-of-00002.bin" and similar files contain the weights, all others
+/// the state in their name.
 std::string stateOf(const std::string& file)
 {
     static constexpr std::string_view kNumbers = "-00000-of-00000";
@@ -37,7 +37,7 @@ std::string stateOf(const std::string& file)
     return weights ? "weight" : stem;
 }
 
-/// Every tensor of a state has its file in the state's index, where there is one.
+/// Whether the state's index, if there is one, lists every tensor of the state with its file.
 Status checkIndex(
     io::FileSystem& files, const io::Path& folder, const std::string& name, const ExportOutput& output)
 {
@@ -45,16 +45,16 @@ Status checkIndex(
     const auto index = nlohmann::json::parse(text, nullptr, false);
     const auto map = index.is_object() ? index.find("weight_map") : index.end();
     if (map == index.end() || !map->is_object())
-        return wrongOutput("the index that was written does not open again", folder / name);
+        return wrongOutput("the written index does not open again", folder / name);
     std::map<std::string, std::string> found;
     for (const auto& [tensor, file] : map->items())
         found.emplace(tensor, file.is_string() ? file.get<std::string>() : std::string());
     if (found != output.filesOf(stateOf(name.substr(0, name.size() - kIndexEnd.size()))))
-        return wrongOutput("the index leads to other files than those that hold the tensors", folder / name);
+        return wrongOutput("the index lists other files than those that contain the tensors", folder / name);
     return {};
 }
 
-/// Files of many tensors, by their own headers.
+/// Checks files of many tensors by their own headers.
 Status readShards(io::FileSystem& files, const io::Path& folder, ExportOutput& output, JobContext& job)
 {
     SHARDSCOPE_TRY(const auto entries, files.list(folder));
@@ -76,7 +76,7 @@ Status readShards(io::FileSystem& files, const io::Path& folder, ExportOutput& o
     return {};
 }
 
-/// Files of one tensor each, by their index and their own headers.
+/// Checks files of one tensor each by their index and their own headers.
 Status readNpyFiles(io::FileSystem& files, const io::Path& folder, ExportOutput& output, JobContext& job)
 {
     const auto tensors = readNpyFolder(files, folder, job);
@@ -92,7 +92,7 @@ Result<std::unique_ptr<OutputModel>> openExport(
 {
     const auto* exported = dynamic_cast<const ExportPlan*>(&plan);
     if (exported == nullptr)
-        return fail(ErrorCode::Internal, "a plan that exports is no export plan");
+        return fail(ErrorCode::Internal, "a plan that exports is not an export plan");
     auto out = std::make_unique<ExportOutput>(*exported);
     switch (exported->options().format) {
     case ExportFormat::Npy:

@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// A disk that does not answer says nothing against what was written: the work is kept for another try.
+/// A read error does not prove that the output is wrong: the work is kept for another attempt.
 bool readingFailed(ErrorCode code)
 {
     return code == ErrorCode::Unreadable || code == ErrorCode::NoPermission || code == ErrorCode::NotFound
@@ -21,10 +21,10 @@ bool readingFailed(ErrorCode code)
 tl::unexpected<Error> differs(std::string what, const io::Path& path)
 {
     return fail(ErrorCode::VerifyFailed, std::move(what), path.string(),
-        "the disk or the memory did not keep what was written; nothing stands under the final name");
+        "the disk or the memory corrupted the output; no output was published");
 }
 
-/// Sums the CRCs of records while their file passes by in order.
+/// Sums the CRCs of records while their file is read in order.
 class RecordCrcs
 {
 public:
@@ -60,7 +60,7 @@ private:
     size_t m_next = 0;
 };
 
-/// Adds the elements of a file's runs to the digests while the file passes by in order.
+/// Adds the elements of a file's runs to the digests while the file is read in order.
 class PassingRuns
 {
 public:
@@ -71,7 +71,7 @@ public:
         advance();
     }
 
-    /// False where a run goes back, or where an element is cut by the border of a chunk.
+    /// False if runs are not ascending, or if a chunk border splits an element.
     bool pass(uint64_t offset, std::span<const uint8_t> bytes)
     {
         const uint64_t end = offset + bytes.size();
@@ -95,7 +95,7 @@ public:
         m_context.digests.add(m_sums);
         return true;
     }
-    /// A run that lies behind the end of the file is left.
+    /// Whether a run beyond the end of the file is left.
     [[nodiscard]] bool atEnd() const { return !m_live; }
 
 private:
@@ -132,7 +132,7 @@ Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const Writt
     SHARDSCOPE_TRY(const auto file, files.openRead(path));
     if (file->size() != written.bytes)
         return differs("the file was read back with another size", path);
-    file->dropCache(0, file->size()); // the disk is asked, not the memory that still holds it
+    file->dropCache(0, file->size()); // read from the disk, not from memory
     std::vector<ZipRecord> records;
     if (torchArchive) {
         auto directory = ZipDirectory::read(*file, ReadMode::Strict, context.halt.job());
@@ -169,7 +169,7 @@ Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const Writt
             crcs.pass(offset, room.first(count));
         }
         if (!runs.pass(offset, room.first(count)))
-            return differs("tensors were read back at offsets that overlap or cut elements", path);
+            return differs("tensors were read back at offsets that overlap or split elements", path);
         sink.filled(count);
         offset += count;
         context.halt.job().advance(count);
@@ -180,7 +180,7 @@ Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const Writt
     if (xxh3.digest() != written.xxh3)
         return differs("the file was read back with other bytes than were written", path);
     if (!runs.atEnd())
-        return differs("a tensor was read back behind the end of its file", path);
+        return differs("a tensor was read back beyond the end of its file", path);
     return {};
 }
 
@@ -191,8 +191,8 @@ Status compareDigests(const std::vector<PlanTensor>& tensors, const std::vector<
         if (meant[i] != found[i])
             return fail(ErrorCode::VerifyFailed,
                 "the elements of " + tensors[i].name + " (" + tensors[i].state
-                    + ") read back are not those of the source",
-                {}, "this is a defect of the program; nothing stands under the final name");
+                    + ") read back differ from the source",
+                {}, "this is a defect of the program; no output was published");
     }
     return {};
 }

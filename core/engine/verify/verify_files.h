@@ -9,7 +9,7 @@
 
 namespace shardscope {
 
-/// What all files that are read back share.
+/// The shared data for reading back files.
 struct VerifyContext {
     const OutputModel* model = nullptr; ///< may be null
     ElementDigests& digests;
@@ -18,15 +18,14 @@ struct VerifyContext {
     const Halt& halt;
 };
 
-/// Reads an output file back from the disk, in order and once, and compares what is there with what was
-/// written: SHA-256, the archive's directory as the reader sees it, every record's size and CRC. Elements
-/// that the model finds in it are added to the digests. VerifyFailed, with the file named, where
-/// anything differs.
+/// Reads an output file back from the disk once, in order, and compares it with the written data: SHA-256,
+/// the archive's directory as the reader parses it, every record's size and CRC. Adds elements that the model
+/// finds in it to the digests. VerifyFailed, with the file, if anything differs.
 Status verifyOutputFile(io::FileSystem& files, const io::Path& path, const WrittenFile& written,
     bool torchArchive, const VerifyContext& context, ChunkBuffers& buffers, bool threaded);
 
-/// VerifyFailed, with the tensor named, where the digests of what was read back are not those of what was
-/// copied.
+/// VerifyFailed, with the tensor, if the digests of the data that was read back differ from those of the
+/// copied data.
 Status compareDigests(const std::vector<PlanTensor>& tensors, const std::vector<Digest>& meant,
     const std::vector<Digest>& found);
 

@@ -18,14 +18,14 @@ namespace {
 tl::unexpected<Error> wrong(std::string what, const io::Path& folder)
 {
     return fail(ErrorCode::VerifyFailed, std::move(what), folder.string(),
-        "this is a defect: nothing stands under the final name; please report it");
+        "no output was published; this is a defect, please report it");
 }
 
-/// The device, not the bytes: the same command may well succeed.
+/// An error of the device, not of the bytes: the same command may succeed later.
 tl::unexpected<Error> unreadable(const std::string& why, const io::Path& folder)
 {
-    return fail(ErrorCode::WriteFailed, "what was written cannot be read again: " + why, folder.string(),
-        "nothing stands under the final name; the same command goes on from here");
+    return fail(ErrorCode::WriteFailed, "the output cannot be read again: " + why, folder.string(),
+        "no output was published; run the same command again to continue");
 }
 
 class RunCursor final : public ElementRunCursor
@@ -62,8 +62,8 @@ public:
             m_fileByName.emplace(m_checkpoint->files[i].name, FileId{i});
     }
 
-    /// Every planned tensor must be there with its dtype and size, and nothing beside them. Empty ones are
-    /// not stored by every kind.
+    /// Every planned tensor must be there with its dtype and size, and no other tensors. Not every kind
+    /// stores empty ones.
     Status matchTensors(const WritePlan& plan)
     {
         std::map<std::pair<std::string_view, std::string_view>, uint32_t> planned;
@@ -83,14 +83,14 @@ public:
             const bool same = found != planned.end() && plan.tensors()[found->second].dtype == entry.dtype
                 && plan.tensors()[found->second].elements == param.elements;
             if (!same)
-                return wrong("tensor `" + param.name + "`, state `" + std::string(entry.state)
-                        + "` is not what was planned",
+                return wrong(
+                    "tensor `" + param.name + "`, state `" + std::string(entry.state) + "` is not as planned",
                     m_checkpoint->tagFolder);
             m_planned[i] = found->second;
             ++matched;
         }
         if (planned.size() != matched)
-            return wrong("the output holds " + std::to_string(matched) + " tensors where "
+            return wrong("the output has " + std::to_string(matched) + " tensors, but "
                     + std::to_string(planned.size()) + " were planned",
                 m_checkpoint->tagFolder);
         return {};
@@ -115,7 +115,7 @@ private:
     std::vector<uint32_t> m_planned; ///< table index → plan index
 };
 
-/// What stock DeepSpeed would refuse is not published.
+/// Output that stock DeepSpeed would refuse is not published.
 Status passesLoader(
     io::FileSystem& files, const Checkpoint& checkpoint, const io::Path& folder, JobContext& job)
 {
@@ -144,8 +144,7 @@ Result<std::unique_ptr<OutputModel>> openOutput(
     if (!opened) {
         if (opened.error().code == ErrorCode::Cancelled)
             return forward(std::move(opened).error());
-        // A disk that fails while reading says nothing against what was written: the work is kept for another
-        // try.
+        // A read error does not prove that the output is wrong: the work is kept for another attempt.
         if (opened.error().code == ErrorCode::Unreadable || opened.error().code == ErrorCode::NotFound)
             return unreadable(describe(opened.error()), folder);
         return wrong("the output does not open again: " + describe(opened.error()), folder);
@@ -166,12 +165,12 @@ Result<std::unique_ptr<OutputModel>> openOutput(
     SHARDSCOPE_CHECK(passesLoader(files, *checkpoint, folder, job));
     auto model = std::make_unique<CheckpointOutput>(checkpoint);
     SHARDSCOPE_CHECK(model->matchTensors(plan));
-    // With all digests zero the fingerprint is that of the scalars alone: steps, options, scaler, scheduler.
+    // With all digests zero, the fingerprint includes only the scalars: steps, options, scaler, scheduler.
     const std::vector<Digest> none(plan.tensors().size());
     const std::vector<Digest> noneHere(TensorTable(checkpoint).size());
     const std::string meant = plan.fingerprint(none);
     if (!meant.empty() && meant != fingerprintOf(checkpoint, noneHere).text())
-        return wrong("steps, options or scaler of the output are not the source's", folder);
+        return wrong("steps, options or scaler of the output differ from the source", folder);
     return std::unique_ptr<OutputModel>(std::move(model));
 }
 

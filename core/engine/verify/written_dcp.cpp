@@ -13,14 +13,14 @@ namespace shardscope {
 
 namespace {
 
-/// The tensor that a file holds by itself.
+/// The single tensor in a file.
 Result<SafeTensor> wholeTensor(io::FileSystem& files, const io::Path& path, JobContext& job)
 {
     SHARDSCOPE_TRY(const auto file, TorchFile::open(files, path, ReadMode::Strict, job));
     const PickleGraph& graph = file->pickle();
     SHARDSCOPE_TRY(const TensorView tensor, asTensor(graph, graph.root()));
     if (!tensor.isContiguous() || tensor.storageOffset != 0)
-        return fail(ErrorCode::Damaged, "the archive holds no whole tensor", path.string());
+        return fail(ErrorCode::Damaged, "the archive has no whole tensor", path.string());
     SHARDSCOPE_TRY(const TensorExtent extent, file->extentOf(tensor));
     SafeTensor out;
     out.dtype = tensor.dtype;
@@ -31,7 +31,7 @@ Result<SafeTensor> wholeTensor(io::FileSystem& files, const io::Path& path, JobC
     return out;
 }
 
-/// Sizes of files, each asked for once.
+/// Sizes of files, each read once.
 class FileSizes
 {
 public:
@@ -77,8 +77,7 @@ Status readDistributed(io::FileSystem& files, const io::Path& folder, const Expo
         const auto meant = planned.find(entry.key);
         const bool whole = meant == planned.end() || (place.offset == 0 && place.bytes == *size);
         if (place.offset + place.bytes > *size || !whole || entry.chunks.size() > 1)
-            return wrongOutput(
-                "the metadata lead to other bytes than those of `" + toValidUtf8(entry.key) + "`", folder);
+            return wrongOutput("the metadata has wrong places for `" + toValidUtf8(entry.key) + "`", folder);
         if (meant == planned.end())
             continue;
         auto tensor = wholeTensor(files, folder / place.file, job);
@@ -86,7 +85,7 @@ Status readDistributed(io::FileSystem& files, const io::Path& folder, const Expo
             return notOpened(tensor.error(), folder / place.file);
         if (tensor->dtype != entry.dtype || tensor->shape != entry.shape)
             return wrongOutput(
-                "the metadata tell other elements of `" + toValidUtf8(entry.key) + "` than its file", folder);
+                "the metadata has other elements of `" + toValidUtf8(entry.key) + "` than its file", folder);
         tensor->name = entry.key;
         SHARDSCOPE_CHECK(output.add(meant->second->state, place.file, *tensor));
     }

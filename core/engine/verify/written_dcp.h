@@ -6,9 +6,8 @@
 
 namespace shardscope {
 
-/// Adds the tensors of a distributed checkpoint that was written to `output`, by its `.metadata` and the
-/// archives that those lead to. VerifyFailed where these do not open, and where anything lies beyond its
-/// file.
+/// Adds the tensors of a written distributed checkpoint to `output`, by its `.metadata` and the archives that
+/// it lists. VerifyFailed if these do not open, or if data is beyond the end of its file.
 Status readDistributed(io::FileSystem& files, const io::Path& folder, const ExportPlan& plan,
     ExportOutput& output, JobContext& job);
 

@@ -10,11 +10,11 @@
 
 namespace shardscope {
 
-/// Whether a file's name is that of tensors: "….safetensors", or "….bin" of torch's form.
+/// Whether a file's name is one for tensors: "….safetensors", or "….bin" in torch's format.
 bool holdsTensors(const std::string& name);
 
-/// The tensors of such a file as its own header or pickle tells them, ascending by offset; all of them stored
-/// row by row. Errors as readSafetensors(), TorchFile::open() and stateDictTensors().
+/// The tensors of such a file from its header or pickle, ascending by offset, all stored row by row. Errors
+/// of readSafetensors(), TorchFile::open() and stateDictTensors().
 Result<std::vector<SafeTensor>> writtenTensors(io::FileSystem& files, const io::Path& path, JobContext& job);
 
 } // namespace shardscope

@@ -18,7 +18,7 @@ bool hasEntry(io::FileSystem& files, const io::Path& folder, std::string_view na
     return entries && std::ranges::find(*entries, name, &io::DirectoryEntry::name) != entries->end();
 }
 
-/// Whether part of the output may be at its place, and the rest is only in the work folder.
+/// Whether part of the output may be published already, with the rest only in the work folder.
 bool isHalfPublished(io::FileSystem& files, const io::Path& folder, const UnfinishedWork& work)
 {
     if (hasEntry(files, work.path, "publishing"))
@@ -43,7 +43,7 @@ int64_t ageOf(const UnfinishedWork& work)
     return std::max<int64_t>(0, (nowNs - work.modifiedNs) / 1'000'000'000);
 }
 
-/// Under its lock, so that no job can begin meanwhile.
+/// Holds its lock, so that no job can start.
 Status removeWorkFolder(io::FileSystem& files, const io::Path& folder, CleanEntry& entry)
 {
     const auto lock = files.lock(entry.work.path / "lock");
@@ -53,12 +53,12 @@ Status removeWorkFolder(io::FileSystem& files, const io::Path& folder, CleanEntr
     }
     if (!lock)
         return forward(lock.error());
-    // A job may have run since the folder was looked at.
+    // A job may have run since the folder was examined.
     if (isHalfPublished(files, folder, entry.work)) {
         entry.state = CleanEntry::State::HalfPublished;
         return {};
     }
-    // The plan first: without it nothing else in the folder counts.
+    // The plan first: without it the rest of the folder is ignored.
     SHARDSCOPE_CHECK(files.removeTree(entry.work.path / "plan"));
     return files.removeTree(entry.work.path);
 }
@@ -77,7 +77,7 @@ Status removeEntry(io::FileSystem& files, const io::Path& folder, CleanEntry& en
 bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder)
 {
     if (!hasEntry(files, workFolder, "lock"))
-        return false; // locking would make the file
+        return false; // locking would create the file
     const auto lock = files.lock(workFolder / "lock");
     return !lock && lock.error().code == ErrorCode::Busy;
 }

@@ -8,7 +8,7 @@
 
 namespace shardscope {
 
-/// One piece of unfinished work, and what became of it.
+/// One piece of unfinished work, and its removal.
 struct CleanEntry {
     enum class State { Abandoned, InUse, HalfPublished, Removed };
     UnfinishedWork work;
@@ -16,14 +16,14 @@ struct CleanEntry {
     int64_t ageSeconds = 0; ///< since the newest of its files was written
 };
 
-/// The unfinished work in `folder`. With `removes`, removes what is abandoned. Work in use stays: a running
-/// job holds the lock of its work folder, and a file is in use while its process runs on this machine.
-/// Half-published work stays, too: the work folder holds the only copy of files that belong to the target.
-/// Unreadable or NotFound where the folder cannot be listed.
+/// The unfinished work in `folder`. With `removes`, removes abandoned work. Keeps work in use: a running job
+/// holds the lock of its work folder, and a file is in use while its process runs on this machine. Also keeps
+/// partly published work: the work folder has the only copy of files of the target. Unreadable or NotFound if
+/// the folder cannot be listed.
 Result<std::vector<CleanEntry>> cleanFolder(
     io::FileSystem& files, const io::Path& folder, bool removes, JobContext& job);
 
-/// Whether a job holds the work folder's lock.
+/// Whether a running job holds the work folder's lock.
 bool isWorkFolderInUse(io::FileSystem& files, const io::Path& workFolder);
 
 } // namespace shardscope

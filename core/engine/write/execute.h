@@ -13,32 +13,33 @@
 namespace shardscope {
 
 struct ExecuteOptions {
-    /// The folder that the target comes into: absent, empty or a run folder (for an export, the parent of
-    /// DST). The target is destination/plan.targetName(). For an export it may be a folder with other files.
+    /// The folder for the target: absent, empty or a run folder (for an export, the parent of DST). The
+    /// target is destination/plan.targetName(). For an export it may be a folder with other files.
     io::Path destination;
-    /// A destination inside, equal to or around it is a Usage error; for an export, a target.
+    /// A destination that is inside it, equal to it or contains it is a Usage error; for an export, such a
+    /// target.
     io::Path sourceRunFolder;
     unsigned jobs = 0; ///< worker threads; 0 = as many as there are processors, at most 16
     uint64_t memoryLimitBytes = uint64_t{256} << 20; ///< payload buffers in all
-    bool verify = true; ///< re-read what was written and compare
+    bool verify = true; ///< read the output again and compare
     bool force = false; ///< replace an existing target
     bool restart = false; ///< discard an interrupted work folder
-    ComputeChoice compute; ///< what does the arithmetic
+    ComputeChoice compute; ///< the device for the arithmetic
 };
 
 struct ExecuteReport {
     io::Path output; ///< the target: DST/TAG, for an export DST
     double seconds = 0;
-    uint64_t bytesWritten = 0; ///< by this run, without files kept from an interrupted one
-    uint64_t bytesReused = 0; ///< finished by an interrupted run and found intact
+    uint64_t bytesWritten = 0; ///< by this run, without files of an interrupted run
+    uint64_t bytesReused = 0; ///< from files that an interrupted run finished
     double bytesPerSecond = 0;
     bool verified = false;
-    std::string fingerprint; ///< of the whole training state, 32 hex digits; empty where none is written
+    std::string fingerprint; ///< of the whole training state, 32 hex digits; empty if not written
     uint64_t peakBufferBytes = 0;
     ComputeReport compute;
-    /// Seconds of all threads together, by stage.
+    /// Seconds summed over all threads, by stage.
     std::array<double, kStages> stageSeconds{};
-    /// The stage that took most of them; null where nothing was done.
+    /// The stage with the most seconds; null if nothing was done.
     [[nodiscard]] const char* limitedBy() const;
 };
 
@@ -47,13 +48,13 @@ struct ExecuteReport {
 /// An export into a folder that exists works in DST/.NAME.partial-ID inside that folder, and moves its files
 /// there one by one, the manifest last (export_publish.h). For tags and new folders:
 /// DST/TAG is complete, durable and verified, or it does not exist; `latest` never names
-/// anything else; the source is never modified; the same call after any crash continues and gives the same
-/// bytes. Files for beside the target ("../NAME" in the plan) come to their place between the target and
-/// `latest`; another file of that name there is TargetExists, unless forced. Work goes on in
+/// anything else; the source is never modified; the same call after any crash continues and results in the
+/// same bytes. Files next to the target ("../NAME" in the plan) are published after the target and before
+/// `latest`; another file with that name is TargetExists, unless forced. The work folder is
 /// DST/.TAG.partial-ID (lock, plan, journal, finished files); the commit is one rename. Output bytes do not
-/// depend on jobs, memory limit or interruptions. Every source record is read once while writing, its CRC
-/// checked, digests of its elements taken in that pass. Cancelled leaves the work folder, so that the same
-/// call goes on.
+/// depend on jobs, memory limit or interruptions. Every source record is read once while writing; in that
+/// pass its CRC is checked and digests of its elements are computed. Cancelled keeps the work folder, so that
+/// the same call continues.
 Result<ExecuteReport> execute(
     io::FileSystem& files, const WritePlan& plan, const ExecuteOptions& options, JobContext& job);
 

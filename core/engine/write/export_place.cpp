@@ -16,8 +16,8 @@ Result<ExportPlace> exportPlace(io::FileSystem& files, const io::Path& destinati
             path = *real;
     }
     if (!path.has_filename() || path.filename() == "." || path.filename() == "..")
-        return fail(ErrorCode::Usage, "an export needs a folder of its own, which this cannot be",
-            destination.native(), "name a folder in it");
+        return fail(ErrorCode::Usage, "an export cannot use this path as its folder", destination.native(),
+            "name a folder inside it");
     return ExportPlace{path.has_parent_path() ? path.parent_path() : io::Path("."), path.filename().string()};
 }
 

@@ -8,13 +8,13 @@
 
 namespace shardscope {
 
-/// The target of an export: DST itself, by its name and the folder that it lies in.
+/// The target of an export: DST itself, by its name and its parent folder.
 struct ExportPlace {
     io::Path folder;
     std::string name;
 };
 
-/// A link to a folder is what it leads to. Usage where DST can have no name, as `/` has none.
+/// Follows a link to a folder. Usage if DST has no name, for example `/`.
 Result<ExportPlace> exportPlace(io::FileSystem& files, const io::Path& destination);
 
 } // namespace shardscope

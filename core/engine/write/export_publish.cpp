@@ -17,7 +17,7 @@ namespace {
 
 constexpr uint64_t kManifestBytes = uint64_t{1} << 34;
 
-/// What is below a folder, looked up by path. Each folder is listed once.
+/// The contents of a folder tree, by path. Each folder is listed once.
 class FolderEntries
 {
 public:
@@ -27,8 +27,8 @@ public:
     {
     }
 
-    /// The type of what is at `path`, relative to the root; links are not followed. Nothing where a folder on
-    /// the way is missing.
+    /// The type of the entry at `path`, relative to the root, without following links. Empty if it or a
+    /// parent folder is missing.
     Result<std::optional<io::FileType>> typeOf(const io::Path& path)
     {
         const io::Path parent = path.parent_path();
@@ -86,7 +86,7 @@ Result<std::vector<std::string>> obsoleteFiles(
         return forward(text.error());
     const auto manifest = text ? parseManifest(*text) : fail(ErrorCode::NotFound, "no manifest");
     if (!manifest)
-        return out; // none, or not one of ours: its files are not ours
+        return out; // no manifest of this program: its files are not ours
     const std::vector<std::string> paths = pathsOf(plan);
     const std::set<std::string> written(paths.begin(), paths.end());
     FolderEntries entries(files, target);
@@ -113,13 +113,13 @@ Result<bool> hasSize(io::FileSystem& files, const io::Path& path, uint64_t bytes
     return info.type == io::FileType::Regular && info.identity.bytes == bytes;
 }
 
-/// Takes the manifest of what is replaced out of the target, and keeps it in the work folder.
+/// Moves the manifest of the replaced export from the target to the work folder.
 Status withdrawManifest(io::FileSystem& files, const WorkFolder& work, const io::Path& target)
 {
     SHARDSCOPE_TRY(const bool waits, exists(files, work.filesFolder() / kManifestName));
     SHARDSCOPE_TRY(const bool there, exists(files, target / kManifestName));
     if (!waits || !there)
-        return {}; // the one in the target is the new one, or there is none
+        return {}; // the target has the new manifest or none
     SHARDSCOPE_CHECK(files.rename(target / kManifestName, work.replacedManifest()));
     SHARDSCOPE_CHECK(files.syncDirectory(work.path()));
     return files.syncDirectory(target);
@@ -134,7 +134,7 @@ Status moveFile(io::FileSystem& files, const io::Path& from, const io::Path& to,
         return files.rename(from, to);
     Status moved = files.renameNoReplace(from, to);
     if (!moved && moved.error().code == ErrorCode::TargetExists)
-        return fail(ErrorCode::TargetExists, "a file of this name has come into the target folder meanwhile",
+        return fail(ErrorCode::TargetExists, "a file with this name was created in the target meanwhile",
             to.string(), "move it away and run the same command, or replace it with --force");
     return moved;
 }
@@ -178,9 +178,9 @@ Status checkExportReplaceable(io::FileSystem& files, const WritePlan& plan, cons
             if (type && *type != wanted)
                 return fail(ErrorCode::TargetExists,
                     wanted == io::FileType::Regular
-                        ? "this name of the target belongs to no regular file, and --force replaces only "
-                          "those"
-                        : "a folder of the target is needed here, and something else has its name",
+                        ? "this path of the target is not a regular file, and --force replaces only "
+                          "regular files"
+                        : "the target needs a folder here, but the path is not a folder",
                     (target / at).string(), "move it away, or choose another folder");
         }
     }
@@ -201,7 +201,7 @@ Result<bool> isPublishing(
             SHARDSCOPE_TRY(there, hasSize(files, target / file.path, file.bytes));
         }
         if (!there)
-            return false; // removed by someone else: it must be written again
+            return false; // removed by another program: it must be written again
     }
     return exists(files, work.filesFolder() / kManifestName);
 }
@@ -225,7 +225,7 @@ Status publishIntoFolder(
     }
     for (auto folder = folders.rbegin(); folder != folders.rend(); ++folder)
         SHARDSCOPE_CHECK(files.syncDirectory(*folder));
-    // Last: without its manifest the folder is not believed to be complete.
+    // Last: without its manifest the folder is treated as incomplete.
     SHARDSCOPE_CHECK(moveFile(files, work.filesFolder() / kManifestName, target / kManifestName, replace));
     return files.syncDirectory(target);
 }

@@ -16,7 +16,7 @@ namespace shardscope {
 
 namespace {
 
-/// Dirty bytes of all workers together: what a last fsync, and so a cancel, may have to wait for.
+/// Dirty bytes of all workers together: the maximum that the last fsync, and so a cancel, has to wait for.
 constexpr uint64_t kDirtyLimit = uint64_t{192} << 20;
 constexpr uint64_t kLeastWindow = uint64_t{4} << 20;
 constexpr uint64_t kMostWindow = uint64_t{32} << 20;
@@ -75,13 +75,14 @@ Status OutputBuilder::replay()
             break;
         if (!status && status.error().code == ErrorCode::Cancelled)
             return status;
-        // A file that changed on the disk has spoilt the sums, and may have been taken for a damaged source.
+        // A file that changed on the disk makes the sums wrong, and may have been reported as a damaged
+        // source.
         lost.clear();
         SHARDSCOPE_CHECK(findLost(lost));
         if (lost.empty())
             return status;
         for (const size_t index : lost) {
-            m_job.log("finished before, but no longer as it was written: " + m_plan.files()[index].path);
+            m_job.log("a finished file changed and is written again: " + m_plan.files()[index].path);
             m_finished[index].reset();
         }
         resetSums();
@@ -106,7 +107,7 @@ Status OutputBuilder::replayAll(std::vector<size_t>& lost)
     }
     if (indices.empty())
         return {};
-    m_job.beginPhase("checking what is finished", bytes);
+    m_job.beginPhase("checking finished files", bytes);
     Halt halt(m_job);
     const WalkContext context{m_plan, m_sources, *m_crcs, *m_digests, m_backend, m_times, halt};
     std::mutex mutex;
@@ -223,7 +224,7 @@ Error OutputBuilder::withMissingBytes(Error error)
         error.message += "; " + formatCount(needed) + " more bytes are needed, "
             + formatCount(space->freeBytes) + " are free, " + formatCount(needed - space->freeBytes) + " ("
             + formatBytes(needed - space->freeBytes) + ") are missing";
-    error.hint = "free some space there and run the same command again: finished files are kept";
+    error.hint = "free some space there and run the same command again; finished files are kept";
     return error;
 }
 
@@ -243,9 +244,9 @@ Status OutputBuilder::readGap(const SourceCrcs::Gap& gap, ChunkBuffers& buffers)
 {
     SHARDSCOPE_TRY(const auto file, m_sources.open(gap.source));
     const uint64_t payload = m_plan.sources()[gap.source].records[gap.record].payloadOffset;
-    std::vector<ByteRange> fresh;
-    m_crcs->claim(gap.source, gap.record, gap.range, fresh);
-    for (const ByteRange& range : fresh) {
+    std::vector<ByteRange> unclaimed;
+    m_crcs->claim(gap.source, gap.record, gap.range, unclaimed);
+    for (const ByteRange& range : unclaimed) {
         uint32_t crc = 0;
         for (uint64_t at = range.begin; at < range.end;) {
             SHARDSCOPE_CHECK(m_job.poll());
@@ -270,7 +271,7 @@ Status OutputBuilder::verify(const OutputModel* model)
     SHARDSCOPE_CHECK(
         runWorkers(m_written.size(), m_memory.workers, halt, [&](size_t worker, size_t index) -> Status {
             const WrittenFile& written = *m_written[index];
-            // A file with records is an archive: the recipe is not asked, it would build the file's pickle
+            // A file with records is an archive. The recipe is not used, because it would build the pickle
             // again.
             return verifyOutputFile(m_files, m_work.placeOf(written.path), written, !written.records.empty(),
                 context, m_buffers[worker], settings().threaded);

@@ -13,8 +13,8 @@
 
 namespace shardscope {
 
-/// Brings all files of a plan into the work folder: takes over what an interrupted run finished, writes the
-/// rest, completes the checksums of everything that was read, and reads the result back.
+/// Creates all files of a plan in the work folder: reuses files of an interrupted run, writes the rest,
+/// completes the checksums of all sources, and reads the result back.
 ///
 /// Steps in this order: replay, write, checkSources, verify. Not thread-safe; the steps use many threads.
 class OutputBuilder
@@ -23,21 +23,20 @@ public:
     OutputBuilder(io::FileSystem& files, const WritePlan& plan, WorkFolder& work, const MemoryPlan& memory,
         const ComputeBackend& backend, StageTimes& times, JobContext& job);
 
-    /// Reads what the journal names; what is not as it was written is dropped. Leaves the folder ready for
-    /// writing.
+    /// Reads the files of the journal and discards changed ones. Prepares the folder for writing.
     Status replay();
     [[nodiscard]] uint64_t bytesMissing() const;
-    /// Of them, what takes space.
+    /// Of these, the bytes that take space.
     [[nodiscard]] uint64_t spaceMissing() const;
     [[nodiscard]] uint64_t filesMissing() const;
-    /// Writes the files that are missing, and those for beside the target.
+    /// Writes missing files, and those next to the target.
     Status write();
-    /// Reads what is left of the records that were read from, so that their CRCs can be compared; then makes
-    /// sure that no source changed meanwhile.
+    /// Reads the rest of used records, so that their CRCs can be compared; then checks that no source changed
+    /// meanwhile.
     Status checkSources();
     Status verify(const OutputModel* model);
 
-    /// All files in the plan's order, once written.
+    /// All files in the plan's order, after write().
     [[nodiscard]] std::vector<WrittenFile> takeFiles();
     [[nodiscard]] const std::vector<Digest>& digests() const { return m_digests->sums(); }
 

@@ -59,7 +59,7 @@ Result<bool> isAtOrBelow(io::FileSystem& files, const io::Path& path, const io::
     }
 }
 
-/// The path itself or the nearest folder above it that is there.
+/// The path itself or its nearest existing parent folder.
 Result<io::Path> nearestExisting(io::FileSystem& files, const io::Path& path)
 {
     io::Path at = std::filesystem::absolute(path).lexically_normal();
@@ -73,7 +73,7 @@ Result<io::Path> nearestExisting(io::FileSystem& files, const io::Path& path)
     }
 }
 
-/// Whether what follows `nearest` on the way to `destination` is there, as a link to nothing.
+/// Whether the entry after `nearest` in `destination` exists as a link to nothing.
 bool leadsNowhere(io::FileSystem& files, const io::Path& nearest, const io::Path& destination)
 {
     const io::Path rest
@@ -103,7 +103,7 @@ Result<bool> sameBytes(io::FileSystem& files, const io::Path& left, const io::Pa
     return true;
 }
 
-/// Whether DeepSpeed or a run of ours gives a file of a tag folder this name.
+/// Whether DeepSpeed or this program writes files with this name to tag folders.
 bool isCheckpointName(const std::string& path)
 {
     static const std::set<std::string> kOthers{
@@ -166,7 +166,7 @@ Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::
     if (foreign.size() > kListedFiles)
         list += " and " + std::to_string(foreign.size() - kListedFiles) + " more";
     return fail(ErrorCode::TargetExists,
-        "the target holds files that neither DeepSpeed nor Shardscope writes: " + list, target.string(),
+        "the target has files that neither DeepSpeed nor Shardscope writes: " + list, target.string(),
         "move them away, or choose another folder or tag");
 }
 
@@ -183,7 +183,7 @@ Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::
 
 namespace {
 
-/// Usage when the tag has the name of a file that is, or is read, next to it.
+/// Usage if the tag has the name of a file next to it, or of one that is read there.
 Status checkTagName(const WritePlan& plan)
 {
     const std::string tag = plan.targetName();
@@ -229,7 +229,7 @@ Status checkPlanNames(const WritePlan& plan)
         }
     }
     for (const PlannedFile& file : plan.files()) {
-        const std::string unfinished = file.path + ".tmp"; // the name that it has while it is written
+        const std::string unfinished = file.path + ".tmp"; // its name while it is written
         if (taken.contains(unfinished)
             || (liesBesideTag(file.path) && beside.contains(unfinished.substr(kBesideTag.size()))))
             return refuse(unfinished);
@@ -254,7 +254,7 @@ Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path&
         if (!made.empty()) {
             SHARDSCOPE_TRY(const bool waits, exists(files, made / name));
             if (!waits)
-                continue; // it is this one
+                continue; // the same file
         }
         SHARDSCOPE_TRY(const io::FileInfo old, files.stat(destination / name));
         bool same = old.type == io::FileType::Regular && old.identity.bytes == file.bytes;
@@ -263,7 +263,7 @@ Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path&
         }
         if (!same)
             return fail(ErrorCode::TargetExists,
-                "the target folder holds another file of this name, which belongs to another checkpoint",
+                "the target folder has another file with this name, from another checkpoint",
                 (destination / name).string(), "choose another folder, or replace the file with --force");
     }
     return {};
@@ -278,18 +278,18 @@ Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io:
     SHARDSCOPE_TRY(const io::FileInfo info, files.stat(nearest));
     if (info.type != io::FileType::Directory)
         return fail(ErrorCode::Usage,
-            there ? "the target is not a folder" : "the target lies below a file: " + nearest.string(),
-            destination.string(), "choose a folder that is there, or that can be made");
+            there ? "the target is not a folder" : "the target is below a file: " + nearest.string(),
+            destination.string(), "choose a folder that exists or can be created");
     if (!there && leadsNowhere(files, nearest, destination))
-        return fail(ErrorCode::WriteFailed, "the target runs over a link that leads nowhere",
-            destination.string(), "remove the link, or make the folder that it names");
+        return fail(ErrorCode::WriteFailed, "the target path contains a broken link", destination.string(),
+            "remove the link, or create its target folder");
     if (sourceRunFolder.empty())
         return {};
     const std::string hint = "choose a folder outside the source";
     SHARDSCOPE_TRY(const io::FileInfo source, files.stat(sourceRunFolder));
     SHARDSCOPE_TRY(const bool inside, isAtOrBelow(files, nearest, source));
     if (inside)
-        return fail(ErrorCode::Usage, "the target lies inside the source, or is the source",
+        return fail(ErrorCode::Usage, "the target is inside the source, or is the source",
             destination.string(), hint);
     if (there) {
         SHARDSCOPE_TRY(const io::FileInfo target, files.stat(destination));
@@ -302,7 +302,7 @@ Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io:
 
 namespace {
 
-/// The folder of the checkpoint that a source belongs to: its path without the name it has in there.
+/// The folder of a source's checkpoint: the source's path without its name in the checkpoint.
 io::Path checkpointFolderOf(const PlanSource& source)
 {
     io::Path folder = source.path.parent_path();
@@ -321,13 +321,13 @@ Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io
 {
     if (sourceRunFolder.empty())
         return {};
-    SHARDSCOPE_TRY(const io::Path known, files.canonical(sourceRunFolder)); // checkPlaces() looked at it
+    SHARDSCOPE_TRY(const io::Path known, files.canonical(sourceRunFolder)); // checkPlaces() checked it
     std::set<io::Path> checked;
     for (const PlanSource& source : plan.sources()) {
         for (const io::Path& asked : {source.path.parent_path(), checkpointFolderOf(source)}) {
-            const auto folder = files.canonical(asked); // a link may lead out of the run folder
+            const auto folder = files.canonical(asked); // a link may lead outside the run folder
             if (!folder)
-                continue; // a file in a skeleton, or one that is gone: reading it says so
+                continue; // a file in a skeleton, or a missing one: reading it reports this
             const io::Path inside = folder->lexically_relative(known);
             const bool further = inside.empty() || *inside.begin() == "..";
             if (further && checked.insert(*folder).second)
@@ -339,8 +339,8 @@ Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io
 
 namespace {
 
-/// Usage when `replaced`, a file or folder that the job would replace, is read by it, or holds a file that
-/// is. Files are compared by device and inode, so that links and bind mounts hide nothing.
+/// Usage if the job reads `replaced`, a file or folder that it would replace, or a file in it. Files are
+/// compared by device and inode, so links and bind mounts are detected.
 Status checkNotRead(io::FileSystem& files, const WritePlan& plan, const io::Path& replaced)
 {
     const auto there = files.stat(replaced);
@@ -358,7 +358,7 @@ Status checkNotRead(io::FileSystem& files, const WritePlan& plan, const io::Path
         }
         if (isRead)
             return fail(ErrorCode::Usage,
-                "the target is read by this job: it is, or contains, the source file " + source.path.string(),
+                "this job reads the target: it is, or contains, the source file " + source.path.string(),
                 replaced.string(), "choose another folder or tag");
     }
     return {};
@@ -398,7 +398,7 @@ Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes,
 {
     SHARDSCOPE_TRY(const io::Path nearest, nearestExisting(files, folder));
     SHARDSCOPE_TRY(const io::Space space, files.space(nearest));
-    // One percent and a little for folders, journal and manifest.
+    // One percent and a small constant for folders, journal and manifest.
     const uint64_t needed = bytes + bytes / 100 + (uint64_t{1} << 20);
     if (space.freeBytes < needed)
         return fail(ErrorCode::NoSpace,
@@ -408,7 +408,7 @@ Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes,
             folder.string(), "free some space there, or choose another folder");
     if (space.freeFiles < count + 16)
         return fail(ErrorCode::NoSpace,
-            "the file system cannot hold " + formatCount(count) + " more files; "
+            "the file system has no room for " + formatCount(count) + " more files; "
                 + formatCount(space.freeFiles) + " are left",
             folder.string(), "remove some files there, or choose another folder");
     return {};
@@ -418,7 +418,7 @@ uint64_t sharedBytes(io::FileSystem& files, const WritePlan& plan, const io::Pat
     const std::function<bool(size_t file)>& isDone)
 {
     const auto nearest = nearestExisting(files, folder);
-    std::map<io::Path, bool> canShare; // by folder: further ones may lie on other disks
+    std::map<io::Path, bool> canShare; // by folder: other folders may be on other disks
     uint64_t out = 0;
     for (size_t i = 0; nearest && i < plan.files().size(); ++i) {
         const PlannedFile& file = plan.files()[i];

@@ -12,64 +12,62 @@
 
 namespace shardscope {
 
-/// Paths of the plan stay inside the target, do not clash, and leave room for our own files; names of the
-/// target, the pointer and the files beside it are plain. Internal otherwise: plans are made by us. Usage
-/// when the tag has the name of a file next to it.
+/// Checks that paths of the plan stay inside the target, and do not collide with each other or with files of
+/// this program, and that names of the target, the pointer and the files next to it are plain. Internal
+/// otherwise. Usage if the tag has the name of a file next to it.
 Status checkPlanNames(const WritePlan& plan);
 
-/// For planned files that lie beside the target ("../NAME"): TargetExists when `destination` holds another
-/// file of that name. Where `made` is given, the bytes of those that wait there are compared, else the sizes.
+/// For planned files next to the target ("../NAME"): TargetExists if `destination` has another file with that
+/// name. Compares bytes with the files in `made` if given, else sizes.
 Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& made, JobContext& job);
 
-/// Usage when `destination` is inside, equal to or around `sourceRunFolder` (through links and bind mounts as
-/// well), when it is no folder, or lies below a file. WriteFailed when links on its way loop or lead nowhere.
-/// An empty `sourceRunFolder` is not looked at.
+/// Usage if `destination` is inside or equal to `sourceRunFolder` or contains it (also through links and bind
+/// mounts), if it is not a folder, or is below a file. WriteFailed if its path has broken links or link
+/// loops. An empty `sourceRunFolder` is not checked.
 Status checkPlaces(io::FileSystem& files, const io::Path& destination, const io::Path& sourceRunFolder);
 
-/// The same for every folder that holds a source of the plan and is outside `sourceRunFolder` once links are
-/// followed: further roots, and tags that are links.
+/// The same for every folder with a source of the plan outside `sourceRunFolder`, after following links:
+/// additional roots, and tags that are links.
 Status checkFurtherPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& sourceRunFolder);
 
-/// Both of them for what must keep away from the source: `destination`, or the plan's target in it where
-/// that stands alone (WritePlan::ownsFolder). Usage also when what the job would replace is read by it.
+/// Both checks for `destination`, or only for the plan's target in it (WritePlan::ownsFolder). Usage also if
+/// the job reads data that it would replace.
 Status checkTargetPlaces(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& sourceRunFolder);
 
 /// Whether `path`, which exists, is `folder` or below it: by device and inode, so through links as well.
 Result<bool> isInFolder(io::FileSystem& files, const io::Path& path, const io::Path& folder);
-/// Whether both names lead to one file. False where either leads nowhere.
+/// Whether both paths lead to the same file. False if either does not exist.
 Result<bool> isSameFile(io::FileSystem& files, const io::Path& a, const io::Path& b);
 
-/// NoSpace, with the bytes that are needed, there and missing, when `bytes` and `count` files do not fit
-/// below `folder`, which may be absent still.
+/// NoSpace, with the needed, free and missing bytes, if `bytes` and `count` files do not fit below `folder`,
+/// which does not need to exist.
 Status checkSpace(io::FileSystem& files, const io::Path& folder, uint64_t bytes, uint64_t count);
 
-/// Bytes of files of the plan that take no space below `folder`, which may be absent still, because they
-/// share their source's. `isDone`: by number in files(), those that count no more.
+/// Bytes of files of the plan that take no space below `folder`, which does not need to exist, because they
+/// share the bytes of their source. `isDone`: by number in files(), finished files to ignore.
 uint64_t sharedBytes(io::FileSystem& files, const WritePlan& plan, const io::Path& folder,
     const std::function<bool(size_t file)>& isDone);
 
-/// Bytes free for us below `folder`, which may be absent still; nothing where it cannot be told.
+/// Free bytes below `folder`, which does not need to exist; empty if they cannot be determined.
 std::optional<uint64_t> freeBytesAt(io::FileSystem& files, const io::Path& folder);
 
-/// Makes a folder with all its parents, on disk when it returns.
+/// Creates a folder with all its parents, durably.
 Status makeDurableFolder(io::FileSystem& files, const io::Path& folder);
-/// The folders that makeDurableFolder() would make, the deepest first.
+/// The folders that makeDurableFolder() would create, the deepest first.
 Result<std::vector<io::Path>> missingFolders(io::FileSystem& files, const io::Path& folder);
 
-/// The error of a look at the target: what cannot be read there cannot be written either.
+/// Converts a read error of the target: a target that cannot be read cannot be written either.
 Error cannotWrite(Error error);
-/// Whether something of the target is there. False where there is nothing; WriteFailed where it cannot be
-/// told.
+/// Whether the target exists. WriteFailed if this cannot be determined.
 Result<bool> exists(io::FileSystem& files, const io::Path& path);
-/// Success when --force may replace what is at `target`: a folder, no link to one, with no file that neither
-/// DeepSpeed nor Shardscope writes; for an export, checkExportReplaceable(). Else TargetExists, with these
-/// files named.
+/// Success if --force may replace `target`: it is a folder, not a link, and has only files that DeepSpeed or
+/// Shardscope write; for an export, checkExportReplaceable(). Else TargetExists, with a list of other files.
 Status checkReplaceable(io::FileSystem& files, const WritePlan& plan, const io::Path& target);
-/// Whether something is in the way of the plan's target. In the way of a tag is whatever is at `target`; in
-/// the way of an export are files of the names that it writes, and a `target` that is no folder.
+/// Whether something conflicts with the plan's target. For a tag, anything at `target`; for an export, files
+/// with the names that it writes, and a `target` that is not a folder.
 Result<bool> isOccupied(io::FileSystem& files, const WritePlan& plan, const io::Path& target);
 
 } // namespace shardscope

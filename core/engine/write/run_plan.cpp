@@ -33,7 +33,7 @@ std::string sha256Of(std::string_view text)
     return sha.finishHex();
 }
 
-/// One run of a plan, from the first look at the target to the removal of the work folder.
+/// One run of a plan, from the first check of the target to the removal of the work folder.
 class Execution
 {
 public:
@@ -75,11 +75,11 @@ private:
     const ExecuteHooks& m_hooks;
     JobContext& m_job;
     io::Path m_target;
-    /// The folder that the work folder is in: the destination, or the target of an export where that exists.
+    /// The parent of the work folder: the destination, or the target of an export if it exists.
     io::Path m_workPlace;
     bool m_targetThere = false;
     bool m_isPublishing = false; ///< an interrupted run began to move files into the target
-    std::vector<io::Path> m_madeFolders; ///< by this run, the deepest first
+    std::vector<io::Path> m_madeFolders; ///< created by this run, the deepest first
     std::unique_ptr<WorkFolder> m_work;
     StageTimes m_times;
     ExecuteReport m_report;
@@ -112,8 +112,8 @@ Result<ExecuteReport> Execution::run()
     return m_report;
 }
 
-/// An export into a folder that exists is made in that folder, which may be a mount point. An interrupted job
-/// that began next to it is continued where it is, unless the folder is on another device by now.
+/// An export into an existing folder works in that folder, which may be a mount point. An interrupted job
+/// with a work folder next to it continues there, unless the folder is on another device now.
 Status Execution::findWorkPlace()
 {
     m_workPlace = m_options.destination;
@@ -145,8 +145,7 @@ Status Execution::prepareAndBuild()
     return built;
 }
 
-/// Removes the folders that this run made, as far as they are empty: a failed job leaves nothing but its work
-/// folder.
+/// Removes empty folders that this run created: a failed job leaves only its work folder.
 void Execution::removeMadeFolders()
 {
     for (const io::Path& folder : m_madeFolders) {
@@ -155,15 +154,14 @@ void Execution::removeMadeFolders()
     }
 }
 
-/// Opens the work folder where there is one, and determines whether an earlier run got as far as the commit
-/// and died after it.
+/// Opens the work folder if there is one, and determines whether an earlier run was stopped after the commit.
 Result<bool> Execution::finishedBefore()
 {
     SHARDSCOPE_TRY(const bool there, exists(m_files, WorkFolder::pathFor(m_plan, m_workPlace)));
     if (!there)
         return false;
     SHARDSCOPE_TRY(m_work, WorkFolder::open(m_files, m_plan, m_workPlace));
-    // Only now is it certain that nobody else is at work; the target may have come meanwhile.
+    // Only now no other job can be running; the target may have been created meanwhile.
     SHARDSCOPE_TRY(m_targetThere, isOccupied(m_files, m_plan, m_target));
     const auto& seal = m_work->journal().seal;
     if (seal && !(m_options.restart && m_options.force)) {
@@ -181,7 +179,7 @@ Result<bool> Execution::finishedBefore()
     return false;
 }
 
-/// Whether the manifest in the target is the one that the work folder was sealed with, and came from there.
+/// Whether the manifest in the target is the sealed one of the work folder and was moved from there.
 Result<bool> Execution::holdsSealedManifest()
 {
     const JournalSeal& seal = *m_work->journal().seal;
@@ -208,7 +206,7 @@ void Execution::reuseSealed(const JournalSeal& seal)
 
 Status Execution::refuseExistingTarget()
 {
-    // A blank folder is what is left when removing it after the commit was interrupted.
+    // A blank folder is left if its removal after the commit was interrupted.
     if (m_work && m_work->isBlank())
         SHARDSCOPE_CHECK(m_work->remove());
     return fail(ErrorCode::TargetExists, "the target exists already", m_target.string(),
@@ -220,14 +218,14 @@ Status Execution::build()
     for (const PlanSource& source : m_plan.sources()) {
         SHARDSCOPE_TRY(const io::FileInfo info, m_files.stat(source.path));
         if (info.identity != source.identity)
-            return fail(ErrorCode::SourceChanged, "the source file is not the one that the plan was made for",
+            return fail(ErrorCode::SourceChanged, "the source file changed since the plan was made",
                 source.path.string(), "make a new plan");
     }
     const unsigned jobs = m_options.jobs == 0 ? defaultJobs() : m_options.jobs;
     const MemoryPlan memory = divideMemory(m_options.memoryLimitBytes, jobs, m_plan.files().size());
     m_report.peakBufferBytes = memory.totalBytes();
     if (!m_work) {
-        // Before anything is made: a job that cannot fit leaves no trace.
+        // Before anything is created: a job without enough space leaves no files.
         const uint64_t shared = sharedBytes(m_files, m_plan, m_workPlace, [](size_t) { return false; });
         SHARDSCOPE_CHECK(
             checkSpace(m_files, m_workPlace, m_plan.writesBytes() - shared, m_plan.files().size()));
@@ -247,13 +245,13 @@ Status Execution::build()
     case ErrorCode::Damaged:
     case ErrorCode::SourceChanged:
     case ErrorCode::VerifyFailed:
-        // What was made from such bytes is worth nothing to a later run.
+        // A later run cannot use output that was made from such bytes.
         (void)m_work->clear();
         (void)m_work->remove();
         break;
     case ErrorCode::Cancelled:
         error = {ErrorCode::Cancelled, "stopped on request; finished files are kept", m_work->path().string(),
-            "the same command goes on from here; --restart begins anew"};
+            "run the same command to continue; --restart starts again"};
         break;
     default:
         break;
@@ -309,7 +307,7 @@ Status Execution::commit()
     return m_files.syncDirectory(m_work->path());
 }
 
-/// A target that is absent appears whole. Into one that is there, files are moved one by one.
+/// A new target appears complete, with one rename. Files are moved one by one into an existing target.
 Status Execution::commitExport()
 {
     SHARDSCOPE_TRY(const bool there, exists(m_files, m_target));
@@ -336,13 +334,13 @@ Status Execution::commitTag()
             checkTargetPlaces(m_files, m_plan, m_options.destination, m_options.sourceRunFolder));
         SHARDSCOPE_CHECK(checkReplaceable(m_files, m_plan, m_target));
         SHARDSCOPE_CHECK(
-            m_files.exchange(m_work->filesFolder(), m_target)); // the old one goes with the work folder
+            m_files.exchange(m_work->filesFolder(), m_target)); // the old one is removed with the work folder
         return {};
     }
     return m_files.renameNoReplace(m_work->filesFolder(), m_target);
 }
 
-/// Whether the files that wait to be moved beside the target are in nobody's way there.
+/// Whether the files to publish next to the target do not conflict with others.
 Status Execution::checkWaiting()
 {
     if (m_options.force)
@@ -350,7 +348,7 @@ Status Execution::checkWaiting()
     return checkBeside(m_files, m_plan, m_options.destination, m_work->besideFolder(), m_job);
 }
 
-/// Moves a file from the work folder to its place beside the target, once.
+/// Moves a file from the work folder to its place next to the target, once.
 Status Execution::moveBeside(const std::string& name, bool replace)
 {
     const io::Path made = m_work->besideFolder() / name;
@@ -363,10 +361,10 @@ Status Execution::moveBeside(const std::string& name, bool replace)
     return !moved && moved.error().code == ErrorCode::TargetExists ? Status() : moved;
 }
 
-/// After the commit: nothing here can make the target worse, and a later run can do all of it again.
+/// After the commit: nothing here can damage the target, and a later run can repeat all of it.
 Status Execution::publish()
 {
-    SHARDSCOPE_CHECK(checkWaiting()); // the commit may have been long ago
+    SHARDSCOPE_CHECK(checkWaiting()); // the commit may have happened long ago
     for (const PlannedFile& file : m_plan.files()) {
         if (liesBesideTag(file.path))
             SHARDSCOPE_CHECK(moveBeside(file.path.substr(kBesideTag.size()), m_options.force));
@@ -375,7 +373,7 @@ Status Execution::publish()
         SHARDSCOPE_CHECK(moveBeside(file.path, false));
     if (!m_plan.pointerName().empty()) {
         SHARDSCOPE_TRY(const bool there, exists(m_files, m_work->pointerFile()));
-        // An earlier run may have died between the rename of the target and its way to the disk.
+        // An earlier run may have stopped between the rename of the target and its sync.
         SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
         if (there)
             SHARDSCOPE_CHECK(
@@ -383,7 +381,7 @@ Status Execution::publish()
     }
     SHARDSCOPE_CHECK(m_files.syncDirectory(m_options.destination));
     if (const Status removed = m_work->remove(); !removed)
-        m_job.log("the target is complete, but the work folder is still there: " + describe(removed.error()));
+        m_job.log("the target is complete; the work folder was not removed: " + describe(removed.error()));
     return {};
 }
 

@@ -26,7 +26,7 @@ std::span<const uint8_t> bytesOf(std::string_view text)
     return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
-/// What the directory of a source file records: names, places, sizes and checksums.
+/// The directory of a source file: names, places, sizes and checksums.
 std::string recordsDigest(const PlanSource& source)
 {
     io::Sha256 sha;
@@ -37,7 +37,7 @@ std::string recordsDigest(const PlanSource& source)
     return sha.finishHex();
 }
 
-/// Why a folder's plan is not the one that is wanted, in words.
+/// Why a folder's plan differs from the wanted one.
 std::string differenceOf(const std::string& foundText, const std::string& wantedText)
 {
     using Json = nlohmann::ordered_json;
@@ -47,7 +47,7 @@ std::string differenceOf(const std::string& foundText, const std::string& wanted
         return "its plan is damaged";
     for (const char* key : {"schema", "version"}) {
         if (!found.contains(key) || found[key] != wanted[key])
-            return "another version of this program began it";
+            return "another version of this program started it";
     }
     const Json& sources = wanted["sources"];
     if (!found.contains("sources") || found["sources"].size() != sources.size())
@@ -56,13 +56,13 @@ std::string differenceOf(const std::string& foundText, const std::string& wanted
         const Json& before = found["sources"][i];
         const std::string file = "the source file " + sources[i]["name"].get<std::string>();
         if (!before.is_object() || before.value("name", Json()) != sources[i]["name"])
-            return file + " is not among those that it reads";
+            return file + " is not one of its source files";
         if (before.value("bytes", Json()) != sources[i]["bytes"])
-            return file + " has another size now";
+            return file + " now has another size";
         if (before.value("modified_ns", Json()) != sources[i]["modified_ns"])
-            return file + " was modified since";
+            return file + " was modified";
         if (before.value("records_sha256", Json()) != sources[i]["records_sha256"])
-            return file + " has other records or checksums now";
+            return file + " now has other records or checksums";
     }
     return "it has other options, or writes other files";
 }
@@ -126,7 +126,7 @@ Status WorkFolder::prepare(const std::vector<JournalFile>& finished)
         journal += journalLine(file);
     SHARDSCOPE_CHECK(writeDurably(m_path / "journal", journal));
     if (m_planText.empty()) {
-        // Last: a folder with a plan has a journal.
+        // Last: a folder with a plan always has a journal.
         SHARDSCOPE_CHECK(writeDurably(m_path / "plan", wanted));
         m_planText = wanted;
     }
@@ -136,7 +136,7 @@ Status WorkFolder::prepare(const std::vector<JournalFile>& finished)
 Status WorkFolder::clear()
 {
     SHARDSCOPE_TRY(const auto entries, m_files.list(m_path));
-    // The plan first: without it nothing else counts.
+    // The plan first: without it the rest is ignored.
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "plan"));
     for (const io::DirectoryEntry& entry : entries) {
         if (entry.name != "lock" && entry.name != "replaced")
@@ -218,7 +218,7 @@ Status WorkFolder::remove()
         if (entry.name != "lock" && entry.name != "journal" && entry.name != "plan")
             SHARDSCOPE_CHECK(m_files.removeTree(m_path / entry.name));
     }
-    // From here on the folder is blank to whoever finds it.
+    // From here on the folder is treated as blank.
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "plan"));
     SHARDSCOPE_CHECK(m_files.removeTree(m_path / "journal"));
     return m_files.removeTree(m_path);
@@ -240,7 +240,7 @@ Status WorkFolder::writeDurably(const io::Path& path, const std::string& text)
 
 std::vector<io::Path> WorkFolder::outputFolders() const
 {
-    std::set<io::Path> folders{filesFolder()}; // a parent sorts before what lies in it
+    std::set<io::Path> folders{filesFolder()}; // a parent sorts before its contents
     for (const PlannedFile& file : m_plan.files()) {
         if (liesBesideTag(file.path))
             continue;
@@ -265,7 +265,7 @@ std::string WorkFolder::planText() const
     plan["layout_sha256"] = layout.finishHex();
     plan["plan"] = nlohmann::ordered_json::parse(m_plan.describeJson(), nullptr, false);
     auto& sources = plan["sources"] = nlohmann::ordered_json::array();
-    // No device, inode or time of change: a chmod, a hard link, another mount or node is still the same file.
+    // No device, inode or time of change: after chmod, a hard link, or on another mount it is the same file.
     for (const PlanSource& source : m_plan.sources())
         sources.push_back({{"name", toValidUtf8(source.name)}, {"bytes", source.identity.bytes},
             {"modified_ns", source.identity.modifiedNs}, {"records_sha256", recordsDigest(source)}});

@@ -17,52 +17,52 @@ namespace shardscope {
 /// far. For an export into a folder that exists, DST is that folder: it may be a mount point.
 ///
 ///   lock      held while the job runs; the kernel frees it when the process dies
-///   plan      what is being done, so that another program version does not continue it
+///   plan      the plan, so that another program version does not continue it
 ///   journal   see journal.h
-///   files/    the target-to-be: finished files under their final names, unfinished ones as NAME.tmp
+///   files/    the future target: finished files with their final names, unfinished ones as NAME.tmp
 ///   beside/   files for DST itself
 ///   pointer   the pointer file before it is renamed
-///   publishing  the files are being moved into a folder that was there before (export_publish.h)
+///   publishing  the files are being moved into an existing folder (export_publish.h)
 ///   replaced  the manifest that was in that folder
 class WorkFolder
 {
 public:
-    /// Where the plan's work folder lies, whether or not it exists.
+    /// The path of the plan's work folder, which may not exist.
     static io::Path pathFor(const WritePlan& plan, const io::Path& destination);
 
-    /// Makes the folder where it is absent, locks it and reads the journal; Busy when another process holds
-    /// it.
+    /// Creates the folder if it is absent, locks it and reads the journal; Busy if another process has the
+    /// lock.
     static Result<std::unique_ptr<WorkFolder>> open(
         io::FileSystem& files, const WritePlan& plan, const io::Path& destination);
 
     [[nodiscard]] const io::Path& path() const { return m_path; }
     [[nodiscard]] io::Path filesFolder() const { return m_path / "files"; }
     [[nodiscard]] io::Path besideFolder() const { return m_path / "beside"; }
-    /// Where a planned file is made: below files/, or below beside/ for "../NAME".
+    /// The path of a planned file: below files/, or below beside/ for "../NAME".
     [[nodiscard]] io::Path placeOf(const std::string& path) const;
     [[nodiscard]] io::Path pointerFile() const { return m_path / "pointer"; }
     [[nodiscard]] io::Path publishingMark() const { return m_path / "publishing"; }
     [[nodiscard]] io::Path replacedManifest() const { return m_path / "replaced"; }
     [[nodiscard]] const Journal& journal() const { return m_journal; }
-    /// Nothing in it is worth anything: it was just made, or its removal was interrupted.
+    /// Whether it has no usable content: it is new, or its removal was interrupted.
     [[nodiscard]] bool isBlank() const { return m_planText.empty(); }
 
-    /// Whether the plan in it is the one that it was opened for, of this version of the program.
+    /// Whether its plan is the one that it was opened for, from this version of the program.
     [[nodiscard]] bool holdsThisPlan() const { return !m_planText.empty() && m_planText == planText(); }
 
-    /// Readies the folder for work: removes what is unfinished or unknown, makes the folders, writes the plan
-    /// where it is absent, rewrites the journal with `finished` alone. Refused when the folder belongs to
-    /// another program version.
+    /// Prepares the folder: removes unfinished and unknown files, creates the folders, writes the plan if it
+    /// is absent, rewrites the journal with only `finished`. Refused if the folder belongs to another program
+    /// version.
     Status prepare(const std::vector<JournalFile>& finished);
-    /// Empties it, for a new start. Only the manifest of replaced files stays.
+    /// Empties it for a restart. Only the manifest of replaced files stays.
     Status clear();
-    /// Enters a finished file into the journal; on disk when it returns. Thread-safe.
+    /// Adds a finished file to the journal, durably. Thread-safe.
     Status recordFinished(const WrittenFile& file);
-    /// Brings all folders to the disk and enters the seal.
+    /// Syncs all folders to the disk and adds the seal.
     Status seal(JournalSeal seal);
-    /// Enters, on disk, that finished files leave the folder from now on.
+    /// Records, durably, that finished files leave the folder from now on.
     Status markPublishing();
-    /// Removes the folder, the lock last. Nothing may be done with it afterwards.
+    /// Removes the folder, the lock last. It must not be used afterwards.
     Status remove();
 
 private:

@@ -18,8 +18,8 @@ namespace {
 constexpr uint64_t kSmallRecordLimitBytes = 4096;
 constexpr char kNewKeyMark = '+'; ///< torch's keys are decimal
 
-/// What keys of new storages begin with until they are numbered: longer than what any key of the source
-/// begins with, which a hostile file may have chosen.
+/// The prefix of keys of new storages until they are numbered: longer than what any key of the source begins
+/// with, which a hostile file may have chosen.
 std::string newKeyMark(const TorchFile& source)
 {
     size_t longest = 0;
@@ -126,7 +126,7 @@ Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const 
         }
         out.push_back(std::move(small));
     }
-    if (!storagesPlaced) { // after the pickle and whatever torch puts before the storages
+    if (!storagesPlaced) { // after the pickle and the records that torch puts before the storages
         OutputRecord storages;
         storages.name = "data/";
         const auto version
@@ -242,7 +242,7 @@ Result<OutputRecord> ArchiveComposer::copiedRecord(
     record.name = name;
     record.content = OutputRecord::Content::Segments;
     if (m_source == nullptr)
-        return fail(ErrorCode::Internal, "a storage of no archive", name);
+        return fail(ErrorCode::Internal, "a storage that belongs to no archive", name);
     if (const std::string* held = m_source->heldStorage(key)) {
         record.literal = bytes ? held->substr(first, *bytes) : *held;
         record.bytes = record.literal.size();
@@ -279,7 +279,7 @@ Result<OutputFile> ArchiveComposer::finish(
     for (const NodeId id : persistentIdsInOrder(draft)) {
         const auto storage = asStorage(draft, id);
         if (!storage)
-            return fail(ErrorCode::Unsupported, "a persistent id of the pickle is no storage", outputName);
+            return fail(ErrorCode::Unsupported, "a persistent id of the pickle is not a storage", outputName);
         const std::string key(storage->key);
         auto [entry, isNew] = numbers.try_emplace(key, static_cast<uint32_t>(numbers.size()), kNoNode);
         if (isNew) {

@@ -14,10 +14,10 @@
 namespace shardscope {
 
 /// Builds one output archive from one source archive: its pickle with some parts replaced, or a new pickle
-/// with parts of it, its storages copied where the pickle still names them, new storages where new tensors
-/// were put in. Or one from nothing, of new tensors alone.
+/// with parts of it, its storages copied where the pickle still names them, new storages for new tensors. Or
+/// an archive without a source, of new tensors only.
 ///
-/// Storage keys are numbered in the order in which the unpickler will meet them, as torch's own writer does;
+/// Storage keys are numbered in the order in which the unpickler reads them, as torch's own writer does;
 /// readers that compute offsets instead of reading headers rely on it. Use: make, substitute, finish. Not
 /// thread-safe.
 class ArchiveComposer
@@ -25,8 +25,7 @@ class ArchiveComposer
 public:
     using CursorFactory = std::function<std::unique_ptr<SegmentCursor>()>;
 
-    /// What is taken from the source: parts of its pickle with their storages, or nothing but the archive's
-    /// form.
+    /// What is used from the source: parts of its pickle with their storages, or only the archive's form.
     enum class Take { Parts, FormOnly };
     ArchiveComposer(const TorchFile& source, uint32_t sourceIndex, Take take = Take::Parts);
     /// Without a source: nothing is imported, and finish() takes a root and recordsOfToday().
@@ -44,14 +43,14 @@ public:
     NodeId smallTensor(DType dtype, const std::vector<uint64_t>& shape, std::string elements);
     NodeId orderedDict();
 
-    /// Copies of source storages are cut at tensor borders by this hook, so that digests can be taken: it is
-    /// asked for the cursor of a run of a source record, in bytes from the start of the file. Default: one
+    /// This hook splits copies of source storages at tensor borders, so that digests can be computed. It
+    /// returns the cursor of a run of a source record, in bytes from the start of the file. Default: one
     /// segment without a tensor.
     using RecordCursor = std::function<CursorFactory(uint32_t record, uint64_t offset, uint64_t bytes)>;
     void setRecordCursor(RecordCursor hook) { m_recordCursor = std::move(hook); }
 
-    /// Gives what tensors of the source use of its storages storages of their own, so that the rest is not
-    /// copied. To be called first.
+    /// Gives the parts of the source's storages that its tensors use their own storages, so that the rest is
+    /// not copied. Call it first.
     void leaveOutUnused(const StorageUse& use);
 
     /// Everything of the output but its mode. `smallRecords` as read from the source by readSmallRecords().
@@ -90,14 +89,13 @@ private:
 };
 
 /// The records of a source archive that are neither pickle nor storage, in file order, with their content;
-/// the pickle and the storages are represented by empty records named "data.pkl" and "data/" where they
-/// stand.
+/// the pickle and the storages are represented by empty records named "data.pkl" and "data/" at their places.
 Result<std::vector<OutputRecord>> readSmallRecords(io::FileSystem& files, const TorchFile& source);
 
-/// What torch 2.15 writes beside pickle and storages, in the same form.
+/// The records that torch 2.15 writes besides pickle and storages, in the same form.
 std::vector<OutputRecord> recordsOfToday();
 
-/// The persistent ids of a graph in the order in which an unpickler of its emitted stream meets them.
+/// The persistent ids of a graph in the order in which an unpickler of its emitted stream reads them.
 std::vector<NodeId> persistentIdsInOrder(const PickleGraph& graph);
 
 } // namespace shardscope

@@ -9,7 +9,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kAlignment = 16; ///< whatever the elements are, they begin at a multiple of their size
+constexpr uint64_t kAlignment = 16; ///< elements of any size begin at a multiple of it
 
 } // namespace
 

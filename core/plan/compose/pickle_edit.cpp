@@ -64,7 +64,7 @@ void PickleEdit::finish(Checkpoint& out)
             m_builder.setState(made[mapping], m_importer.import(m_graph.state(mapping)));
     }
     const NodeId root = m_importer.import(m_graph.root());
-    if (m_file == out.rank0Optim) {
+    if (m_file == out.templateOptim) {
         const auto follow = [&](NodeId& node) {
             if (node != kNoNode)
                 node = m_importer.import(node);

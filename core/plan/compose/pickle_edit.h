@@ -10,7 +10,7 @@
 
 namespace shardscope {
 
-/// Other values in the pickle of one of rank 0's files, in memory. Nodes that are asked for are those of the
+/// Sets other values in the pickle of one of the template files, in memory. Node arguments are nodes of the
 /// file as it was read. Used by one thread.
 class PickleEdit
 {
@@ -20,14 +20,14 @@ public:
 
     [[nodiscard]] const PickleGraph& graph() const { return m_graph; }
     PickleBuilder& builder() { return m_builder; }
-    /// The value of a key, in this mapping alone: values that are shared stay in others. A key that is not
-    /// there comes behind those that are.
+    /// Sets the value of a key, only in this mapping: other mappings keep a shared value. A new key comes
+    /// after the existing ones.
     void put(NodeId mapping, const std::string& key, NodeId value);
-    /// Another node of the file as the value of a key that is there.
+    /// Sets another node of the file as the value of an existing key.
     void share(NodeId mapping, const std::string& key, NodeId other);
 
     /// Puts the edited file into the checkpoint, which was a copy of the one that was read; its nodes are
-    /// those of the new pickle then. Afterwards this is of no more use.
+    /// those of the new pickle then. Do not use this object afterwards.
     void finish(Checkpoint& out);
 
 private:

@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// Its name in the base model that an adapter was trained beside (peft, LoraModel).
+/// Its name in the base model of an adapter (peft, LoraModel).
 std::string baseName(std::string name)
 {
     for (const std::string_view prefix : {"module.", "base_model.model."}) {
@@ -62,7 +62,7 @@ Status Refills::requireAllOf(
         if (!other)
             return refuse("the other checkpoint does not have it");
         if (donor->params[index(*other)].shape != param.shape)
-            return refuse("it has another shape there");
+            return refuse("it has a different shape there");
         if (m_source->transposedOrder(id) || donor->transposedOrder(*other))
             return fail(
                 ErrorCode::Unsupported, "ZenFlow's columns are not refilled", donor->tagFolder.string());
@@ -73,7 +73,7 @@ Status Refills::requireAllOf(
         if (to && to->dtype != from->dtype && !canConvert(from->dtype, to->dtype))
             return refuse("its dtype there cannot be converted");
         if (!holdsAll(*donor, *from))
-            return refuse("some of it is lost there, too");
+            return refuse("a part of it is lost there, too");
     }
     return {};
 }

@@ -13,50 +13,49 @@
 
 namespace shardscope {
 
-/// How the model files of a mended copy differ from the source's.
+/// How the model files of a repaired copy differ from the source's.
 struct ModelFiles {
-    /// They are made from the model, with 16-bit copies that the source does not have from masters: its own
-    /// lists and tensors will not do.
+    /// They are built from the model. Missing 16-bit copies are made from masters; the source's own lists and
+    /// tensors are not sufficient.
     bool anew = false;
-    bool withoutFrozen = false; ///< made anew, without frozen parameters
-    /// The file of an expert that is lost, of which the checkpoint has the masters.
+    bool withoutFrozen = false; ///< rebuilt, without frozen parameters
+    /// The lost file of an expert; the checkpoint has its masters.
     struct Expert {
         std::string name; ///< of the file
         uint32_t number = 0;
-        FileId like = kNoFile; ///< that of another expert of the same layer, whose form it has
+        FileId like = kNoFile; ///< that of another expert of the same layer, its template
     };
     std::vector<Expert> experts = {};
 
     [[nodiscard]] bool differ() const { return anew || !experts.empty(); }
 };
 
-/// Where elements come from that a checkpoint has lost: a state of another checkpoint, another state of its
-/// own, or nowhere, which gives zeros. Parameters are the same by name, and elements by their number, so that
-/// the other one may have any number of ranks. Filled while a repair is planned, then immutable and
-/// thread-safe.
+/// The source of a checkpoint's lost elements: a state of another checkpoint, another of its own states, or
+/// none (zeros). Parameters match by name and elements by number, so that the other checkpoint may have any
+/// number of ranks. Filled while a repair is planned, then immutable and thread-safe.
 class Refills
 {
 public:
-    /// `source`: the checkpoint that is mended, with what is lost left out.
+    /// `source`: the checkpoint under repair, without the lost parts.
     Refills(CheckpointPtr source, ModelFiles model)
         : m_source(std::move(source))
         , m_model(std::move(model))
     {
     }
 
-    /// The parameter of a donor that goes by a name, as one that is no alias; by the base model's name for
-    /// it, too: PEFT puts "base_model.model." before names, wrappers "module.", and ".base_layer" inside.
+    /// The parameter of a donor with a name, aliases resolved. The base model's name also matches: PEFT puts
+    /// "base_model.model." before names and ".base_layer" inside, wrappers put "module." before them.
     static std::optional<ParamId> paramOf(const Checkpoint& donor, const std::string& name);
 
-    /// For a state of the source: a donor's state. Unsupported where one of the two stores matrices column by
-    /// column; Refused, naming the parameter, where the donor lacks a parameter that is in `params`, has it
-    /// in another shape, or has lost some of it itself.
+    /// Refills a state of the source from a donor's state. Unsupported where one of the two stores matrices
+    /// column by column; Refused, naming the parameter, where the donor does not have a parameter of
+    /// `params`, has it in another shape, or has lost a part of it.
     Status fill(const std::string& state, CheckpointPtr donor, const std::string& donorState,
         const std::vector<ParamId>& params);
-    /// Counts elements [begin, end) of a parameter's state as lost, although bytes of them are there. Refused
-    /// as fill() where they are stored column by column.
+    /// Counts elements [begin, end) of a parameter's state as lost, even where they have bytes. Refused as
+    /// fill() where they are stored column by column.
     Status lose(const std::string& state, ParamId param, uint64_t begin, uint64_t end);
-    /// The same for one parameter, whatever fill() says of the others.
+    /// The same for one parameter, independent of fill() for the others.
     Status fillOne(
         ParamId param, const std::string& state, CheckpointPtr donor, const std::string& donorState);
     [[nodiscard]] const ModelFiles& model() const { return m_model; }

@@ -60,7 +60,7 @@ Fragment storedFragmentAt(const Checkpoint& source, ParamId param, std::string_v
     Fragment out;
     const auto found = findState(source, param, state);
     if (!found)
-        return out; // planners ask for states that are there
+        return out; // planners request existing states
     forEachStoredFragmentOf(source, *found, stored, found->elements, [&](const Fragment& fragment) {
         out = fragment;
         return false;
@@ -151,7 +151,7 @@ private:
         m_pieceDone += elements;
     }
 
-    /// At most `left` elements that the source has lost.
+    /// At most `left` lost elements of the source.
     void refill(Segment& segment, ParamId id, uint64_t element, uint64_t left)
     {
         const DType output = outputTypeOf(id);

@@ -24,7 +24,8 @@ struct MarkedRun {
     uint32_t tensor = Segment::kNoTensor;
 };
 
-/// Copies one source record whole, cut where tensors begin and end. `runs` are ascending and do not overlap.
+/// Copies one source record whole, split where tensors begin and end. `runs` are ascending and do not
+/// overlap.
 std::function<std::unique_ptr<SegmentCursor>()> markedRecordCursor(
     uint32_t source, uint32_t record, uint64_t offset, uint64_t bytes, std::vector<MarkedRun> runs);
 
@@ -43,7 +44,7 @@ struct FlatTarget {
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
     /// Index into WritePlan::tensors() of a parameter's state.
     std::function<uint32_t(ParamId)> tensorOf;
-    /// Of a repair: where elements come from that the source has lost; null: nothing is lost.
+    /// Of a repair: the source of lost elements; null: nothing is lost.
     std::shared_ptr<const Refills> refills = nullptr;
 };
 std::function<std::unique_ptr<SegmentCursor>()> flatCursor(FlatTarget target);

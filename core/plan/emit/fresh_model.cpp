@@ -21,7 +21,7 @@ class ModelFile
 public:
     explicit ModelFile(std::shared_ptr<const ReshardContext> context)
         : m_context(std::move(context))
-        , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_context->source->rank0Model))
+        , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_context->source->templateModel))
         , m_parts(m_composer, m_context)
     {
         if (m_context->modelUse)
@@ -168,7 +168,7 @@ Result<OutputFile> composeStage0Model(
     for (const char* key : {"param_shapes", "frozen_param_shapes", "shared_params", "frozen_param_fragments"})
         file.set(key, file.composer().builder().none());
     setDegrees(file, *context);
-    markWholeTensors(file.composer(), context, context->source->rank0Model);
+    markWholeTensors(file.composer(), context, context->source->templateModel);
     return file.finish(name);
 }
 
@@ -195,7 +195,7 @@ Result<OutputFile> composeFreshModel(
     setDegrees(file, *context);
     setWhatOldFilesLack(file, *context);
     if (rank == 0)
-        markWholeTensors(file.composer(), context, context->source->rank0Model);
+        markWholeTensors(file.composer(), context, context->source->templateModel);
     return file.finish(name);
 }
 
@@ -213,7 +213,7 @@ Result<OutputFile> composeUniversalModel(
     setDegrees(file, *context);
     setWhatOldFilesLack(file, *context);
     if (!slim)
-        markWholeTensors(file.composer(), context, context->source->rank0Model);
+        markWholeTensors(file.composer(), context, context->source->templateModel);
     return file.finish(name);
 }
 

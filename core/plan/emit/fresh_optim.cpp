@@ -29,7 +29,7 @@ public:
         : m_context(std::move(context))
         , m_source(*m_context->source)
         , m_rank(rank)
-        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
+        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.templateOptim))
         , m_graph(m_composer.graph())
         , m_builder(m_composer.builder())
         , m_zero3(partitionsParameters(m_context->target.kind))

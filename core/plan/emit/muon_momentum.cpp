@@ -13,8 +13,8 @@ namespace {
 
 const UnitState* momentumOf(const Checkpoint& source, const ParamGroup& group)
 {
-    if (group.units.empty() || !source.isReadable(source.rank0Optim)
-        || !isMuonGroup(source.file(source.rank0Optim).content->pickle(), group.options))
+    if (group.units.empty() || !source.isReadable(source.templateOptim)
+        || !isMuonGroup(source.file(source.templateOptim).content->pickle(), group.options))
         return nullptr;
     const auto& states = source.units[index(group.units.front())].states;
     const auto found = std::find_if(
@@ -25,7 +25,7 @@ const UnitState* momentumOf(const Checkpoint& source, const ParamGroup& group)
 bool offloads(const Checkpoint& source)
 {
     const NodeId device = configNode(source, {"zero_optimization", "offload_optimizer", "device"});
-    return device != kNoNode && saysOffload(source.file(source.rank0Model).content->pickle(), device);
+    return device != kNoNode && saysOffload(source.file(source.templateModel).content->pickle(), device);
 }
 
 /// Elements of one parameter at the border of a rank's share, of which its neighbours keep count.

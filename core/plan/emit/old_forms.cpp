@@ -38,16 +38,16 @@ bool hasFilledPlaceholders(const Checkpoint& source, const PickleGraph& model)
 
 bool hasOldForm(const Checkpoint& source)
 {
-    if (!source.isReadable(source.rank0Model))
+    if (!source.isReadable(source.templateModel))
         return false;
     if (partitionsParameters(source.kind)) {
-        const PickleGraph& model = source.file(source.rank0Model).content->pickle();
+        const PickleGraph& model = source.file(source.templateModel).content->pickle();
         return lacksShapes(model) || hasFilledPlaceholders(source, model);
     }
-    if (!partitionsGroups(source.kind) || !source.isReadable(source.rank0Optim))
+    if (!partitionsGroups(source.kind) || !source.isReadable(source.templateOptim))
         return false;
-    const PickleGraph& optim = source.file(source.rank0Optim).content->pickle();
-    return lacksShapes(source.file(source.rank0Model).content->pickle())
+    const PickleGraph& optim = source.file(source.templateOptim).content->pickle();
+    return lacksShapes(source.file(source.templateModel).content->pickle())
         || lookup(optim, source.optimWrapper, "param_slice_mappings") == kNoNode
         || lookup(optim, source.optimWrapper, "group_paddings") == kNoNode;
 }

@@ -10,7 +10,7 @@ namespace shardscope {
 
 /// What files of older releases lack for today's DeepSpeed.
 
-/// Whether the files are made anew although stage and form stay: names and shapes lie elsewhere than in the
+/// Whether the files are rebuilt although stage and form stay: names and shapes lie elsewhere than in the
 /// model file (before 0.6.0), ZeRO-1/2's wrapper lacks what records its shards (before 0.7.4), or ZeRO-3's
 /// placeholders have an element (before 0.6.0), which a strict load of today refuses.
 bool hasOldForm(const Checkpoint& source);

@@ -32,8 +32,8 @@ NodeId scalarCopy(ArchiveComposer& composer, const ReshardContext& context, Node
     if (!extent || !tensor->isContiguous())
         return composer.import(value);
     return composer.tensor(tensor->dtype, tensor->sizes, tensor->requiresGrad,
-        wholeRecordCursor(context.sourceIndex(context.source->rank0Optim), extent->record, extent->byteOffset,
-            extent->bytes));
+        wholeRecordCursor(context.sourceIndex(context.source->templateOptim), extent->record,
+            extent->byteOffset, extent->bytes));
 }
 
 NodeId entryFromModel(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context,

@@ -46,7 +46,7 @@ Status addSources(io::FileSystem& files, const Checkpoint& source, ReshardContex
     for (const FlatUnit& unit : source.units)
         frozen = frozen || unit.kind == UnitKind::Frozen;
     for (const FileId id : source.modelFiles) {
-        if (id == source.rank0Model || frozen)
+        if (id == source.templateModel || frozen)
             SHARDSCOPE_CHECK(list.add(id));
     }
     for (const ReshardContext::Copied& copied : out.copied)

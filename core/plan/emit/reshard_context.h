@@ -47,8 +47,14 @@ struct ReshardContext {
 
     std::shared_ptr<const Refills> refills; ///< of a repair, else null
 
-    [[nodiscard]] const TorchFile& optimTemplate() const { return *source->file(source->rank0Optim).content; }
-    [[nodiscard]] const TorchFile& modelTemplate() const { return *source->file(source->rank0Model).content; }
+    [[nodiscard]] const TorchFile& optimTemplate() const
+    {
+        return *source->file(source->templateOptim).content;
+    }
+    [[nodiscard]] const TorchFile& modelTemplate() const
+    {
+        return *source->file(source->templateModel).content;
+    }
     [[nodiscard]] uint32_t sourceIndex(FileId file) const { return (*sourceOfFile)[index(file)]; }
     [[nodiscard]] int stage() const { return traitsOf(target.kind).stage.value_or(1); }
     /// Index into tensors of a state that lies in a unit of the source.

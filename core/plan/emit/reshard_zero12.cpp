@@ -21,7 +21,7 @@ public:
         : m_context(std::move(context))
         , m_source(*m_context->source)
         , m_rank(rank)
-        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
+        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.templateOptim))
         , m_graph(m_composer.graph())
         , m_wrapper(lookup(m_graph, m_graph.root(), "optimizer_state_dict"))
         , m_units(m_context->target.unitsOn(rank))
@@ -149,7 +149,7 @@ private:
     std::vector<uint32_t> m_units; ///< of the target: the rank's, by group
 };
 
-/// `param_shapes` names the parameters of every group in flat order. Under round robin it is made anew even
+/// `param_shapes` names the parameters of every group in flat order. Under round robin it is rebuilt even
 /// where the order stays, so that there and back gives the bytes of rewriting in place.
 void replaceShapes(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& shared)
 {
@@ -187,7 +187,7 @@ Result<OutputFile> composeZero12Optim(
 Result<OutputFile> composeZero12Model(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name)
 {
-    ArchiveComposer composer(context->modelTemplate(), context->sourceIndex(context->source->rank0Model));
+    ArchiveComposer composer(context->modelTemplate(), context->sourceIndex(context->source->templateModel));
     if (context->modelUse)
         composer.leaveOutUnused(*context->modelUse);
     const PickleGraph& graph = composer.graph();
@@ -196,7 +196,7 @@ Result<OutputFile> composeZero12Model(
         composer.substitute(world, composer.builder().integer(context->target.ranks));
     replaceShapes(composer, context);
     ExpertRecords(*context, 0).replaceInModelFile(composer);
-    markWholeTensors(composer, context, context->source->rank0Model);
+    markWholeTensors(composer, context, context->source->templateModel);
     const NodeId shapes = lookup(graph, graph.root(), "param_shapes");
     if (shapes != kNoNode && graph.kind(shapes) == NodeKind::List)
         return composer.finish(name, context->modelRecords);

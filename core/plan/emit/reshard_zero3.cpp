@@ -24,7 +24,7 @@ public:
         , m_source(*m_context->source)
         , m_rank(rank)
         , m_units(m_context->target.unitsOn(rank))
-        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
+        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.templateOptim))
         , m_graph(m_composer.graph())
         , m_wrapper(lookup(m_graph, m_graph.root(), "optimizer_state_dict"))
         , m_torchState(lookup(m_graph, m_wrapper, "optimizer_state_dict"))
@@ -142,7 +142,7 @@ public:
         : m_context(std::move(context))
         , m_source(*m_context->source)
         , m_rank(rank)
-        , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_source.rank0Model))
+        , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_source.templateModel))
         , m_graph(m_composer.graph())
         , m_fused(FusedExperts::of(m_source))
     {
@@ -164,7 +164,7 @@ public:
             m_composer.substitute(shared, builder.dict());
         if (m_rank == 0)
             markWholeTensors(m_composer, m_context,
-                m_source.rank0Model); // buffers: the first file's stand for all in digests
+                m_source.templateModel); // buffers: the first file's stand for all in digests
         return m_composer.finish(name, m_context->modelRecords);
     }
 

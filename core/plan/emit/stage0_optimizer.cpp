@@ -24,7 +24,7 @@ public:
         : m_composer(composer)
         , m_context(context)
         , m_file(context.optimTemplate())
-        , m_same(context.source->rank0Optim == context.source->rank0Model)
+        , m_same(context.source->templateOptim == context.source->templateModel)
         , m_importer(composer.builder(), m_file.pickle())
     {
     }
@@ -58,7 +58,7 @@ private:
         if (!tensor || !extent || !tensor->isContiguous())
             return kNoNode;
         return m_composer.tensor(tensor->dtype, tensor->sizes, tensor->requiresGrad,
-            wholeRecordCursor(m_context.sourceIndex(m_context.source->rank0Optim), extent->record,
+            wholeRecordCursor(m_context.sourceIndex(m_context.source->templateOptim), extent->record,
                 extent->byteOffset, extent->bytes));
     }
 
@@ -292,7 +292,7 @@ Result<OutputFile> composeSameStage0(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name)
 {
     const Checkpoint& source = *context->source;
-    const uint32_t from = context->sourceIndex(source.rank0Model);
+    const uint32_t from = context->sourceIndex(source.templateModel);
     ArchiveComposer composer(context->modelTemplate(), from);
     if (context->modelUse)
         composer.leaveOutUnused(*context->modelUse);
@@ -300,7 +300,7 @@ Result<OutputFile> composeSameStage0(
     const NodeId world = lookup(graph, graph.root(), "dp_world_size");
     if (world != kNoNode)
         composer.substitute(world, composer.builder().integer(context->target.ranks));
-    markStage0Tensors(composer, context, source.rank0Model);
+    markStage0Tensors(composer, context, source.templateModel);
     return composer.finish(name, context->modelRecords);
 }
 

@@ -19,7 +19,7 @@ public:
     explicit UniversalOptim(std::shared_ptr<const ReshardContext> context)
         : m_context(std::move(context))
         , m_source(*m_context->source)
-        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.rank0Optim))
+        , m_composer(m_context->optimTemplate(), m_context->sourceIndex(m_source.templateOptim))
         , m_graph(m_composer.graph())
         , m_builder(m_composer.builder())
     {
@@ -101,7 +101,7 @@ private:
 
 ArchiveComposer formOnly(const ReshardContext& context)
 {
-    return {context.optimTemplate(), context.sourceIndex(context.source->rank0Optim),
+    return {context.optimTemplate(), context.sourceIndex(context.source->templateOptim),
         ArchiveComposer::Take::FormOnly};
 }
 

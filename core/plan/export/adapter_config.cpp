@@ -23,10 +23,10 @@ Result<AdapterConfig> configOf(const std::string& text, const io::Path& path)
 {
     const Json json = Json::parse(text, nullptr, false);
     if (!json.is_object() || !json.contains("peft_type") || !json.at("peft_type").is_string())
-        return fail(ErrorCode::Damaged, "the adapter's configuration is none of PEFT's", path.string());
+        return fail(ErrorCode::Damaged, "the adapter's configuration is not one of PEFT's", path.string());
     if (const auto method = json.at("peft_type").get<std::string>(); method != "LORA")
         return fail(ErrorCode::Unsupported,
-            "the adapter is of PEFT's method " + toValidUtf8(method) + "; this build exports LoRA alone",
+            "the adapter is of PEFT's method " + toValidUtf8(method) + "; this build exports only LoRA",
             path.string(), "--format safetensors --only PATTERN writes its parameters as they are named");
     AdapterConfig out;
     const auto has = [&](const char* key) { return json.contains(key) && !json.at(key).is_null(); };
@@ -133,10 +133,10 @@ Result<std::string> adapterConfigText(const AdapterFacts& facts, const std::vect
         SHARDSCOPE_CHECK(applyOption(option, config));
     if (!config.contains("lora_alpha"))
         return fail(ErrorCode::Refused,
-            "no adapter_config.json lies beside the checkpoint, and nothing else tells the adapter's "
+            "there is no adapter_config.json next to the checkpoint, and no other file records the adapter's "
             "lora_alpha",
             {},
-            "name it, as in --adapter-option lora_alpha=16, or put the configuration into the run folder");
+            "pass it, as in --adapter-option lora_alpha=16, or put adapter_config.json into the run folder");
     return config.dump(2, ' ', true) + "\n";
 }
 

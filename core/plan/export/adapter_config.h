@@ -23,25 +23,25 @@ struct AdapterConfig {
     std::vector<uint64_t> ranks; ///< `r` and those of `rank_pattern`
 };
 
-/// The configuration that lies beside a checkpoint: in the run folder, which is also a Trainer's
-/// `checkpoint-N`, in its folder of the adapter's name, or in the tag folder. Nothing where there is none;
-/// Damaged where it is none of PEFT's; Unsupported, by name, for methods that are not LoRA.
+/// The configuration next to a checkpoint: in the run folder, which is also a Trainer's `checkpoint-N`, in
+/// its folder of the adapter's name, or in the tag folder. Nothing where there is none; Damaged where it is
+/// not one of PEFT's; Unsupported, by name, for methods that are not LoRA.
 Result<std::optional<AdapterConfig>> findAdapterConfig(
     io::FileSystem& files, const Checkpoint& source, const std::string& adapter);
 
-/// What names and shapes of an adapter's tensors tell of its configuration.
+/// The parts of an adapter's configuration that the names and shapes of its tensors determine.
 struct AdapterFacts {
     std::map<std::string, uint64_t> ranks; ///< by module, without kPeftPrefix
-    std::vector<std::string> targets; ///< what stands for all of these modules in `target_modules`
+    std::vector<std::string> targets; ///< the entries of `target_modules` that match all of these modules
     std::vector<std::string> savedModules;
     std::string biases = "none";
     bool dora = false;
     bool loraBias = false;
 };
 
-/// A configuration of these facts and of `options` (KEY=VALUE, the value as JSON or as plain text). Refused,
-/// asking for it by name, without `lora_alpha`, which nothing in a checkpoint tells; Usage for options that
-/// are none or that the tensors decide.
+/// A configuration of these facts and of `options` (KEY=VALUE, the value as JSON or as plain text). Refused
+/// without `lora_alpha`, which a checkpoint does not record. Usage for invalid options and for options that
+/// the tensors decide.
 Result<std::string> adapterConfigText(const AdapterFacts& facts, const std::vector<std::string>& options);
 
 } // namespace shardscope

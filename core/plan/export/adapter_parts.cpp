@@ -32,7 +32,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 42> kOthers{
         {"trainable_tokens_", "trainable tokens"}, {"unilora_", "UniLoRA"}, {"vblora_", "VB-LoRA"},
         {"vera_", "VeRA"}, {"waveft_", "WaveFT"}, {"lora_ranknum", "AdaLoRA"}}};
 
-constexpr std::array<std::string_view, 3> kBesideLora{"AdaLoRA", "trainable tokens", "X-LoRA"};
+constexpr std::array<std::string_view, 3> kWithLora{"AdaLoRA", "trainable tokens", "X-LoRA"};
 
 std::vector<std::string_view> componentsOf(std::string_view name)
 {
@@ -76,7 +76,7 @@ std::optional<AdapterPart> adapterPart(std::string_view name)
         out.key = out.module;
         if (!saved)
             out.key += "." + std::string(mark->component);
-        // PEFT keeps the form in which magnitudes were parameters of their own.
+        // PEFT keeps the older form, where magnitudes were separate parameters.
         if (rest < components.size() && mark->role != AdapterRole::Magnitude)
             out.key += "." + dotted(components, rest, components.size());
         return out;
@@ -84,12 +84,12 @@ std::optional<AdapterPart> adapterPart(std::string_view name)
     return std::nullopt;
 }
 
-std::string_view otherPeftMethod(std::string_view name, bool besideLora)
+std::string_view otherPeftMethod(std::string_view name, bool withLora)
 {
     for (const std::string_view component : componentsOf(name)) {
         for (const auto& [prefix, method] : kOthers) {
-            const bool possible = !besideLora
-                || std::find(kBesideLora.begin(), kBesideLora.end(), method) != kBesideLora.end();
+            const bool possible
+                = !withLora || std::find(kWithLora.begin(), kWithLora.end(), method) != kWithLora.end();
             if (possible && component.starts_with(prefix))
                 return method;
         }

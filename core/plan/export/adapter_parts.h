@@ -12,7 +12,7 @@ enum class AdapterRole { LoraA, LoraB, EmbeddingA, EmbeddingB, Magnitude, SavedM
 
 struct AdapterPart {
     AdapterRole role = AdapterRole::LoraA;
-    std::string module; ///< that the adapter stands at: "base_model.model.layers.0.q_proj"
+    std::string module; ///< that the adapter belongs to: "base_model.model.layers.0.q_proj"
     std::string adapter; ///< its name: "default"
     /// As PEFT writes it, without the adapter's name: "base_model.model.layers.0.q_proj.lora_A.weight".
     std::string key;
@@ -26,9 +26,9 @@ inline constexpr std::string_view kPeftPrefix = "base_model.model.";
 /// other methods.
 std::optional<AdapterPart> adapterPart(std::string_view name);
 
-/// The method other than LoRA whose parameter this name is, as PEFT calls it: "IA3"; empty for none.
-/// `besideLora`: of those alone that stand beside LoRA's own, for else a base model's module may be called
-/// so.
-std::string_view otherPeftMethod(std::string_view name, bool besideLora);
+/// The PEFT method other than LoRA that uses this parameter name, such as "IA3"; empty for none.
+/// `withLora`: considers only methods that can occur together with LoRA, because a base model's module may
+/// have such a name.
+std::string_view otherPeftMethod(std::string_view name, bool withLora);
 
 } // namespace shardscope

@@ -22,7 +22,7 @@ namespace {
 /// Of rank 0's model file: the model itself, the optimizer of stage 0, and what follows from the tensors.
 constexpr std::array<std::string_view, 8> kNotCarried{"module", "optimizer", "param_shapes",
     "frozen_param_shapes", "frozen_param_fragments", "shared_params", "buffer_names", "mp_world_size"};
-/// Of slices and stages: nothing is said of them any more where they were joined.
+/// Of slices and stages: omitted where they were merged.
 constexpr std::array<std::string_view, 2> kOfDegrees{
     "universal_checkpoint_info", "checkpoint_parallel_dimensions"};
 
@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 8> kScalerKeys{"dynamic_loss_scale", "ove
 constexpr std::array<std::string_view, 11> kPlainModules{"torch", "numpy", "collections", "builtins",
     "__builtin__", "_codecs", "copyreg", "copy_reg", "datetime", "argparse", "pathlib"};
 
-/// The first class below a node that is none of Python's, torch's or NumPy's; empty for none.
+/// The first class below a node that does not belong to Python, torch or NumPy; empty for none.
 std::string foreignClass(const PickleGraph& graph, NodeId root)
 {
     std::vector<NodeId> open{root};
@@ -106,12 +106,13 @@ public:
                 return std::vector<DcpStep>{"optim", "param_groups", int64_t{group.index}, std::move(key)};
             };
             if (group.options != kNoNode) {
-                const PickleGraph& graph = m_source.file(m_source.rank0Optim).content->pickle();
+                const PickleGraph& graph = m_source.file(m_source.templateOptim).content->pickle();
                 const auto items = mappingItems(graph, group.options);
                 for (size_t i = 0; i + 1 < items.size(); i += 2) {
                     const auto key = asString(graph, items[i]);
                     if (key && *key != "params")
-                        SHARDSCOPE_CHECK(carry(m_source.rank0Optim, items[i + 1], pathOf(std::string(*key))));
+                        SHARDSCOPE_CHECK(
+                            carry(m_source.templateOptim, items[i + 1], pathOf(std::string(*key))));
                 }
             }
             ArchiveComposer composer;
@@ -127,7 +128,7 @@ public:
 
     Status addRun()
     {
-        if (const TorchFile* model = contentOf(m_source.rank0Model)) {
+        if (const TorchFile* model = contentOf(m_source.templateModel)) {
             const PickleGraph& graph = model->pickle();
             const auto items = mappingItems(graph, graph.root());
             for (size_t i = 0; i + 1 < items.size(); i += 2) {
@@ -137,27 +138,28 @@ public:
                     continue;
                 if (key && std::find(kNotCarried.begin(), kNotCarried.end(), *key) == kNotCarried.end())
                     SHARDSCOPE_CHECK(
-                        carry(m_source.rank0Model, items[i + 1], {"deepspeed", std::string(*key)}));
+                        carry(m_source.templateModel, items[i + 1], {"deepspeed", std::string(*key)}));
             }
         }
-        const TorchFile* optim = contentOf(m_source.rank0Optim);
+        const TorchFile* optim = contentOf(m_source.templateOptim);
         if (optim == nullptr)
             return {};
         const PickleGraph& graph = optim->pickle();
         for (const std::string_view key : kScalerKeys) {
             if (const NodeId value = lookup(graph, m_source.optimWrapper, key); value != kNoNode)
                 SHARDSCOPE_CHECK(
-                    carry(m_source.rank0Optim, value, {"deepspeed", "scaler", std::string(key)}));
+                    carry(m_source.templateOptim, value, {"deepspeed", "scaler", std::string(key)}));
         }
         // The scaler is an object of DeepSpeed's; its numbers are what counts.
         const auto scaler = asObject(graph, lookup(graph, m_source.optimWrapper, "loss_scaler"));
         if (scaler && scaler->attributes != kNoNode)
             SHARDSCOPE_CHECK(
-                carry(m_source.rank0Optim, scaler->attributes, {"deepspeed", "scaler", "loss_scaler"}));
+                carry(m_source.templateOptim, scaler->attributes, {"deepspeed", "scaler", "loss_scaler"}));
         return {};
     }
 
-    /// What of DeepSpeed's files no state dict of torch's form tells (core/checkpoint/dcp/dcp_native.h).
+    /// The parts of DeepSpeed's files that a state dict of torch's form does not record
+    /// (core/checkpoint/dcp/dcp_native.h).
     Status addNative()
     {
         ArchiveComposer names;
@@ -197,7 +199,7 @@ public:
     [[nodiscard]] const std::vector<std::string>& leftOut() const { return m_leftOut; }
 
 private:
-    /// In the model's order, which tells the owner of tied parameters where nothing else does.
+    /// In the model's order, which determines the owner of tied parameters when nothing else does.
     [[nodiscard]] NodeId module(PickleBuilder& builder, const std::map<std::string_view, DType>& types) const
     {
         std::map<DType, NodeId> known;
@@ -264,12 +266,12 @@ Result<std::vector<DcpObject>> dcpObjects(const Checkpoint& source, const std::v
         list += (list.empty() ? "" : ", ") + toValidUtf8(left);
     if (!list.empty())
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "left out, because loading them would need other packages than torch: " + list, {}, {}});
+            "omitted, because loading them needs packages other than torch: " + list, {}, {}});
     if (std::any_of(source.groups.begin(), source.groups.end(),
             [](const ParamGroup& group) { return group.options == kNoNode; }))
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "the checkpoint holds no options of its param groups (lr, betas, …): `optim.param_groups` has "
-            "their parameters alone",
+            "the checkpoint has no options of its param groups (lr, betas, …): `optim.param_groups` has only "
+            "their parameters",
             {}, {}});
     return maker.take();
 }

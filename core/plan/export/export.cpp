@@ -50,7 +50,7 @@ public:
             m_tensors.push_back({tensor.name, tensor.state, tensor.dtype, 0, tensor.elements});
     }
 
-    /// `warnings`: what making the plan's source has shown; `texts`: files that are made here.
+    /// `warnings`: findings from building the plan's source. `texts`: files that are built here.
     Status build(const std::vector<ExportName>& names, std::vector<CarriedFile> carried,
         std::vector<ExportTarget> texts, std::vector<Finding> warnings, JobContext& job)
     {
@@ -117,7 +117,7 @@ public:
     }
 
 private:
-    /// What decides the outcome, but for the source.
+    /// The inputs that determine the output, besides the source.
     [[nodiscard]] nlohmann::json choices() const
     {
         nlohmann::json out;
@@ -161,7 +161,7 @@ private:
     std::string m_id;
 };
 
-/// The files that hold what is exported, and nothing else. What is joined is read from its slices.
+/// Only the files that hold exported values. Merged tensors are read from their slices.
 Status addSources(const Checkpoint& source, const std::vector<ExportTensor>& tensors, SourceList& list)
 {
     std::set<std::string_view> states;
@@ -191,8 +191,9 @@ Result<CheckpointPtr> joinedSource(io::FileSystem& files, const CheckpointPtr& s
 {
     if (source->parallel.tp == 1 && source->parallel.pp == 1) {
         if (options.patterns)
-            return fail(ErrorCode::Usage, "patterns say how tensor slices join, and there are none here",
-                source->tagFolder.string(), "leave --patterns out");
+            return fail(ErrorCode::Usage,
+                "patterns say how to merge tensor slices, but this checkpoint has none",
+                source->tagFolder.string(), "omit --patterns");
         return source;
     }
     ReshardOptions join;
@@ -203,7 +204,7 @@ Result<CheckpointPtr> joinedSource(io::FileSystem& files, const CheckpointPtr& s
     return std::move(joined.source);
 }
 
-/// What the model has and the checkpoint has not: an export without it would not be the model.
+/// Tensors that the model lists and no file holds: an export without them is not the model.
 Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::vector<Finding>& warnings)
 {
     std::vector<std::string> names = unheldNames(source);
@@ -224,12 +225,12 @@ Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::
         return fail(ErrorCode::Refused, what, source.tagFolder.string(),
             "name the owner of a tie with --tie NAME=OWNER; --allow " + std::string(code::kStateMissing)
                 + " exports the model without them");
-    warnings.push_back({code::kStateMissing, Severity::Warning, what + "; they are left out", {}, {}});
+    warnings.push_back({code::kStateMissing, Severity::Warning, what + "; they are omitted", {}, {}});
     return {};
 }
 
-/// What goes along with the tensors: what transformers keeps beside weights; with an adapter its
-/// configuration, and no model's.
+/// Files copied with the tensors: those that transformers keeps next to weights. With an adapter: its
+/// configuration, not the model's.
 Result<std::vector<CarriedFile>> filesAlong(io::FileSystem& files, const Checkpoint& source,
     ExportFormat format, const std::optional<AdapterExport>& adapter, std::vector<PlanSource>& sources,
     std::vector<ExportTarget>& texts)
@@ -271,8 +272,8 @@ void addExportWarnings(
             {}, {}});
     if (hasZenFlow(source))
         out.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "ZenFlow moves the model's 16-bit weights on between the updates of their masters: the export "
-            "holds the masters, which is also what DeepSpeed goes on from",
+            "ZenFlow changes the model's 16-bit weights between the updates of their masters: the export "
+            "holds the masters, from which DeepSpeed also resumes",
             {}, {}});
     std::set<std::string_view> written;
     for (const ExportTensor& tensor : tensors)
@@ -300,7 +301,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     if (options.folderName.empty())
         return fail(ErrorCode::Usage, "no target folder was given");
     if (options.shardBytes == 0)
-        return fail(ErrorCode::Usage, "files of tensors must be allowed at least 1 byte");
+        return fail(ErrorCode::Usage, "the maximum size of a file must be at least 1 byte");
     const CheckpointPtr whole = source;
     std::vector<Finding> warnings;
     SHARDSCOPE_TRY(source, joinedSource(files, source, options, warnings, job));
@@ -318,8 +319,8 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
         context->tensors, dcp ? dcpTensors(*source, names) : exportTensors(*source, options, names));
     SourceList list(files, *source, job);
     SHARDSCOPE_CHECK(addSources(*source, context->tensors, list));
-    if (dcp) { // for what is no tensor
-        for (const FileId file : {source->rank0Model, source->rank0Optim}) {
+    if (dcp) { // for values that are not tensors
+        for (const FileId file : {source->templateModel, source->templateOptim}) {
             if (source->isReadable(file) && source->file(file).content)
                 SHARDSCOPE_CHECK(list.add(file));
         }
@@ -333,15 +334,15 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
     addExportWarnings(*source, context->tensors, warnings);
     if (adapter && !adapter->left.empty())
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
-            "these parameters were trained, too, and PEFT does not keep them with an adapter: "
-                + nameList(adapter->left) + "; an export of the model has them",
+            "these parameters were also trained, but PEFT does not keep them with an adapter: "
+                + nameList(adapter->left) + "; export the model to get them",
             {}, {}});
     if (const std::string raw = npyRawNote(context->tensors);
         options.format == ExportFormat::Npy && !raw.empty())
         warnings.push_back({code::kStockLoaderTrap, Severity::Warning,
             "NumPy has no type for " + raw
                 + ": such files hold the elements as they are, as numpy.save writes those of ml_dtypes, and "
-                  "index.json says what they are; `.view(ml_dtypes.bfloat16)` and the like make numbers of "
+                  "index.json records their types; use `.view(ml_dtypes.bfloat16)` or similar to convert "
                   "them, or --dtype fp32",
             {}, {}});
     auto plan = std::make_shared<ExportPlanImpl>(

@@ -21,38 +21,36 @@ enum class ExportFormat { Safetensors, Torch, Npy, Adapter, Dcp };
 std::string_view exportFormatName(ExportFormat format);
 std::optional<ExportFormat> exportFormatFromName(std::string_view name);
 
-/// Those that `export` writes, as --format takes them.
+/// The formats that `export` writes, as spelled in --format.
 std::vector<std::string> exportFormatNames();
 
-/// The names that --dtype takes ("fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"), of those that values can be
-/// cast to.
+/// The names that --dtype takes ("fp32", "bf16", "fp16", "fp8_e4m3", "fp8_e5m2"), the cast targets.
 std::vector<std::string> castNames();
 std::optional<DType> castFromName(std::string_view name);
 /// The name of one of these dtypes; "keep" for none.
 std::string_view castName(std::optional<DType> dtype);
 
-/// 5 GB, decimal, as huggingface_hub cuts (serialization/_base.py, MAX_SHARD_SIZE).
+/// 5 GB, decimal, as huggingface_hub splits (serialization/_base.py, MAX_SHARD_SIZE).
 inline constexpr uint64_t kDefaultShardBytes = 5'000'000'000;
 
 struct ExportOptions {
     ExportFormat format = ExportFormat::Safetensors;
     /// Of the weights that are floating-point numbers; nothing keeps the model's own.
     std::optional<DType> dtype = {};
-    /// Of elements in one file; a larger tensor has its own. NumPy files hold one tensor each, whatever it
-    /// is, and an adapter is one file.
+    /// Max. bytes of elements in one file; a larger tensor has its own file. NumPy files hold one tensor each
+    /// and an adapter is one file, whatever the value.
     uint64_t shardBytes = kDefaultShardBytes;
     std::vector<std::string> only = {}; ///< patterns of parameter names (core/base/glob.h); empty: all
-    std::string stripPrefix = {}; ///< taken from the names that begin with it
-    /// A name, or what stands before a dot of it, and what comes in its place; the first that fits counts.
+    std::string stripPrefix = {}; ///< removed from the names that begin with it
+    /// A name, or its part before a dot, and the replacement. The first match counts.
     std::vector<std::pair<std::string, std::string>> renames = {};
-    std::vector<std::string> states
-        = {}; ///< written beside the weights as they are, each in files of its own
-    /// KEY=VALUE of an adapter's configuration where none lies beside the checkpoint
+    std::vector<std::string> states = {}; ///< written next to the weights, unchanged, each in its own files
+    /// KEY=VALUE of an adapter's configuration, when there is none next to the checkpoint
     /// (core/plan/export/adapter_config.h).
     std::vector<std::string> adapterOptions = {};
     std::vector<std::string> ties = {}; ///< "NAME=OWNER" (core/plan/model/named_ties.h)
     std::optional<std::string> patterns = {}; ///< ReshardOptions::patterns
-    std::vector<std::string> allow = {}; ///< finding codes accepted although they block
+    std::vector<std::string> allow = {}; ///< finding codes accepted despite blocking
     /// DST's own name, the target's. No part of the plan's id: a plan may run into another folder.
     std::string folderName = {};
 
@@ -61,10 +59,10 @@ struct ExportOptions {
 
 /// A tensor of the outcome. Its number is that in WritePlan::tensors().
 struct ExportTensor {
-    ParamId param = kNoParam; ///< of ExportPlan::laidOut(): whose elements these are
+    ParamId param = kNoParam; ///< of ExportPlan::laidOut(): the owner of these elements
     std::string from; ///< the state that is read
     std::string name; ///< as it is written
-    std::string state; ///< "weight", or the state that was asked for beside the weights
+    std::string state; ///< "weight", or the state requested besides the weights
     DType dtype = DType::Float32; ///< as it is written
     Shape shape;
     uint64_t elements = 0;
@@ -83,17 +81,18 @@ class ExportPlan : public WritePlan
 public:
     [[nodiscard]] virtual const ExportOptions& options() const = 0;
     [[nodiscard]] virtual const std::vector<ExportTensor>& exported() const = 0;
-    /// The checkpoint that the tensors are read from: the source, its slices or stages joined.
+    /// The checkpoint that the tensors are read from: the source, with slices and stages merged.
     [[nodiscard]] virtual CheckpointPtr laidOut() const = 0;
 };
 
-/// Plans one file of tensors per state, or several with an index above the shard size, and copies of what
-/// transformers keeps beside weights (config.json, the tokenizer); of NumPy files, which transformers does
-/// not read, one per tensor and an index (core/torchfile/formats/npy_folder.h); of a LoRA adapter its tensors
-/// alone and its configuration (core/plan/export/export_adapter.h). Values come from the masters, else from
-/// the weights; frozen parameters and buffers are among them; of tied ones the owner is written alone.
-/// Unsupported for kinds this build cannot read and for elements the format has not, by name; Refused when
-/// findings make the result wrong; Usage for options that fit nothing. Nothing is written.
+/// Plans one file of tensors per state, or several with an index above the shard size, and copies of the
+/// files that transformers keeps next to weights (config.json, the tokenizer); of NumPy files, which
+/// transformers does not read, one per tensor and an index (core/torchfile/formats/npy_folder.h); of a LoRA
+/// adapter only its tensors and its configuration (core/plan/export/export_adapter.h). Values come from the
+/// masters, else from the weights; frozen parameters and buffers are included; of tied parameters only the
+/// owner is written. Unsupported for kinds this build cannot read and for elements the format does not have,
+/// by name; Refused when findings make the result wrong; Usage for options that match nothing. Nothing is
+/// written.
 Result<std::shared_ptr<const ExportPlan>> planExport(
     io::FileSystem& files, CheckpointPtr source, const ExportOptions& options, JobContext& job);
 

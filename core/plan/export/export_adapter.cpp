@@ -16,7 +16,7 @@ constexpr std::string_view kBaseLayer = ".base_layer.";
 
 std::string_view leafOf(std::string_view module)
 {
-    return module.substr(module.rfind('.') + 1); // all of it where there is no dot
+    return module.substr(module.rfind('.') + 1); // the whole name if there is no dot
 }
 
 std::string_view moduleOf(std::string_view parameter)
@@ -30,7 +30,7 @@ std::string quoted(const std::string& text)
     return "`" + toValidUtf8(text) + "`";
 }
 
-/// The parameters that were asked for, sorted into the adapter's and the others.
+/// The requested parameters, sorted into the adapter's and the others.
 class Selection
 {
 public:
@@ -57,11 +57,11 @@ public:
             if (!other.empty())
                 return fail(ErrorCode::Unsupported,
                     quoted(m_names[i].name) + " is of PEFT's method " + std::string(other)
-                        + "; this build exports LoRA alone",
+                        + "; this build exports only LoRA",
                     folder, "--format safetensors --only PATTERN writes its parameters as they are named");
         }
         if (m_targets.empty())
-            return fail(ErrorCode::Refused, "no parameter is that of a LoRA adapter", folder,
+            return fail(ErrorCode::Refused, "no parameter belongs to a LoRA adapter", folder,
                 "--format safetensors exports the model");
         if (m_adapters.size() > 1)
             return fail(ErrorCode::Usage,
@@ -72,7 +72,7 @@ public:
             if (part && !part->key.starts_with(kPeftPrefix))
                 return fail(ErrorCode::Usage,
                     quoted(part->key) + " does not begin with `base_model.model.`, as PEFT's names do",
-                    folder, "--strip-prefix takes off what stands before it");
+                    folder, "remove the prefix with --strip-prefix");
         }
         return {};
     }
@@ -83,7 +83,7 @@ public:
         for (const auto& [module, rank] : ranks()) {
             if (std::find(config.ranks.begin(), config.ranks.end(), rank) == config.ranks.end())
                 return fail(ErrorCode::Refused,
-                    "adapter_config.json beside the checkpoint is that of another adapter: " + quoted(module)
+                    "adapter_config.json next to the checkpoint belongs to another adapter: " + quoted(module)
                         + " has rank " + std::to_string(rank),
                     config.file.path.string());
         }
@@ -226,8 +226,8 @@ Result<AdapterExport> selectAdapter(io::FileSystem& files, const Checkpoint& sou
     if (out.config) {
         if (!configOptions.empty())
             return fail(ErrorCode::Usage,
-                "the adapter's configuration lies beside the checkpoint and goes along",
-                out.config->file.path.string(), "leave --adapter-option out");
+                "the adapter's configuration is next to the checkpoint and is copied",
+                out.config->file.path.string(), "omit --adapter-option");
         SHARDSCOPE_CHECK(selection.checkConfig(*out.config));
     } else {
         SHARDSCOPE_TRY(out.configText, adapterConfigText(selection.facts(), configOptions));

@@ -18,12 +18,12 @@ struct AdapterExport {
     std::vector<std::string> left; ///< trained parameters that PEFT does not save with an adapter
 };
 
-/// `names`: the parameters that are asked for (exportNames()), with the names that the PeftModel gives them.
-/// Which of them belong to the adapter is what `save_pretrained` of PEFT decides: LoRA matrices, DoRA
-/// magnitudes, modules_to_save, biases as the configuration says, and embeddings that are targets. Refused
-/// where there is no adapter, where the configuration beside the checkpoint is that of another one, and
-/// where none is there and adapterConfigText() asks for more; Unsupported, by name, for other methods; Usage
-/// where several adapters are asked for.
+/// `names`: the requested parameters (exportNames()), with their names in the PeftModel. `save_pretrained` of
+/// PEFT decides which of them belong to the adapter: LoRA matrices, DoRA magnitudes, modules_to_save, biases
+/// as the configuration says, and embeddings that are targets. Refused where there is no adapter, where the
+/// configuration next to the checkpoint belongs to another adapter, and where it is absent and
+/// adapterConfigText() needs more options; Unsupported, by name, for other methods; Usage where several
+/// adapters are requested.
 Result<AdapterExport> selectAdapter(io::FileSystem& files, const Checkpoint& source,
     std::vector<ExportName> names, const std::vector<std::string>& configOptions);
 

@@ -157,7 +157,7 @@ private:
     {
         if (!m_keys.insert(entry.key).second)
             return fail(ErrorCode::Unsupported,
-                "two values of the checkpoint would be called `" + toValidUtf8(entry.key) + "`",
+                "two values of the checkpoint would have the name `" + toValidUtf8(entry.key) + "`",
                 m_context->source->tagFolder.string());
         m_entries.push_back(std::move(entry));
         return {};

@@ -32,7 +32,7 @@ FileNames namesOf(const ExportContext& context, const std::string& state, bool w
     return {weights ? "model" : state, "safetensors"};
 }
 
-/// The elements of several tensors, one tensor behind the other.
+/// The elements of several tensors, one tensor after the other.
 class TensorsCursor final : public SegmentCursor
 {
 public:
@@ -107,7 +107,7 @@ Result<OutputFile> composeSafetensors(
     return out;
 }
 
-/// What `torch.save` makes of a dict of tensors, each with a storage of its own.
+/// The `torch.save` form of a dict of tensors, each with its own storage.
 Result<OutputFile> composeTorch(
     const std::shared_ptr<const ExportContext>& context, const ExportTarget& target)
 {
@@ -123,8 +123,8 @@ Result<OutputFile> composeTorch(
                 context->source->tagFolder.string(), "--format safetensors holds it");
         if (!isValidUtf8(tensor.name))
             return fail(ErrorCode::Unsupported,
-                "`" + toValidUtf8(tensor.name) + "` is no name that torch could load again",
-                context->source->tagFolder.string(), "give it another one with --rename");
+                "`" + toValidUtf8(tensor.name) + "` is not a name that torch can load",
+                context->source->tagFolder.string(), "give it another name with --rename");
         builder.setItem(root, builder.string(tensor.name),
             composer.tensor(tensor.dtype, tensor.shape, false,
                 tensorCursor({context->source, context->sourceOfFile, tensor.param, tensor.from, tensor.dtype,

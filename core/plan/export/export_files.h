@@ -8,9 +8,9 @@
 
 namespace shardscope {
 
-/// What the parts of an export plan share. Immutable once made; thread-safe.
+/// The shared data of the parts of an export plan. Immutable once made; thread-safe.
 struct ExportContext {
-    CheckpointPtr source; ///< slices and stages joined
+    CheckpointPtr source; ///< slices and stages merged
     ExportFormat format = ExportFormat::Safetensors;
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< FileId → index into WritePlan::sources()
     std::vector<ExportTensor> tensors;

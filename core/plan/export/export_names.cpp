@@ -19,7 +19,7 @@ tl::unexpected<Error> fitsNothing(
     std::vector<std::string> names;
     for (const Parameter& param : source.params)
         names.push_back(param.name);
-    return fail(ErrorCode::Usage, option + " " + toValidUtf8(what) + " fits no parameter that is exported",
+    return fail(ErrorCode::Usage, option + " " + toValidUtf8(what) + " matches no exported parameter",
         source.tagFolder.string(), nearestHint(word, names, "`shardscope params` lists their names"));
 }
 
@@ -58,7 +58,7 @@ Result<std::vector<ParamId>> chosen(const Checkpoint& source, const std::vector<
     return out;
 }
 
-/// NEW in place of OLD, where the name is OLD or goes on with a dot behind it.
+/// Replaces OLD by NEW, where the name is OLD or begins with OLD and a dot.
 bool rename(std::string& name, const std::pair<std::string, std::string>& change)
 {
     const auto& [from, to] = change;
@@ -91,11 +91,11 @@ Result<std::vector<ExportName>> exportNames(const Checkpoint& source, const Expo
         }
         if (entry.name.empty())
             return fail(ErrorCode::Usage,
-                "nothing would be left of the name `" + toValidUtf8(source.params[index(id)].name) + "`", {},
-                "shorten the prefix, or rename this one");
+                "nothing would remain of the name `" + toValidUtf8(source.params[index(id)].name) + "`", {},
+                "use a shorter prefix, or rename this parameter");
         if (!taken.insert(entry.name).second)
-            return fail(ErrorCode::Usage, "two tensors would be called `" + toValidUtf8(entry.name) + "`", {},
-                "choose other names with --rename");
+            return fail(ErrorCode::Usage, "two tensors would have the name `" + toValidUtf8(entry.name) + "`",
+                {}, "choose other names with --rename");
         out.push_back(std::move(entry));
     }
     if (!stripped)

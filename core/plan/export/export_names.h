@@ -11,9 +11,9 @@ struct ExportName {
     std::string name;
 };
 
-/// In the order of the model's state dict. Of tied parameters the owner, or the first alias that fits the
-/// patterns where the owner does not. Usage for a pattern, prefix or rename that fits no name, and where two
-/// parameters come to one name. Pure.
+/// In the order of the model's state dict. Of tied parameters the owner, or the first alias that matches the
+/// patterns when the owner does not. Usage for a pattern, prefix or rename that matches no name, and where
+/// two parameters get the same name. Pure.
 Result<std::vector<ExportName>> exportNames(const Checkpoint& source, const ExportOptions& options);
 
 } // namespace shardscope

@@ -13,7 +13,7 @@ namespace shardscope {
 
 namespace {
 
-/// What files of ours lie where the folders of states do.
+/// The names of our files next to the folders of states.
 bool isTaken(const std::string& state)
 {
     return state.ends_with(".npy") || state == kNpyIndexName || state == "shardscope.json";
@@ -24,10 +24,10 @@ Status checkNames(const ExportContext& context)
     for (const ExportTensor& tensor : context.tensors) {
         if (!isValidUtf8(tensor.name))
             return fail(ErrorCode::Unsupported,
-                "`" + toValidUtf8(tensor.name) + "` is no name that the index of NumPy files can hold",
-                context.source->tagFolder.string(), "give it another one with --rename");
+                "`" + toValidUtf8(tensor.name) + "` is not a name that the index of NumPy files can hold",
+                context.source->tagFolder.string(), "give it another name with --rename");
         if (isTaken(tensor.state))
-            return fail(ErrorCode::Unsupported, "`" + tensor.state + "` can be no folder's name",
+            return fail(ErrorCode::Unsupported, "`" + tensor.state + "` cannot be the name of a folder",
                 context.source->tagFolder.string(), "leave it out of --states");
     }
     return {};

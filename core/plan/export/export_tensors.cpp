@@ -78,7 +78,8 @@ private:
             param.elements, param.role == ParamRole::Buffer};
     }
 
-    /// That of the model's own copy. ZeRO-3 keeps none, but lists it; before it did, the precision tells.
+    /// The dtype of the model's own copy. ZeRO-3 keeps no copy, but lists it; older releases record only the
+    /// precision.
     [[nodiscard]] DType modelType(ParamId param, DType stored) const
     {
         if (const auto copy = findState(m_source, param, kWeight))
@@ -102,8 +103,8 @@ private:
 Status checkState(const Checkpoint& source, const std::string& state)
 {
     if (state == kWeight)
-        return fail(ErrorCode::Usage, "the weights are what an export writes anyway", {},
-            "leave `weight` out of --states");
+        return fail(
+            ErrorCode::Usage, "an export always writes the weights", {}, "leave `weight` out of --states");
     const auto names = source.stateNames();
     if (std::find(names.begin(), names.end(), state) == names.end()) {
         std::string list;
@@ -115,7 +116,7 @@ Status checkState(const Checkpoint& source, const std::string& state)
     if (state.front() == '.' || state.find('/') != std::string::npos || !isValidUtf8(state)
         || state.size() > 100 || state == "model" || state == "pytorch_model"
         || state == "adapter_model") // what weights are called
-        return fail(ErrorCode::Unsupported, "`" + toValidUtf8(state) + "` can be no file's name",
+        return fail(ErrorCode::Unsupported, "`" + toValidUtf8(state) + "` cannot be the name of a file",
             source.tagFolder.string());
     return {};
 }

@@ -32,7 +32,7 @@ public:
     {
         SHARDSCOPE_CHECK(job.poll());
         if (depth > kDeepest)
-            return fail(ErrorCode::LimitExceeded, "folders lie too deep in folders", folder.string());
+            return fail(ErrorCode::LimitExceeded, "folders are nested too deep", folder.string());
         SHARDSCOPE_TRY(const auto entries, files.list(folder));
         for (const io::DirectoryEntry& entry : entries) {
             const io::Path path = folder / entry.name;

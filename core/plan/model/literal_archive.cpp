@@ -18,7 +18,7 @@ bool isLiteralArchive(const OutputFile& archive)
 Result<std::string> literalArchiveBytes(const OutputFile& archive)
 {
     if (!archive.torchArchive || !isLiteralArchive(archive))
-        return fail(ErrorCode::Internal, "an archive of literals has other records", archive.path);
+        return fail(ErrorCode::Internal, "an archive of literals has non-literal records", archive.path);
     std::vector<ZipRecordSpec> specs;
     for (const OutputRecord& record : archive.records)
         specs.push_back({record.name, record.bytes});

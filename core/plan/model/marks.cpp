@@ -25,13 +25,12 @@ std::vector<Finding> marksOf(const Checkpoint& source, const std::vector<std::st
         if ((!mark && !allowed) || ++count > kMostMarks)
             continue;
         out.push_back({code::kMarked, Severity::Warning,
-            mark ? finding.message
-                 : "written in spite of " + std::string(finding.code) + ": " + finding.message,
+            mark ? finding.message : "written despite " + std::string(finding.code) + ": " + finding.message,
             finding.where, finding.evidence});
     }
     if (count > kMostMarks)
         out.push_back({code::kMarked, Severity::Warning,
-            "and " + std::to_string(count - kMostMarks) + " more that are not what a run saved", {}, {}});
+            "and " + std::to_string(count - kMostMarks) + " more that differ from what a run saved", {}, {}});
     return out;
 }
 

@@ -8,8 +8,9 @@
 
 namespace shardscope {
 
-/// What of a result is not what a run saved: the marks of the source itself, and its findings of severity
-/// error that `allow` names. Findings `marked`, in the source's order; beyond a bound they are counted.
+/// The parts of a result that differ from what a run saved: the marks of the source itself, and its findings
+/// of severity error that `allow` names. Findings `marked`, in the source's order; beyond a bound they are
+/// counted.
 std::vector<Finding> marksOf(const Checkpoint& source, const std::vector<std::string>& allow);
 
 } // namespace shardscope

@@ -12,9 +12,9 @@ namespace {
 void forEachOfModule(
     const Checkpoint& source, const std::function<void(std::string_view name, NodeId value)>& visit)
 {
-    if (!source.isReadable(source.rank0Model) || !source.file(source.rank0Model).content)
+    if (!source.isReadable(source.templateModel) || !source.file(source.templateModel).content)
         return;
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const PickleGraph& graph = source.file(source.templateModel).content->pickle();
     const auto items = mappingItems(graph, lookup(graph, graph.root(), "module"));
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         if (const auto name = asString(graph, items[i]))
@@ -28,7 +28,7 @@ std::map<std::string_view, DType> moduleTypes(const Checkpoint& source)
 {
     std::map<std::string_view, DType> out;
     forEachOfModule(source, [&](std::string_view name, NodeId value) {
-        if (const auto tensor = asTensor(source.file(source.rank0Model).content->pickle(), value))
+        if (const auto tensor = asTensor(source.file(source.templateModel).content->pickle(), value))
             out.emplace(name, tensor->dtype);
     });
     return out;
@@ -56,7 +56,7 @@ std::vector<std::string> unheldNames(const Checkpoint& source)
 {
     std::vector<std::string> out;
     forEachOfModule(source, [&](std::string_view name, NodeId value) {
-        const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+        const PickleGraph& graph = source.file(source.templateModel).content->pickle();
         if (!source.findParam(name) && asTensor(graph, value))
             out.emplace_back(name);
     });

@@ -16,7 +16,7 @@ struct Tie {
     ParamId owner = kNoParam;
 };
 
-/// Names may contain `=`: the first cut that gives a listed name and a parameter counts.
+/// Names may contain `=`: the first split that gives a listed name and a parameter counts.
 Result<Tie> tieOf(const Checkpoint& source, const std::vector<std::string>& unheld, const std::string& text)
 {
     const std::string option = "--tie " + toValidUtf8(text);
@@ -36,16 +36,16 @@ Result<Tie> tieOf(const Checkpoint& source, const std::vector<std::string>& unhe
         }
     }
     if (isListed)
-        return fail(ErrorCode::Usage, option + " names no parameter of the checkpoint as the owner",
-            source.tagFolder.string(), "`shardscope params` lists the names");
+        return fail(ErrorCode::Usage, option + " names an owner that is not a parameter of the checkpoint",
+            source.tagFolder.string(), "list the names with `shardscope params`");
     const std::string name = text.substr(0, text.find('='));
     if (source.findParam(name))
         return fail(ErrorCode::Usage, option + ": the checkpoint holds `" + toValidUtf8(name) + "` itself",
-            source.tagFolder.string(), "leave the option out");
+            source.tagFolder.string(), "omit the option");
     std::string list;
     for (const std::string& missing : unheld)
         list += (list.empty() ? "`" : ", `") + toValidUtf8(missing) + "`";
-    return fail(ErrorCode::Usage, option + " names no tensor that the model lists and no file holds",
+    return fail(ErrorCode::Usage, option + " does not name a tensor that the model lists and no file holds",
         source.tagFolder.string(), list.empty() ? "there is none" : "such tensors are " + list);
 }
 

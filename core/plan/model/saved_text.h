@@ -7,9 +7,9 @@
 
 namespace shardscope {
 
-/// Texts in the JSON of saved plans. Names and paths are bytes: what is not UTF-8 goes along as hex, so that
-/// it comes back exactly. `Json` is nlohmann's; getText() throws its exception when the key is absent or no
-/// string.
+/// Texts in the JSON of saved plans. Names and paths are bytes: bytes that are not UTF-8 are stored as hex,
+/// so that they are restored exactly. `Json` is nlohmann's; getText() throws its exception when the key is
+/// absent or not a string.
 template <class Json>
 void putText(Json& object, const std::string& key, const std::string& raw)
 {

@@ -23,7 +23,7 @@ Status SourceList::add(FileId id)
         return {};
     }
     std::shared_ptr<const TorchFile> content = file.content;
-    if (!content) { // dropped after its facts were taken: read its directory again
+    if (!content) { // dropped after its facts were read: read its directory again
         SHARDSCOPE_CHECK(m_job.poll());
         SHARDSCOPE_TRY(content, TorchFile::open(m_files, file.path, ReadMode::Tolerant, m_job));
     }
@@ -81,7 +81,7 @@ Status requireRuns(const Checkpoint& source, const StateChoice& isNeeded)
                 if (!state.perParam[at].isPresent() && param.elements > 0)
                     return fail(ErrorCode::Refused,
                         "state `" + state.name + "` of parameter `" + toValidUtf8(param.name)
-                            + "` is not there, so it cannot be carried",
+                            + "` is missing, so it cannot be copied",
                         source.tagFolder.string());
             }
             for (const StoredRun& run : state.boxes ? state.boxes->runs : std::vector<StoredRun>()) {
@@ -89,7 +89,7 @@ Status requireRuns(const Checkpoint& source, const StateChoice& isNeeded)
                     return fail(ErrorCode::Refused,
                         "a box of state `" + state.name + "` of parameter `"
                             + toValidUtf8(source.params[index(unit.params.front())].name)
-                            + "` is not there, so it cannot be carried",
+                            + "` is missing, so it cannot be copied",
                         source.tagFolder.string());
             }
             for (uint32_t rank = 0; rank < state.perRank.size(); ++rank) {
@@ -98,8 +98,8 @@ Status requireRuns(const Checkpoint& source, const StateChoice& isNeeded)
                 const std::string name
                     = unit.params.empty() ? "" : source.params[index(unit.params.front())].name;
                 return fail(ErrorCode::Refused,
-                    "state `" + state.name + "` is not there on rank " + std::to_string(rank)
-                        + " (first parameter `" + toValidUtf8(name) + "`), so it cannot be carried",
+                    "state `" + state.name + "` is missing on rank " + std::to_string(rank)
+                        + " (first parameter `" + toValidUtf8(name) + "`), so it cannot be copied",
                     source.tagFolder.string());
             }
         }

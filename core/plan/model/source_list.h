@@ -11,14 +11,14 @@
 
 namespace shardscope {
 
-/// Collects the files that a plan reads, each once, in the order in which they are named. Not thread-safe.
+/// Collects the files that a plan reads, each once, in the order of their first use. Not thread-safe.
 class SourceList
 {
 public:
     SourceList(io::FileSystem& files, const Checkpoint& source, JobContext& job);
 
     /// Nothing for kNoFile. Reads the directory again of a file whose content was dropped. Files of bare
-    /// elements (swapped states, safetensors) have one record, all of the file, without a checksum.
+    /// elements (swapped states, safetensors) have one record for the whole file, without a checksum.
     Status add(FileId id);
     /// All files that hold a part of a state.
     Status addAllOf(const UnitState& state);
@@ -37,15 +37,15 @@ private:
     std::vector<PlanSource> m_sources;
 };
 
-/// What sources were, for ids of plans: names, sizes and times. Not device and inode: a plan may be run on
-/// another machine that sees the same files.
+/// The identity of sources, for ids of plans: names, sizes and times. Not device and inode: a plan may be run
+/// on another machine that sees the same files.
 std::string identityText(const std::vector<PlanSource>& sources);
 
 /// Whether a plan needs a state of a flat unit.
 using StateChoice = std::function<bool(const FlatUnit&, const UnitState&)>;
 
-/// Success when every rank's part of the states that `isNeeded` names is there; else Refused, naming the
-/// first that is not.
+/// Success when every rank has its part of the states that `isNeeded` names; else Refused, naming the first
+/// that is not.
 Status requireRuns(const Checkpoint& source, const StateChoice& isNeeded);
 
 } // namespace shardscope

@@ -36,7 +36,7 @@ std::optional<std::vector<Segment>> elementsIn(const OutputFile& recipe, uint32_
     return out;
 }
 
-/// Bytes of a file that are no planned elements, up to where the next record begins or ends.
+/// Bytes of a file that are not planned elements, up to where the next record begins or ends.
 class Between
 {
 public:
@@ -159,7 +159,7 @@ Result<OutputFile> VerbatimFiles::recipe(size_t file, const OutputFile& recipe) 
     const PlanSource& from = m_sources[source];
     const auto elements = elementsIn(recipe, source);
     if (!elements)
-        return fail(ErrorCode::Internal, "a file that is copied as it is has other bytes now", recipe.path);
+        return fail(ErrorCode::Internal, "a file to copy unchanged has other bytes now", recipe.path);
     const Between between(from, source);
     auto segments = std::make_shared<std::vector<Segment>>();
     uint64_t at = 0;

@@ -12,14 +12,14 @@
 
 namespace shardscope {
 
-/// Files of another plan's outcome that are its source's own, byte for byte, in place of the plan's layout of
-/// the same elements. What the plan knows of a file's elements stays: which bytes are whose, so that they are
-/// summed and verified like any others. Immutable once made; thread-safe.
+/// Output files of another plan that are byte-for-byte copies of its source's files, instead of the plan's
+/// own layout of the same elements. The plan still knows which bytes belong to which tensor, so that they are
+/// digested and verified like any others. Immutable once made; thread-safe.
 class VerbatimFiles
 {
 public:
-    /// `mayBe`: by name, whether nothing of a file's content is to be changed. Of those, a file is one where
-    /// everything that the plan puts there is read from the checkpoint's file of the same name.
+    /// `mayBe`: by name, whether the file's content stays unchanged. Of those, a file is copied if all its
+    /// planned elements are read from the checkpoint's file of the same name.
     static Result<VerbatimFiles> of(const WritePlan& plan, const Checkpoint& checkpoint,
         const std::function<bool(const std::string& name)>& mayBe, JobContext& job);
 

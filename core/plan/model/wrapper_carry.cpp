@@ -29,8 +29,8 @@ std::vector<FileId> filesBeside(const Checkpoint& source)
     return out;
 }
 
-/// Processes that saved the source; of a universal folder only their random states tell. 0 where nothing
-/// does.
+/// The number of processes that saved the source; for a universal folder only their random states show it. 0
+/// where it is not recorded.
 uint32_t processesOf(const Checkpoint& source)
 {
     if (!isConverted(source.kind))
@@ -43,8 +43,8 @@ uint32_t processesOf(const Checkpoint& source)
     return processes;
 }
 
-/// Random states by process. A run of one process and one of many leave different names; what another run
-/// left in the folder counts only where the source's own is not there.
+/// Random states by process. Runs of one and of many processes use different names. Another run's files in
+/// the folder count only where the source's own are missing.
 std::map<uint32_t, FileId> randomStates(const Checkpoint& source, const std::vector<FileId>& files)
 {
     const uint32_t processes = processesOf(source);
@@ -55,7 +55,7 @@ std::map<uint32_t, FileId> randomStates(const Checkpoint& source, const std::vec
         if (!rank)
             continue;
         const bool own = name == randomStatesName(source.wrapper, *rank, processes);
-        if (const auto [at, fresh] = out.try_emplace(*rank, id); !fresh && own)
+        if (const auto [at, inserted] = out.try_emplace(*rank, id); !inserted && own)
             at->second = id;
     }
     return out;
@@ -94,12 +94,12 @@ void warnOfRandomStates(const Checkpoint& source, uint32_t ranks, std::vector<Fi
     if (!missing.empty())
         add(out, code::kClientStatePerRank, Severity::Warning,
             "there are no random states for process " + ranksText(missing) + "; " + source.wrapper
-                + " goes on with fresh ones there",
+                + " starts with new ones there",
             std::string(kBesideTag) + randomStatesName(source.wrapper, missing.front(), ranks));
     if (!dropped.empty())
         add(out, code::kClientStatePerRank, Severity::Info,
             "the random states of process " + ranksText(dropped)
-                + " do not go along: the target has no such process");
+                + " are not copied: the target has no such process");
 }
 
 void warnOfScheduler(const Checkpoint& source, uint32_t ranks, std::vector<Finding>& out)
@@ -111,9 +111,9 @@ void warnOfScheduler(const Checkpoint& source, uint32_t ranks, std::vector<Findi
         [](const auto& file) { return liesBesideTag(file.name) && baseName(file).starts_with("scheduler"); });
     if (scheduler)
         add(out, code::kStockLoaderTrap, Severity::Warning,
-            "accelerate moves a scheduler on once per process in every step, unless split_batches is on: it "
-            "stands where "
-                + std::to_string(before) + " processes left it and goes on by " + std::to_string(ranks)
+            "accelerate advances a scheduler once per process in every step, unless split_batches is on: it "
+            "has the position that "
+                + std::to_string(before) + " processes reached, and advances by " + std::to_string(ranks)
                 + " per step",
             "../scheduler.bin");
 }
@@ -130,7 +130,7 @@ void warnOfFolders(io::FileSystem& files, const Checkpoint& source, std::vector<
     }
     if (!left.empty())
         out.push_back({code::kForeignFile, Severity::Info,
-            "folders beside the tag do not go along; only " + source.wrapper + "'s plain files do", {},
+            "folders next to the tag are not copied; only " + source.wrapper + "'s plain files are", {},
             std::move(left)});
 }
 
@@ -201,7 +201,7 @@ Result<PlanSource> wholeFileSource(io::FileSystem& files, const io::Path& path, 
     SHARDSCOPE_TRY(const io::FileInfo info, files.stat(path));
     if (info.identity != identity)
         return fail(ErrorCode::SourceChanged, "the file changed while the plan was made", path.string(),
-            "wait until nothing writes to it any more");
+            "wait until no process writes to it");
     carried.mode = (info.mode & 0777) | 0600;
     ZipRecord whole;
     whole.name = path.filename().string();

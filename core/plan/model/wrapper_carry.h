@@ -11,27 +11,27 @@
 
 namespace shardscope {
 
-/// A file that goes along as it is.
+/// A file that is copied unchanged.
 struct CarriedFile {
     std::string path; ///< as WritePlan::files() names it: "../NAME"
     FileId file = kNoFile; ///< of the source
     uint32_t source = 0; ///< index into WritePlan::sources()
     uint64_t bytes = 0;
-    uint32_t mode = 0644; ///< the source's: weights that only their owner may read stay so
+    uint32_t mode = 0644; ///< the source's: private weights stay private
 };
 
-/// What of the framework's files beside the tag goes along to a run of `ranks` processes (nothing for a
-/// universal folder, which has no number): all of them, but random states only of processes that the target
-/// has, under the name that is looked for there.
+/// The framework's files next to the tag that are copied for a run of `ranks` processes (no value for a
+/// universal folder): all of them, but random states only of processes that the target has, under the names
+/// that it expects.
 std::vector<CarriedFile> carriedFiles(const Checkpoint& source, std::optional<uint32_t> ranks);
 
-/// What the framework will miss or take otherwise than it was: processes without random states, schedulers
-/// that advance by the number of processes, folders that stay behind.
+/// What the framework will not find, or read differently: processes without random states, schedulers that
+/// advance by the number of processes, folders that are not copied.
 std::vector<Finding> wrapperWarnings(
     io::FileSystem& files, const Checkpoint& source, std::optional<uint32_t> ranks);
 
-/// The whole file at `path` as one of a plan's sources, which has no checksum of its own; notes its mode.
-/// SourceChanged where it is no longer what `identity` says.
+/// The whole file at `path` as one of a plan's sources, which has no checksum of its own; records its mode.
+/// SourceChanged where it does not match `identity` any more.
 Result<PlanSource> wholeFileSource(io::FileSystem& files, const io::Path& path, const std::string& name,
     const io::FileIdentity& identity, CarriedFile& carried);
 Result<PlanSource> wholeFileSource(io::FileSystem& files, const CheckpointFile& file, CarriedFile& carried);

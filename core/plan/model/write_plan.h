@@ -29,7 +29,7 @@ struct Segment {
     uint32_t record = 0; ///< record of that source file
     uint64_t sourceOffset = 0; ///< bytes from the start of the source file
     uint64_t bytes = 0; ///< of the output; never 0
-    uint32_t tensor = kNoTensor; ///< index into WritePlan::tensors(): whose elements these are
+    uint32_t tensor = kNoTensor; ///< index into WritePlan::tensors(): the owner of these elements
     uint64_t firstElement = 0; ///< of that tensor, flattened
     /// Where they differ, elements are converted on the way (canConvert() holds); the tensor is the output's.
     DType sourceType = DType::Unknown;
@@ -40,7 +40,7 @@ struct Segment {
 
     [[nodiscard]] bool isGathered() const { return sourceStep > 1; }
     [[nodiscard]] bool isConverted() const { return sourceType != outputType; }
-    /// From its first byte in the source to behind its last.
+    /// From its first byte in the source to the end of its last.
     [[nodiscard]] uint64_t sourceBytes() const
     {
         if (isGathered()) {
@@ -76,14 +76,14 @@ struct OutputFile {
     std::string path; ///< as PlannedFile::path
     uint32_t mode = 0644;
     bool torchArchive = true; ///< false: a plain file, the records' bytes back to back and nothing else
-    /// Its bytes are all those of this source, so that it may share them with it on a file system that can.
+    /// It has exactly the bytes of this source, and may share them on a file system that supports this.
     std::optional<uint32_t> copyOf = {};
     std::string prefix; ///< of the archive
     std::vector<OutputRecord> records;
 };
 
-/// What an outcome is, so that it can be opened again and judged: a checkpoint of DeepSpeed's, tensors in
-/// files of other tools (core/plan/export/export.h), or bytes of which nothing is promised
+/// The kind of output, which decides how it is opened and verified: a checkpoint of DeepSpeed's, tensors in
+/// files of other tools (core/plan/export/export.h), or bytes without a known form
 /// (core/plan/model/copy_plan.h).
 enum class OutcomeKind { Checkpoint, Export, Copy };
 
@@ -101,8 +101,8 @@ struct PlanTensor {
     std::string name;
     std::string state;
     DType dtype = DType::Float32;
-    /// Rows of a matrix that the outcome stores column by column, and whose elements segments count in that
-    /// order; 0 for all others.
+    /// Rows of a matrix that the output stores column by column; its segments count elements in that order. 0
+    /// for all others.
     uint32_t columnRows = 0;
     uint64_t elements = 0;
 
@@ -115,20 +115,19 @@ struct PlanTensor {
 
 /// One file of the outcome.
 struct PlannedFile {
-    /// Relative to the target, plain names and '/' only. "../NAME" is a file that belongs to the target and
-    /// lies beside it, in the run folder: it is made, verified and named in the manifest like the others, and
-    /// comes to its place after the target and before the pointer.
+    /// Relative to the target, plain names and '/' only. "../NAME" is a file of the target that is next to
+    /// it, in the run folder. It is written, verified and listed in the manifest like the others, and is
+    /// published after the target and before the pointer.
     std::string path;
     uint64_t bytes = 0;
-    /// As OutputFile::copyOf: the source whose bytes it may share.
+    /// As OutputFile::copyOf: the source that it may share bytes with.
     std::optional<uint32_t> copyOf = {};
 };
 
-/// What will be written, to the byte, before anything is: pure data and pure functions. One engine runs all
-/// plans.
+/// The complete output, known before writing: pure data and pure functions. One engine runs all plans.
 ///
-/// Deterministic: the same source and options give the same plan, whatever the machine. Splittable by output
-/// file. Immutable; all functions are thread-safe.
+/// Deterministic: the same source and options give the same plan on every machine. Splittable by output file.
+/// Immutable; all functions are thread-safe.
 class WritePlan
 {
 public:
@@ -138,20 +137,20 @@ public:
     [[nodiscard]] virtual std::string verb() const = 0;
     /// 16 hex digits from verb, options and source identities; names the work folder.
     [[nodiscard]] virtual std::string id() const = 0;
-    /// The target's own name (the tag), and the pointer file written last beside it ("latest"), empty for
+    /// The target's own name (the tag), and the pointer file written last next to it ("latest"), empty for
     /// none.
     [[nodiscard]] virtual std::string targetName() const = 0;
     [[nodiscard]] virtual std::string pointerName() const = 0;
     [[nodiscard]] virtual OutcomeKind outcome() const { return OutcomeKind::Checkpoint; }
-    /// Whether the folder that the target comes into belongs to the outcome, as a run folder does to its tag:
-    /// it must keep away from the source then, else the target alone must.
+    /// Whether the parent folder of the target belongs to the output, as a run folder belongs to its tag. If
+    /// so, this folder must not overlap the source; else only the target must not.
     [[nodiscard]] virtual bool ownsFolder() const { return true; }
     [[nodiscard]] virtual const std::vector<PlanSource>& sources() const = 0;
     [[nodiscard]] virtual const std::vector<PlanTensor>& tensors() const = 0;
     [[nodiscard]] virtual const std::vector<PlannedFile>& files() const = 0;
     /// The recipe of files()[i]. May take time (it builds the file's pickle); nothing is kept.
     [[nodiscard]] virtual Result<OutputFile> recipe(size_t i) const = 0;
-    /// Files for the run folder, beside the target, written only where absent (scripts): name and bytes.
+    /// Files for the run folder, next to the target, written only where absent (scripts): name and bytes.
     [[nodiscard]] virtual std::vector<OutputFile> besideFiles() const = 0;
 
     [[nodiscard]] virtual uint64_t readsBytes() const = 0;
@@ -163,7 +162,7 @@ public:
     /// times).
     [[nodiscard]] virtual std::string describeJson() const = 0;
     [[nodiscard]] virtual const std::vector<Finding>& warnings() const = 0;
-    /// What of the outcome is not what a run saved, for the manifest; also among warnings().
+    /// The parts of the output that differ from what a run saved, for the manifest; also among warnings().
     [[nodiscard]] virtual const std::vector<Finding>& marks() const
     {
         static const std::vector<Finding> kNone;

@@ -24,16 +24,16 @@ void Amended::settle(const Finding& finding)
     std::erase_if(findings(), [&](const Finding& other) { return isSame(finding, other); });
 }
 
-void Amended::mend(const Finding& finding, std::string what, std::string before, std::string after)
+void Amended::repair(const Finding& finding, std::string what, std::string before, std::string after)
 {
-    tell({finding.code, finding.where, std::move(what), std::move(before), std::move(after), false});
+    recordChange({finding.code, finding.where, std::move(what), std::move(before), std::move(after), false});
     settle(finding);
 }
 
 void Amended::mark(std::string_view code, std::string where, std::string what)
 {
     findings().push_back({code::kMarked, Severity::Warning, what, where, {}});
-    tell({code, std::move(where), std::move(what), {}, {}, true});
+    recordChange({code, std::move(where), std::move(what), {}, {}, true});
 }
 
 const std::string& Amended::nameOf(ParamId param) const
@@ -66,16 +66,17 @@ std::string Amended::rankName(uint32_t dpRank) const
 std::span<const RepairFix> repairFixes()
 {
     using Reach = RepairFix::Reach;
-    // What is left out first, so that it is no rank's; what a file can still give before it is given up.
+    // Files to omit come first, so that they belong to no rank; then files that are partly readable, before
+    // they count as lost.
     static constexpr std::array kAll{
         RepairFix{kSplitShards, joinFolders, false, Reach::Whole},
         RepairFix{code::kStaleFile, leaveOut, false, Reach::Whole},
         RepairFix{code::kMixedPrefix, leaveOut, false, Reach::Whole},
-        RepairFix{code::kTrailingData, writeAnew, false, Reach::Whole},
-        RepairFix{code::kUnalignedPayload, writeAnew, false, Reach::Whole},
-        RepairFix{code::kRecordUnused, writeAnew, false, Reach::Whole},
-        RepairFix{code::kRecordUnchecked, writeAnew, false, Reach::Whole},
-        RepairFix{"bad-world-size-field", writeAnew, false, Reach::Whole},
+        RepairFix{code::kTrailingData, rewriteFiles, false, Reach::Whole},
+        RepairFix{code::kUnalignedPayload, rewriteFiles, false, Reach::Whole},
+        RepairFix{code::kRecordUnused, rewriteFiles, false, Reach::Whole},
+        RepairFix{code::kRecordUnchecked, rewriteFiles, false, Reach::Whole},
+        RepairFix{"bad-world-size-field", rewriteFiles, false, Reach::Whole},
         RepairFix{"moe-incomplete", makeExpertFiles},
         RepairFix{code::kModelStatesMissing, takeOtherModel},
         RepairFix{"frozen-lost", graftFrozen},
@@ -93,7 +94,7 @@ std::span<const RepairFix> repairFixes()
         RepairFix{code::kStateMissing, takeOtherStates},
         RepairFix{code::kSwapMissing, takeOtherSwapped},
         RepairFix{code::kSwapMismatch, takeOtherThanSwapped},
-        RepairFix{code::kSwapCopy, writeAnew, false, Reach::Whole},
+        RepairFix{code::kSwapCopy, rewriteFiles, false, Reach::Whole},
         RepairFix{"universal-parameter-skipped", takeOtherStatesOfParams},
         RepairFix{"masters-not-copies", takeFittingMasters, true},
         RepairFix{"non-finite", takeSoundValues, true},
@@ -102,8 +103,8 @@ std::span<const RepairFix> repairFixes()
         RepairFix{"tied-diverged", takeOwners},
         RepairFix{"universal-info-missing", addUniversalInfo},
         RepairFix{"frozen-bloat", stripFrozen},
-        RepairFix{code::kUniversalOverlong, writeAnew, false, Reach::Whole},
-        RepairFix{"storage-bloat", writeAnew, false, Reach::Whole},
+        RepairFix{code::kUniversalOverlong, rewriteFiles, false, Reach::Whole},
+        RepairFix{"storage-bloat", rewriteFiles, false, Reach::Whole},
     };
     return kAll;
 }
@@ -114,7 +115,7 @@ Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings
         std::string folders;
         for (const io::Path& folder : foldersIn(*finding))
             folders += (folders.empty() ? "`" : "`, `") + folder.string();
-        amended.mend(*finding, "joined in one folder, with the files of " + folders + "`");
+        amended.repair(*finding, "merged into one folder, with the files of " + folders + "`");
     }
     return {};
 }
@@ -122,15 +123,15 @@ Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings)
-        amended.mend(*finding, "left out of the copy: " + finding->message);
+        amended.repair(*finding, "omitted from the copy: " + finding->message);
     return {};
 }
 
-Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings)
+Status rewriteFiles(Amended& amended, const std::vector<const Finding*>& findings)
 {
-    amended.anew = true;
+    amended.rewriteAll = true;
     for (const Finding* finding : findings)
-        amended.mend(*finding, "written anew, so that it is no longer true: " + finding->message);
+        amended.repair(*finding, "rewritten, so that this no longer applies: " + finding->message);
     return {};
 }
 

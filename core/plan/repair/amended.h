@@ -18,19 +18,19 @@ namespace shardscope {
 
 struct WeightTally;
 
-/// A part of a state that cannot be taken from where it lies.
+/// A part of a state that cannot be read from its own place.
 struct LostPart {
     std::string_view code; ///< of the finding for which it was given up
     std::string state;
     std::vector<ParamId> params; ///< that lose some of it
-    /// Elements [begin, end) of params.front() of which bytes are there; empty: what no file has.
+    /// Elements [begin, end) of params.front() that have bytes; empty: no file has them.
     std::vector<std::pair<uint64_t, uint64_t>> runs;
     std::string where; ///< address, for the mark
-    std::string of; ///< whose it is, in words: "rank 3"
+    std::string of; ///< the owner, in words: "rank 3"
 };
 
-/// A checkpoint in memory that fixes are applied to, one after the other, and what they changed. What stands
-/// on disk is never touched. Tensor slices and pipeline stages are mended each by itself, as parts of a whole
+/// A checkpoint in memory that fixes are applied to, one after the other, and what they changed. Files on
+/// disk are never changed. Tensor slices and pipeline stages are repaired separately, as parts of a whole
 /// (core/plan/repair/amended_parts.h). Used by one thread.
 struct Amended {
     io::FileSystem& files;
@@ -40,14 +40,14 @@ struct Amended {
     CheckpointPtr source; ///< as it was read
     std::shared_ptr<Checkpoint> checkpoint; ///< as it will be written
     std::vector<RepairChange> changes = {};
-    std::set<uint32_t> lostRanks = {}; ///< whose optimizer files are given up
+    std::set<uint32_t> lostRanks = {}; ///< ranks with lost optimizer files
     std::set<std::string> remadeModels = {}; ///< model files of single ranks that come from other ranks'
-    /// What must come from elsewhere; the refill takes it last.
+    /// The values that must come from another source; refilled last.
     std::vector<LostPart> lost = {};
     ModelFiles model = {}; ///< how they differ from the source's
-    bool anew = false; ///< no file is copied as it is
-    /// What lies elsewhere than the source says, by state: all of a state's elements are taken from the same
-    /// files read in another order. Values are moved, none is made.
+    bool rewriteAll = false; ///< no file is copied as it is
+    /// States at other places than the source says: all of a state's elements are read from the same files in
+    /// another order. Values are moved; none is created.
     struct Moved {
         CheckpointPtr from;
         std::vector<ParamId> params;
@@ -61,10 +61,10 @@ struct Amended {
     std::vector<const Amended*> parts = {}; ///< of a whole
 
     PickleEdit& edit(FileId file) { return edits.try_emplace(file, *source, file).first->second; }
-    /// What stands in the way of the copy, of all parts.
+    /// The findings that block the copy, of all parts.
     std::vector<Finding>& findings() { return (whole ? *whole : *this).checkpoint->findings; }
-    void tell(RepairChange change) { (whole ? *whole : *this).changes.push_back(std::move(change)); }
-    /// Whether the source is cut into tensor slices or pipeline stages, or is one of them.
+    void recordChange(RepairChange change) { (whole ? *whole : *this).changes.push_back(std::move(change)); }
+    /// Whether the source is split into tensor slices or pipeline stages, or is one of them.
     [[nodiscard]] bool isCut() const { return whole != nullptr || !source->parts.empty(); }
     /// As the whole calls it.
     [[nodiscard]] const std::string& nameOf(ParamId param) const;
@@ -76,21 +76,21 @@ struct Amended {
     [[nodiscard]] std::optional<NamedState> stateAt(const std::string& where) const;
     /// A data-parallel rank in words, with the slice and stage where there are any.
     [[nodiscard]] std::string rankName(uint32_t dpRank) const;
-    /// Takes a finding from what stands in the way.
+    /// Removes a finding from those that block the copy.
     void settle(const Finding& finding);
-    /// Settles it, and tells what is done about it.
-    void mend(const Finding& finding, std::string what, std::string before = {}, std::string after = {});
+    /// Removes the finding, and records what is done about it.
+    void repair(const Finding& finding, std::string what, std::string before = {}, std::string after = {});
     /// Says of something that no run saved it.
     void mark(std::string_view code, std::string where, std::string what);
 };
 
-/// One fix: which findings it mends, and how. Findings are those of `code` that were found, at least one.
+/// One fix: which findings it repairs, and how. Findings are those of `code` that were found, at least one.
 struct RepairFix {
-    /// Which slices and stages a fix is applied to: those that its findings speak of, the whole, or each.
+    /// The slices and stages that a fix is applied to: those that its findings name, the whole, or each.
     enum class Reach { Parts, Whole, Each };
     std::string_view code;
     Status (*apply)(Amended& amended, const std::vector<const Finding*>& findings) = nullptr;
-    bool readsAll = false; ///< what it mends is seen only by reading every byte
+    bool readsAll = false; ///< what it repairs is seen only by reading every byte
     Reach reach = Reach::Parts;
 };
 /// All of them, in the order in which they are applied; their codes are those of the diagnoses that say
@@ -99,25 +99,25 @@ std::span<const RepairFix> repairFixes();
 
 /// Puts files of several folders into one, from which they were read then.
 Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings);
-/// Leaves out of the copy what does not belong to the checkpoint.
+/// Omits files from the copy that do not belong to the checkpoint.
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings);
-/// What every file is written anew without.
-Status writeAnew(Amended& amended, const std::vector<const Finding*>& findings);
-/// Takes the values that most ranks have where one rank's steps, options or scaler differ; a rank whose
-/// masters are of another step counts as lost.
+/// Content that is removed by rewriting every file.
+Status rewriteFiles(Amended& amended, const std::vector<const Finding*>& findings);
+/// Uses the values of most ranks where one rank's steps, options or scaler differ; a rank whose masters are
+/// of another step counts as lost.
 Status takeMajority(Amended& amended, const std::vector<const Finding*>& findings);
-/// Counts what the named files held of the optimizer's state as lost, but for files whose names were
-/// exchanged: these were read under their own names.
+/// Counts the optimizer state in the named files as lost. Exception: files with exchanged names, which were
+/// read under their own names.
 Status giveUpShards(Amended& amended, const std::vector<const Finding*>& findings);
-/// A file whose directory was built again from its records: whole, or its shard counts as lost.
+/// A file with a directory that was rebuilt from its records: it is complete, or its shard counts as lost.
 Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findings);
 
 /// Model files that are not there: made from another tag's, with which the source was read then.
 Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findings);
 /// Whether it, or what it is tied to, is trained, so that ZeRO's shards hold its master.
 bool hasMaster(const Checkpoint& checkpoint, ParamId param);
-/// Counts a trained parameter's 16-bit copy as lost, and forgets where it lies; Unsupported where it is not
-/// made from a master beside it.
+/// Counts a trained parameter's 16-bit copy as lost, and removes its place; Unsupported where it cannot be
+/// built from a master.
 Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param);
 /// The same for all that records of a model file hold.
 Status loseWeightsIn(
@@ -133,27 +133,28 @@ Status graftBuffers(Amended& amended, const std::vector<const Finding*>& finding
 /// Leaves the frozen part of the model out of the copy, as exclude_frozen_parameters does.
 Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings);
 
-/// Lays parameters out in the order that is recorded, where their copies prove in which one they lie.
+/// Puts parameters in the recorded order, where their copies prove their current order.
 Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings);
-/// The same for a universal folder whose converter cut a run with round_robin_gradients in the wrong order.
+/// The same for a universal folder, when its converter split a run with round_robin_gradients in the wrong
+/// order.
 Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findings);
 
 /// Counts what damaged records held as lost, and keeps the rest of their files.
 Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& findings);
-/// Counts states as lost that one rank lacks.
+/// Counts the states that one rank does not have as lost.
 Status takeOtherStates(Amended& amended, const std::vector<const Finding*>& findings);
 /// The same for states in swap files that are not there.
 Status takeOtherSwapped(Amended& amended, const std::vector<const Finding*>& findings);
 /// The same for moments in swap files that cannot be the checkpoint's.
 Status takeOtherThanSwapped(Amended& amended, const std::vector<const Finding*>& findings);
-/// Counts states as lost that single parameters of a universal folder lack, though others have them.
+/// Counts the states that some parameters of a universal folder do not have as lost.
 Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding*>& findings);
-/// Counts values as lost that no training can go on from.
+/// Counts values as lost that no training can continue from.
 Status takeSoundValues(Amended& amended, const std::vector<const Finding*>& findings);
 /// Counts masters as lost that are not what the 16-bit copies were rounded from, and their other states.
 Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& findings);
 
-/// The key that stock's converter asks for, where there is nothing for it to say but its version.
+/// The key that the stock converter requires, where it needs to record only its version.
 Status addUniversalInfo(Amended& amended, const std::vector<const Finding*>& findings);
 /// Sets the optimizer's step to what the engine's counters give.
 Status takeCounters(Amended& amended, const std::vector<const Finding*>& findings);
@@ -166,31 +167,31 @@ Status setValues(Amended& amended, const std::vector<std::string>& values);
 /// Sets the optimizer's step wherever it is kept.
 Status setStep(Amended& amended, double step, std::string_view code);
 
-/// The data-parallel rank that a flat address, or "dp1.tp0.pp0" alone, is about; nothing where that is
-/// another part's.
+/// The data-parallel rank that a flat address, or "dp1.tp0.pp0" alone, names; nothing where it belongs to
+/// another part.
 std::optional<uint32_t> rankOfAddress(const Checkpoint& source, const std::string& where);
-/// The data-parallel rank whose optimizer file a finding names, or whose share of it; Unsupported where it is
-/// no such file.
+/// The data-parallel rank of the optimizer file, or share, that a finding names; Unsupported where it is not
+/// an optimizer file.
 Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding);
-/// That it is not mended, and why.
-tl::unexpected<Error> cannotMend(const Amended& amended, const Finding& finding, const std::string& why);
+/// That it is not repaired, and why.
+tl::unexpected<Error> cannotRepair(const Amended& amended, const Finding& finding, const std::string& why);
 std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string& where);
-/// Counts a rank's share of a unit's state as lost, once, and forgets where it lies.
+/// Counts a rank's share of a unit's state as lost, once, and removes its place.
 void loseShare(Amended& amended, UnitId unit, uint32_t state, uint32_t share, std::string_view code);
 /// Counts all that a rank's optimizer file held as lost, as the fix of a finding.
 Status giveUpShard(Amended& amended, const Finding& finding);
 
 /// Where lost parts may come from: RepairOptions::donor, else the neighbouring tag; null where there is
 /// neither. For a tensor slice or pipeline stage the same one of the other checkpoint; Unsupported where it
-/// is cut in another way. Opened when it is first asked for.
+/// is split in another way. Opened at its first use.
 Result<CheckpointPtr> donorOf(Amended& amended);
 /// After all fixes: decides where lost parts are refilled from, and marks them.
 Status refillLost(Amended& amended);
-/// Counts the masters [begin, end) of a parameter in `of` that are not, rounded, the source's copies. What is
-/// no number and what has no copy is not counted.
+/// Counts the masters [begin, end) of a parameter in `of` that are not, rounded, the source's copies. NaN
+/// values and values without a copy are not counted.
 Status compareWithCopy(const Amended& amended, const Checkpoint& of, ParamId param, uint64_t begin,
     uint64_t end, WeightTally& tally);
-/// Whether the masters that one rank holds are, rounded, the 16-bit copies beside them; nothing where there
+/// Whether the masters that one rank holds are, rounded, equal to their 16-bit copies; nothing where there
 /// are none to compare.
 std::optional<bool> mastersFitCopies(const Amended& amended, uint32_t dpRank);
 

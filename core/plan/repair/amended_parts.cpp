@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// Whether a finding is about what lies in a slice's or stage's own files.
+/// Whether a finding is about a slice's or stage's own files.
 bool speaksOf(const Amended& part, const Finding& finding)
 {
     const Checkpoint& source = *part.source;
@@ -72,10 +72,11 @@ Status AmendedParts::apply(const RepairFix& fix, const std::vector<const Finding
         const std::vector<Amended*> spoken = spokenOf(*finding);
         const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
         if (parsed && parsed->role == FileRole::LayerStates)
-            return cannotMend(m_whole, *finding, "files of layers are not made anew");
+            return cannotRepair(m_whole, *finding, "files of layers are not rebuilt");
         const bool each = fix.reach == RepairFix::Reach::Each;
         if (!each && (spoken.empty() || (spoken.size() > 1 && !finding->where.empty())))
-            return cannotMend(m_whole, *finding, "it is not of a single tensor slice or pipeline stage");
+            return cannotRepair(
+                m_whole, *finding, "it does not belong to a single tensor slice or pipeline stage");
         for (size_t i = 0; i < m_parts.size(); ++i) {
             if (each || std::find(spoken.begin(), spoken.end(), m_parts[i].get()) != spoken.end())
                 perPart[i].push_back(finding);

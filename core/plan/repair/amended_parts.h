@@ -9,15 +9,15 @@
 
 namespace shardscope {
 
-/// What a repair works on: a checkpoint, or each of its tensor slices and pipeline stages by itself, whose
-/// files depend on nothing of the others'. Used by one thread.
+/// What a repair works on: a checkpoint, or each of its tensor slices and pipeline stages separately. Their
+/// files do not depend on each other. Used by one thread.
 class AmendedParts
 {
 public:
     /// `whole` outlives it.
     explicit AmendedParts(Amended& whole);
 
-    /// Applies a fix to those that the findings speak of. Unsupported where a finding speaks of none of them.
+    /// Applies a fix to the parts that the findings name. Unsupported where a finding names none of them.
     Status apply(const RepairFix& fix, const std::vector<const Finding*>& findings);
     /// Sets reviewed values in all of them.
     Status set(const std::vector<std::string>& values);

@@ -21,8 +21,8 @@ namespace shardscope {
 
 namespace {
 
-/// A reshard of the mended source to its own form, in which files that nothing changes stay as they are, with
-/// one more that tells what was mended.
+/// A reshard of the repaired source to its own form. Unchanged files are copied as they are; one more file
+/// records what was repaired.
 class RepairPlanImpl final : public RepairPlan
 {
 public:
@@ -130,7 +130,7 @@ bool isPointerCode(std::string_view code)
     return code == code::kLatestMissing || code == code::kLatestDangling;
 }
 
-/// What was asked for, against what was found.
+/// Compares the requested fixes with the findings.
 class Repair
 {
 public:
@@ -147,7 +147,7 @@ public:
     Result<std::shared_ptr<const RepairPlan>> plan()
     {
         if (m_options.fixes.empty() && m_options.values.empty())
-            return fail(ErrorCode::Usage, "nothing is named that is to be mended", m_path.string(),
+            return fail(ErrorCode::Usage, "no finding to repair was named", m_path.string(),
                 "name findings with --fix, or --fix all; `shardscope check` shows them");
         SHARDSCOPE_CHECK(checkCodes(namesWithoutAll()));
         CheckOptions check;
@@ -175,21 +175,21 @@ public:
             .source = source,
             .checkpoint = std::make_shared<Checkpoint>(*source),
         };
-        if (mends(code::kLatestMissing) || mends(code::kLatestDangling))
+        if (doesRepair(code::kLatestMissing) || doesRepair(code::kLatestDangling))
             amended.changes.push_back(
-                {mends(code::kLatestMissing) ? code::kLatestMissing : code::kLatestDangling, "latest",
+                {doesRepair(code::kLatestMissing) ? code::kLatestMissing : code::kLatestDangling, "latest",
                     "names the newest complete tag", source->latest.value_or(std::string()), source->tag,
                     false});
         AmendedParts parts(amended);
         SHARDSCOPE_CHECK(applyFixes(parts, amended, found));
         SHARDSCOPE_CHECK(parts.set(m_options.values));
         SHARDSCOPE_CHECK(parts.finish());
-        std::shared_ptr<Checkpoint>& mended = amended.checkpoint;
-        mended->complete = mended->fullyRead && !mended->modelError
-            && std::none_of(mended->findings.begin(), mended->findings.end(),
+        std::shared_ptr<Checkpoint>& repaired = amended.checkpoint;
+        repaired->complete = repaired->fullyRead && !repaired->modelError
+            && std::none_of(repaired->findings.begin(), repaired->findings.end(),
                 [](const Finding& finding) { return finding.severity == Severity::Error; });
         SHARDSCOPE_TRY(
-            auto inner, planReshard(m_files, mended, reshardOptions(*source), parts.refills(), m_job));
+            auto inner, planReshard(m_files, repaired, reshardOptions(*source), parts.refills(), m_job));
         const Untouched untouched(parts.all());
         SHARDSCOPE_TRY(VerbatimFiles verbatim,
             VerbatimFiles::of(
@@ -237,12 +237,12 @@ private:
         return readsAll ? CheckDepth::Bytes : CheckDepth::Metadata;
     }
 
-    [[nodiscard]] bool mends(std::string_view code) const
+    [[nodiscard]] bool doesRepair(std::string_view code) const
     {
         return std::find(m_fixed.begin(), m_fixed.end(), code) != m_fixed.end();
     }
 
-    /// The codes that are both named and found, each of which has a fix.
+    /// The codes that are named and found; each of them has a fix.
     Status choose(const CheckResult& found)
     {
         for (const DoctorFinding& made : found.findings) {
@@ -250,16 +250,16 @@ private:
             const bool named = std::any_of(m_options.fixes.begin(), m_options.fixes.end(),
                 [&](const std::string& word) { return isNamedBy(diagnosis, word); });
             const bool counts = made.finding.severity != Severity::Info;
-            const bool mendable = repairs(diagnosis, made.finding);
-            if ((!named && !(asksForAll() && counts && mendable)) || mends(diagnosis.code))
+            const bool repairable = repairs(diagnosis, made.finding);
+            if ((!named && !(asksForAll() && counts && repairable)) || doesRepair(diagnosis.code))
                 continue;
             if (!named && diagnosis.code == kSplitShards)
                 return askWhetherToJoin(made.finding);
-            if (diagnosis.repairs && !mendable)
+            if (diagnosis.repairs && !repairable)
                 continue; // of two findings of it, one may count
             if (!diagnosis.repairs)
                 return fail(ErrorCode::Unsupported,
-                    "this program does not mend `" + std::string(diagnosis.code) + "` by itself"
+                    "this program does not repair `" + std::string(diagnosis.code) + "` by itself"
                         + (diagnosis.noRemedy.empty() ? std::string()
                                                       : ": " + std::string(diagnosis.noRemedy)),
                     made.finding.where,
@@ -267,8 +267,8 @@ private:
             m_fixed.emplace_back(diagnosis.code);
         }
         if (m_fixed.empty() && m_options.values.empty())
-            return fail(ErrorCode::NotFound, "nothing was found of what is to be mended", m_path.string(),
-                "`shardscope check` shows what there is");
+            return fail(ErrorCode::NotFound, "none of the findings to repair was found", m_path.string(),
+                "`shardscope check` lists the findings");
         return {};
     }
 
@@ -276,9 +276,9 @@ private:
     static Status askWhetherToJoin(const Finding& split)
     {
         return fail(ErrorCode::Refused,
-            "what is missing may lie in another folder, and only you can say whether it is of this save",
+            "the missing files may be in another folder, and only you know whether they are of this save",
             foldersIn(split).front().string(),
-            "name `split-shards` to join them, or what else is to be mended, to make it anew");
+            "name `split-shards` to merge them, or the other findings to repair, to rebuild the files");
     }
 
     Result<CheckpointPtr> sourceOf(const CheckResult& found)
@@ -287,13 +287,14 @@ private:
         if (pointer && found.tag.empty())
             return newestWholeTag(m_files, found.folder, m_job);
         if (!found.checkpoint)
-            return fail(ErrorCode::Unsupported, "nothing of the checkpoint can be opened", m_path.string(),
+            return fail(ErrorCode::Unsupported, "no part of the checkpoint can be opened", m_path.string(),
                 "`shardscope check` shows why");
         SHARDSCOPE_CHECK(requireModel(*found.checkpoint));
         return found.checkpoint;
     }
 
-    /// What the doctor found; where another tag than was asked about is mended, what its reader did.
+    /// The findings of the doctor; when another tag than the requested one is repaired, the findings of its
+    /// reader.
     static std::vector<const Finding*> findingsOf(
         const Amended& amended, const CheckResult& found, const RepairFix& fix)
     {
@@ -316,7 +317,7 @@ private:
     Status applyFixes(AmendedParts& parts, const Amended& amended, const CheckResult& found) const
     {
         for (const RepairFix& fix : repairFixes()) {
-            if (!mends(fix.code))
+            if (!doesRepair(fix.code))
                 continue;
             const std::vector<const Finding*> findings = findingsOf(amended, found, fix);
             if (!findings.empty())

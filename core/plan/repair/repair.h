@@ -14,7 +14,7 @@ namespace shardscope {
 
 /// One thing that a repair changes, for people and for repair.json.
 struct RepairChange {
-    std::string_view code; ///< of the finding that it mends
+    std::string_view code; ///< of the finding that it repairs
     std::string where; ///< an address or a file's name, as Finding::where
     std::string what; ///< one sentence
     std::string before; ///< the value, where it is one
@@ -32,8 +32,8 @@ struct RepairOptions {
     /// Where lost optimizer states come from; default the donor where there is one, else zeros.
     enum class Moments { Default, Zeros, Donor };
     Moments moments = Moments::Default;
-    /// How deep to look for what is mended; default as deep as what `fixes` names needs, at least the
-    /// metadata. What only every byte shows is mended only where every byte was read.
+    /// The depth of the check before the repair. Default: as deep as `fixes` needs, at least the metadata.
+    /// Damage that only a full read shows is repaired only after a full read.
     std::optional<CheckDepth> depth = {};
     std::string tagOut = {};
     bool writePointer = true;
@@ -44,45 +44,45 @@ struct RepairOptions {
     std::vector<std::string> values = {};
 };
 
-/// A plan that writes a mended copy of a checkpoint, for the same number of ranks, stage and form.
+/// A plan that writes a repaired copy of a checkpoint, for the same number of ranks, stage and form.
 class RepairPlan : public ReshardPlan
 {
 public:
     [[nodiscard]] virtual const std::vector<RepairChange>& changes() const = 0;
-    /// The codes that are mended, in the order of the fixes.
+    /// The codes that are repaired, in the order of the fixes.
     [[nodiscard]] virtual const std::vector<std::string>& fixed() const = 0;
     /// The codes, above a note, that were found in the source.
     [[nodiscard]] virtual const std::set<std::string, std::less<>>& found() const = 0;
     /// How deep was looked, and the copy is to be looked at.
     [[nodiscard]] virtual CheckDepth depth() const = 0;
-    /// What was examined, the tag that is mended.
+    /// The examined checkpoint: the tag to repair.
     [[nodiscard]] virtual CheckpointPtr source() const = 0;
 };
 
-/// The code under which changes tell of reviewed values.
+/// The code of changes that set reviewed values.
 inline constexpr std::string_view kSetCode = "set";
 
-/// Name of the file in a mended tag folder that tells what was changed.
+/// Name of the file in a repaired tag folder that records what was changed.
 inline constexpr const char* kRepairName = "repair.json";
 
-/// Examines PATH and plans to mend what `options` names. Usage for words that are no finding; NotFound where
-/// none of what is named was found; Unsupported for findings without a fix, naming them with the reason;
-/// Refused where what a fix needs is not there, or where other findings would still make the result wrong.
-/// Nothing is written.
+/// Examines PATH and plans to repair what `options` names. Usage for words that do not name a finding;
+/// NotFound where none of what is named was found; Unsupported for findings without a fix, naming them with
+/// the reason; Refused where what a fix needs is not there, or where other findings would still make the
+/// result wrong. Nothing is written.
 Result<std::shared_ptr<const RepairPlan>> planRepair(io::FileSystem& files, const io::Path& path,
     const OpenOptions& open, const RepairOptions& options, JobContext& job);
 
-/// The source of a mended copy again: without the fixes that are undone. Exactly one of the two is set: a
+/// The source of a repaired copy again: without the fixes that are undone. Exactly one of the two is set: a
 /// repair with the fixes that are left, or the source's own bytes.
 struct UndoPlan {
     std::shared_ptr<const RepairPlan> repair;
     std::shared_ptr<const WritePlan> copy;
     CheckpointPtr source;
 };
-/// `undone`: codes or letters; empty: all of them. NotACheckpoint where the copy was not mended by this
-/// program; SourceChanged where the source is no longer what was read; NotFound where it is gone, or where
-/// none of what is named was mended.
-Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const std::string& tag,
+/// `undone`: codes or letters; empty: all of them. NotACheckpoint where the copy was not repaired by this
+/// program; SourceChanged where the source is no longer what was read; NotFound where it does not exist any
+/// more, or where none of the named findings was repaired.
+Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const std::string& tag,
     const std::vector<std::string>& undone, bool writePointer, JobContext& job);
 
 } // namespace shardscope

@@ -25,8 +25,8 @@ Status requireZero(const Amended& amended, const Finding& finding)
     const Checkpoint& source = *amended.source;
     const bool inRanks = hasRankFiles(source.kind);
     if (!inRanks || amended.isCut() || hasExperts(source))
-        return cannotMend(amended, finding,
-            "what is not trained is changed in ZeRO checkpoints without tensor slices, pipeline stages and "
+        return cannotRepair(amended, finding,
+            "untrained parts are changed only in ZeRO checkpoints without tensor slices, pipeline stages and "
             "experts");
     return {};
 }
@@ -35,12 +35,12 @@ Result<CheckpointPtr> requireDonor(Amended& amended, const std::string& what)
 {
     SHARDSCOPE_TRY(const CheckpointPtr donor, donorOf(amended));
     if (!donor)
-        return fail(ErrorCode::Refused, "nothing here holds " + what, amended.source->tagFolder.string(),
+        return fail(ErrorCode::Refused, "no file here holds " + what, amended.source->tagFolder.string(),
             "name the base model's weights, or another tag, with --from");
     return donor;
 }
 
-/// A place for a weight that no file of the checkpoint holds: a unit whose shares are all lost.
+/// A place for a weight that no file of the checkpoint holds: a unit with all shares lost.
 Status makePlace(Checkpoint& out, ParamId id, DType dtype)
 {
     Parameter& param = out.params[index(id)];
@@ -60,7 +60,7 @@ Status makePlace(Checkpoint& out, ParamId id, DType dtype)
     return {};
 }
 
-/// The refill tells where it is from.
+/// The refill records its origin.
 void graft(Amended& amended, const Finding& finding, ParamId id)
 {
     const std::string& name = amended.checkpoint->params[index(id)].name;
@@ -94,7 +94,7 @@ Status graftFrozen(Amended& amended, const std::vector<const Finding*>& findings
         const auto name = nameIn(amended, *finding);
         const auto id = name ? amended.source->findParam(*name) : std::nullopt;
         if (!id)
-            return cannotMend(amended, *finding, "it is not told which parameters are lost");
+            return cannotRepair(amended, *finding, "it is not recorded which parameters are lost");
         const auto found = weightIn(*donor, *name);
         const auto type = listed.find(*name);
         SHARDSCOPE_CHECK(makePlace(*amended.checkpoint, *id,
@@ -117,7 +117,7 @@ Status graftBuffers(Amended& amended, const std::vector<const Finding*>& finding
         if (!found)
             return fail(ErrorCode::Refused,
                 "`" + toValidUtf8(name.value_or(finding->where))
-                    + "` cannot be grafted: the other checkpoint "
+                    + "` cannot be copied: the other checkpoint "
                       "does not have it",
                 donor->tagFolder.string(), "name another checkpoint with --from");
         const ParamId id{static_cast<uint32_t>(out.params.size())};
@@ -157,9 +157,9 @@ Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings
     amended.model.anew = true;
     amended.model.withoutFrozen = true;
     for (const Finding* finding : findings)
-        amended.mend(*finding,
+        amended.repair(*finding,
             formatCount(count) + " frozen parameters (" + formatBytes(bytes)
-                + ") are left out, as exclude_frozen_parameters does; load the copy over the base model, "
+                + ") are omitted, as exclude_frozen_parameters does; load the copy over the base model, "
                   "with "
                   "load_module_strict=False");
     return {};

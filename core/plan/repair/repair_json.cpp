@@ -69,7 +69,7 @@ Result<RepairRecord> readRepairText(const std::string& text, const io::Path& pat
 {
     const Json json = Json::parse(text, nullptr, false);
     const auto wrong = [&] {
-        return fail(ErrorCode::Damaged, "the file does not tell what a repair changed", path.string());
+        return fail(ErrorCode::Damaged, "the file does not record what a repair changed", path.string());
     };
     if (!json.is_object() || !json.contains("schema") || json["schema"] != kSchema
         || !json.contains("source"))

@@ -21,10 +21,10 @@ namespace shardscope {
 
 namespace {
 
-/// What schedulers count: DeepSpeed's own from 0, torch's from 1 or from the first step on.
+/// The counters of schedulers: DeepSpeed's own from 0, torch's from 1 or from the first step on.
 constexpr std::array<const char*, 3> kCounts{"last_batch_iteration", "last_epoch", "_step_count"};
 
-/// What the engine of this tag had counted, as far as its optimizer files and its name tell.
+/// The engine's counters of this tag, as far as its optimizer files and its name record them.
 struct Counted {
     int64_t steps = 0;
     int64_t skipped = 0;
@@ -69,8 +69,8 @@ Result<Counted> countedBy(const Amended& amended, const Finding& finding)
         return Counted{*named, std::min(skipped, *named)};
     if (taken)
         return Counted{*taken + skipped, skipped};
-    return cannotMend(
-        amended, finding, "neither the tag's name nor an optimizer's step tells how far it was");
+    return cannotRepair(
+        amended, finding, "neither the tag's name nor an optimizer's step records how many steps were done");
 }
 
 class OtherModel
@@ -80,7 +80,7 @@ public:
         : m_amended(amended)
         , m_source(*amended.source)
         , m_counted(counted)
-        , m_edit(amended.edit(m_source.rank0Model))
+        , m_edit(amended.edit(m_source.templateModel))
         , m_root(m_edit.graph().root())
     {
     }
@@ -152,7 +152,7 @@ void loseWeight(Amended& amended, ParamId param)
     amended.model.anew = true;
 }
 
-/// What readers say of an expert's weights that no file holds.
+/// The readers' findings about an expert's weights that no file holds.
 bool isOfExpert(const Finding* finding)
 {
     const auto address = parseAddress(finding->where);
@@ -174,11 +174,12 @@ bool hasMaster(const Checkpoint& checkpoint, ParamId param)
 Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param)
 {
     const Checkpoint& source = *amended.source;
-    const bool beside = partitionsGroups(source.kind);
-    if (!beside || amended.isCut() || isOfZenflow(source))
-        return cannotMend(amended, finding, "only what is trained is made anew, from masters beside it");
+    const bool keepsMasters = partitionsGroups(source.kind);
+    if (!keepsMasters || amended.isCut() || isOfZenflow(source))
+        return cannotRepair(
+            amended, finding, "only trained parameters are rebuilt, from the masters next to them");
     if (!hasMaster(source, param))
-        return cannotMend(amended, finding,
+        return cannotRepair(amended, finding,
             "nothing but the model file holds `" + toValidUtf8(source.params[index(param)].name)
                 + "`, which is not trained");
     loseWeight(amended, param);
@@ -197,7 +198,7 @@ Status loseWeightsIn(Amended& amended, const Finding& finding, FileId file, cons
             found = true;
         }
         if (!found)
-            return cannotMend(amended, finding, "the record holds no parameter");
+            return cannotRepair(amended, finding, "the record holds no parameter");
     }
     return {};
 }
@@ -206,22 +207,22 @@ Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& find
 {
     const Checkpoint& source = *amended.source;
     if (amended.isCut() || !FusedExperts::of(source).isEmpty())
-        return cannotMend(amended, *findings.front(),
-            "files of experts are made anew without tensor slices, pipeline stages and AutoEP");
+        return cannotRepair(amended, *findings.front(),
+            "files of experts are rebuilt without tensor slices, pipeline stages and AutoEP");
     for (const Finding* finding : findings) {
         const auto lost = parseCheckpointFileName(fileOfPlace(finding->where));
         if (!lost || lost->role != FileRole::ExpertStates || !lost->layer || !lost->expert)
-            return cannotMend(amended, *finding, "it is not the file of an expert's weights");
+            return cannotRepair(amended, *finding, "it is not the file of an expert's weights");
         const auto like = std::find_if(source.files.begin(), source.files.end(), [&](const auto& file) {
             const auto parsed = parseCheckpointFileName(file.name);
             return parsed && parsed->role == FileRole::ExpertStates && parsed->layer == lost->layer
                 && parsed->mp == lost->mp && parsed->expert && file.status == FileStatus::Ok && file.content;
         });
         if (like == source.files.end())
-            return cannotMend(amended, *finding, "no file of this layer is left that tells its form");
+            return cannotRepair(amended, *finding, "no remaining file of this layer records its form");
         amended.model.experts.push_back({fileOfPlace(finding->where), *lost->expert,
             FileId{static_cast<uint32_t>(like - source.files.begin())}});
-        amended.mend(*finding, "made from the expert's masters, in the form of `" + like->name + "`");
+        amended.repair(*finding, "built from the expert's masters, in the form of `" + like->name + "`");
     }
     std::erase_if(amended.findings(), [](const Finding& other) { return isOfExpert(&other); });
     return {};
@@ -238,14 +239,14 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
         return parsed && parsed->role == FileRole::ModelStates;
     });
     if (!areRanks || amended.isCut() || hasExperts(source))
-        return cannotMend(amended, first,
-            "model files of tensor slices and pipeline stages are not made anew, those of experts as "
+        return cannotRepair(amended, first,
+            "model files of tensor slices and pipeline stages are not rebuilt, those of experts as "
             "`moe-incomplete`");
     if (!hasZeroShards(source))
-        return cannotMend(amended, first, "nothing but it holds what is trained");
+        return cannotRepair(amended, first, "no other file holds the trained parameters");
     if (!hasOtherModel(source)) { // of ZeRO-3: the other ranks' files hold all that this one did
         for (const Finding* finding : findings) {
-            amended.mend(*finding, "written anew from the other ranks' files");
+            amended.repair(*finding, "rewritten from the other ranks' files");
             amended.remadeModels.insert(fileOfPlace(finding->where));
             std::erase_if(amended.findings(), [&](const Finding& other) {
                 return other.severity != Severity::Info
@@ -255,8 +256,8 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
         return {};
     }
     if (isOfZenflow(source))
-        return cannotMend(amended, first,
-            "ZenFlow moves weights on between updates of their masters, which only they tell");
+        return cannotRepair(amended, first,
+            "ZenFlow changes weights between updates of their masters, and only this file records that");
     SHARDSCOPE_TRY(const Counted counted, countedBy(amended, first));
     OtherModel model(amended, counted);
     model.setCounters();
@@ -265,15 +266,14 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
         if (source.wholeOf(ParamId{i}) != nullptr && hasMaster(source, ParamId{i}))
             loseWeight(amended, ParamId{i});
     }
-    const std::string from = source.file(source.rank0Model).path.parent_path().filename().string();
+    const std::string from = source.file(source.templateModel).path.parent_path().filename().string();
     for (const Finding* finding : findings) {
-        amended.mend(*finding, "made from that of `" + toValidUtf8(from) + "` and the masters",
+        amended.repair(*finding, "built from that of `" + toValidUtf8(from) + "` and the masters",
             source.steps.globalSteps ? "global_steps " + std::to_string(*source.steps.globalSteps)
                                      : std::string(),
             "global_steps " + std::to_string(counted.steps));
         amended.mark(finding->code, fileOfPlace(finding->where),
-            "buffers, frozen parameters, and what the run keeps beside them are those of `"
-                + toValidUtf8(from) + "`");
+            "buffers, frozen parameters and the run's other values are those of `" + toValidUtf8(from) + "`");
     }
     return {};
 }

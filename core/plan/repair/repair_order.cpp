@@ -31,7 +31,7 @@ StoredRun partOf(const StoredRun& run, uint64_t first, uint64_t elements, DType 
     return {run.file, run.record, run.byteOffset + first * itemSize(dtype), elements};
 }
 
-/// A state of one parameter that lies in runs of several files.
+/// A state of one parameter, in runs of several files.
 UnitState stateIn(const UnitState& from, uint64_t elements, std::vector<StoredRun> runs)
 {
     UnitState out;
@@ -52,7 +52,7 @@ UnitState stateIn(const UnitState& from, uint64_t elements, std::vector<StoredRu
     return out;
 }
 
-/// The same files, in which every trained parameter lies where `find` says.
+/// The same files, with every trained parameter at the place that `find` returns.
 Result<CheckpointPtr> withOrder(const Checkpoint& source, const Finder& find)
 {
     auto out = std::make_shared<Checkpoint>(source);
@@ -121,7 +121,7 @@ Finder inOtherFiles(const std::vector<OverlookedOrder>& orders)
     };
 }
 
-/// Whether the copies that there are prove that every parameter lies where `other` says.
+/// Whether the existing copies prove that every parameter is where `other` says.
 Result<bool> provenBy(const Amended& amended, const Checkpoint& other)
 {
     size_t proven = 0;
@@ -146,7 +146,7 @@ Result<bool> provenBy(const Amended& amended, const Checkpoint& other)
     return proven > 0;
 }
 
-/// Every state that a parameter has comes from where it lies.
+/// Every state of a parameter is read from its actual place.
 void takeFrom(Amended& amended, const CheckpointPtr& other)
 {
     const Checkpoint& source = *amended.source;
@@ -163,8 +163,8 @@ void takeFrom(Amended& amended, const CheckpointPtr& other)
     }
 }
 
-/// Everything stays where it is, and the model says so.
-void listAnew(Amended& amended, const ParamOrder& order)
+/// All values keep their places, and the model file records them.
+void rewriteParamList(Amended& amended, const ParamOrder& order)
 {
     Checkpoint& out = *amended.checkpoint;
     for (uint32_t u = 0; u < out.units.size(); ++u) {
@@ -187,39 +187,38 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
     const Checkpoint& source = *amended.source;
     const Finding& first = *findings.front();
     if (amended.isCut() || hasExperts(source) || source.zenflow)
-        return cannotMend(
+        return cannotRepair(
             amended, first, "the order of tensor slices, stages, experts and ZenFlow's columns is kept");
     SHARDSCOPE_TRY(const CheckpointPtr listed, withOrder(source, inShards(source, listedOrder(source))));
     SHARDSCOPE_TRY(const bool asListed, provenBy(amended, *listed));
     if (asListed)
-        return cannotMend(amended, first,
-            "the parameters do lie where `param_shapes` says; it is the configuration that tells another "
+        return cannotRepair(amended, first,
+            "the parameters are where `param_shapes` says; it is the configuration that records another "
             "order");
     // Data in the order before round_robin_gradients are listed in that after it, and the other way round.
-    for (const bool dealt : {false, true}) {
-        const auto order = dealt ? orderAfterRoundRobin(source) : orderBeforeRoundRobin(source);
+    for (const bool roundRobin : {false, true}) {
+        const auto order = roundRobin ? orderAfterRoundRobin(source) : orderBeforeRoundRobin(source);
         if (!order)
             continue;
         SHARDSCOPE_TRY(const CheckpointPtr other, withOrder(source, inShards(source, *order)));
         SHARDSCOPE_TRY(const bool proven, provenBy(amended, *other));
         if (!proven)
             continue;
-        const bool stay = dealt == source.roundRobin;
-        amended.anew = true; // the files of all ranks record places
+        const bool stay = roundRobin == source.roundRobin;
+        amended.rewriteAll = true; // the files of all ranks record places
         for (const Finding* finding : findings)
-            amended.mend(*finding,
-                stay ? "`param_shapes` lists the parameters in the order in which their copies prove them to "
-                       "lie"
+            amended.repair(*finding,
+                stay ? "`param_shapes` lists the parameters in the order that their copies prove"
                      : "the parameters are put in the order that `param_shapes` records; their copies prove "
-                       "where they lay");
+                       "where they were");
         if (stay)
-            listAnew(amended, *order);
+            rewriteParamList(amended, *order);
         else
             takeFrom(amended, other);
         return {};
     }
-    return cannotMend(
-        amended, first, "no order that DeepSpeed has gives every parameter the values of its copy");
+    return cannotRepair(
+        amended, first, "none of DeepSpeed's orders gives every parameter the values of its copy");
 }
 
 Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findings)
@@ -227,18 +226,19 @@ Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findin
     const Checkpoint& source = *amended.source;
     const auto ranks = convertedRanks(source);
     if (!ranks || amended.isCut())
-        return cannotMend(amended, *findings.front(), "the model file does not tell the ranks of the source");
+        return cannotRepair(
+            amended, *findings.front(), "the model file does not record the ranks of the source");
     std::vector<OverlookedOrder> orders;
     for (const FlatUnit& unit : source.units)
         orders.emplace_back(unit, *ranks);
     SHARDSCOPE_TRY(const CheckpointPtr other, withOrder(source, inOtherFiles(orders)));
     SHARDSCOPE_TRY(const bool proven, provenBy(amended, *other));
     if (!proven)
-        return cannotMend(amended, *findings.front(),
-            "where the parameters' elements should lie, not all of them have the values of their copies");
+        return cannotRepair(amended, *findings.front(),
+            "at their expected places, not all parameters have the values of their copies");
     for (const Finding* finding : findings)
-        amended.mend(*finding,
-            "every parameter gets its own elements of all states; the 16-bit copies prove where they lay");
+        amended.repair(*finding,
+            "every parameter gets its own elements of all states; the 16-bit copies prove where they were");
     takeFrom(amended, other);
     return {};
 }

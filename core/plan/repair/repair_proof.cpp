@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What masters prove by the 16-bit copies that were rounded from them.
+// What the 16-bit copies prove about the masters that they were rounded from.
 #include "core/plan/repair/amended.h"
 
 #include "core/checkpoint/units/weight_samples.h"
@@ -32,7 +32,7 @@ Status compareWithCopy(const Amended& amended, const Checkpoint& of, ParamId par
         const double master = elementAsDouble(found->dtype, masters.data() + i * itemSize(found->dtype));
         const double value = elementAsDouble(copy->dtype, copies.data() + i * itemSize(copy->dtype));
         if (!std::isfinite(master) || !std::isfinite(value))
-            continue; // which another diagnosis tells
+            continue; // another diagnosis reports it
         ++tally.compared;
         tally.different += std::abs(master - value) > *roundingOf(copy->dtype, master) ? 1 : 0;
     }
@@ -52,7 +52,7 @@ std::optional<bool> mastersFitCopies(const Amended& amended, uint32_t dpRank)
             if (fragment.file == kNoFile || fragment.columnMajor)
                 return true;
             const uint64_t end = fragment.paramOffset + std::min(fragment.elements, kSampleElements);
-            // What cannot be read is told where it counts.
+            // Unreadable files are reported where they matter.
             std::ignore = compareWithCopy(amended, source, fragment.param, fragment.paramOffset, end, tally);
             return tally.compared < 64 * kSampleElements;
         });

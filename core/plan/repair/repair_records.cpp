@@ -10,7 +10,7 @@ namespace shardscope {
 
 namespace {
 
-/// Records of a file whose bytes cannot be trusted, by index.
+/// Records of a file with unreliable bytes, by index.
 std::set<uint32_t> damagedRecords(
     const TorchFile& file, const std::string& name, const std::vector<const Finding*>& findings)
 {
@@ -51,7 +51,7 @@ void settleFile(Amended& amended, const std::string& name)
     });
 }
 
-/// Counts as lost what a rank's file lacks, though other ranks have it.
+/// Counts states as lost that a rank's file does not have, but other ranks have.
 void loseAbsent(Amended& amended, uint32_t rank, std::string_view code)
 {
     const Checkpoint& out = *amended.checkpoint;
@@ -80,7 +80,7 @@ Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& fin
         if (content != nullptr && amended.source->file(*id).role == FileRole::ModelStates) {
             const std::string& name = amended.source->file(*id).name;
             SHARDSCOPE_CHECK(loseWeightsIn(amended, *finding, *id, damagedRecords(*content, name, findings)));
-            amended.mend(*finding, "what the record held is made from the masters: " + finding->message);
+            amended.repair(*finding, "the record's values are rebuilt from the masters: " + finding->message);
             settleFile(amended, name);
             continue;
         }
@@ -110,7 +110,7 @@ Status takeOtherRecords(Amended& amended, const std::vector<const Finding*>& fin
             }
         }
         loseAbsent(amended, rank, finding->code);
-        amended.mend(*finding, "what the record held is made anew: " + finding->message);
+        amended.repair(*finding, "the record's values are rebuilt: " + finding->message);
         settleFile(amended, name);
     }
     return {};
@@ -121,9 +121,9 @@ Status takeOtherSwapped(Amended& amended, const std::vector<const Finding*>& fin
     for (const Finding* finding : findings) {
         const auto rank = rankOfAddress(*amended.source, finding->where);
         if (!rank)
-            return cannotMend(amended, *finding, "it does not say whose states are lost");
+            return cannotRepair(amended, *finding, "it does not record which parameters lost their states");
         loseAbsent(amended, *rank, finding->code);
-        amended.mend(*finding, "made anew, as an ordinary shard: " + finding->message);
+        amended.repair(*finding, "rebuilt, as an ordinary shard: " + finding->message);
     }
     return {};
 }
@@ -134,7 +134,7 @@ Status takeOtherThanSwapped(Amended& amended, const std::vector<const Finding*>&
         const auto address = parseAddress(finding->where);
         const auto* flat = address ? std::get_if<FlatAddress>(&*address) : nullptr;
         if (flat == nullptr || !flat->subgroup)
-            return cannotMend(amended, *finding,
+            return cannotRepair(amended, *finding,
                 "it is about the whole folder, which is of another step; name the one that was saved");
         const Checkpoint& source = *amended.source;
         for (uint32_t u = 0; u < source.units.size(); ++u) {
@@ -146,7 +146,7 @@ Status takeOtherThanSwapped(Amended& amended, const std::vector<const Finding*>&
                     loseShare(amended, UnitId{u}, s, *share, finding->code);
             }
         }
-        amended.mend(*finding, "made anew, as an ordinary shard: " + finding->message);
+        amended.repair(*finding, "rebuilt, as an ordinary shard: " + finding->message);
     }
     return {};
 }
@@ -156,7 +156,7 @@ Status takeOtherStates(Amended& amended, const std::vector<const Finding*>& find
     for (const Finding* finding : findings) {
         SHARDSCOPE_TRY(const uint32_t rank, lostRankOf(amended, *finding));
         loseAbsent(amended, rank, finding->code);
-        amended.mend(*finding, "made anew: " + finding->message);
+        amended.repair(*finding, "rebuilt: " + finding->message);
     }
     return {};
 }

@@ -22,7 +22,7 @@ std::string stepText(const Checkpoint& checkpoint)
                                         : std::string();
 }
 
-/// What a donor is called in marks.
+/// The name of a donor in marks.
 std::string donorText(const Checkpoint& source, const Checkpoint& donor)
 {
     const std::string at = donor.runFolder == source.runFolder ? donor.tag : donor.tagFolder.string();
@@ -43,12 +43,11 @@ public:
     Status run()
     {
         Checkpoint& out = *m_amended.checkpoint;
-        // The form of all optimizer files: that of a rank that is left.
-        if (!m_amended.lostRanks.empty() && (out.rank0Optim == kNoFile || !isLeft(out.rank0Optim)))
+        // The template of all optimizer files: that of a remaining rank.
+        if (!m_amended.lostRanks.empty() && (out.templateOptim == kNoFile || !isLeft(out.templateOptim)))
             return fail(ErrorCode::Unsupported,
-                "the first rank's optimizer file is lost, and it is the form of all others",
-                out.tagFolder.string(),
-                "write its values anew from another checkpoint: reshard that instead");
+                "the first rank's optimizer file is lost, and it is the template for all others",
+                out.tagFolder.string(), "reshard another checkpoint instead");
         m_amended.refills = std::make_shared<Refills>(m_amended.checkpoint, m_amended.model);
         for (const LostPart& part : m_amended.lost) {
             for (const auto& [begin, end] : part.runs)
@@ -139,7 +138,7 @@ private:
         SHARDSCOPE_TRY(const CheckpointPtr other, donorOf(m_amended));
         if (!other)
             return fail(ErrorCode::Refused,
-                "the masters that are lost cannot be had from anywhere: there are no 16-bit copies of them, "
+                "the lost masters cannot be restored: there are no 16-bit copies of them "
                 "and no other complete tag",
                 m_source.tagFolder.string(), "name another checkpoint of the run with --from");
         const std::string state = hasAllOf(*other, "fp32", "fp32") ? "fp32" : "weight";
@@ -153,21 +152,22 @@ private:
     {
         SHARDSCOPE_TRY(const CheckpointPtr other, donorOf(m_amended));
         if (!other)
-            return fail(ErrorCode::Refused, "weights are lost that nothing but another checkpoint has",
+            return fail(ErrorCode::Refused, "weights are lost that only another checkpoint can supply",
                 m_source.tagFolder.string(), "name the base model's weights, or another tag, with --from");
         SHARDSCOPE_CHECK(m_amended.refills->fill("weight", other, "weight", lostOf("weight")));
         markAll("weight", "grafted from " + donorText(m_source, *other));
         return {};
     }
 
-    /// What lies in another order than recorded.
+    /// States in another order than recorded.
     Status move()
     {
         for (const auto& [state, moved] : m_amended.moved) {
             if (m_lost.contains(state))
                 return fail(ErrorCode::Refused,
-                    "`" + state + "` lies in another order than recorded, and some of it is lost",
-                    m_source.tagFolder.string(), "mend the one first, and then the other on the copy");
+                    "`" + state + "` is in another order than recorded, and a part of it is lost",
+                    m_source.tagFolder.string(),
+                    "repair the order first, and then the lost part on the copy");
             for (const ParamId param : moved.params)
                 SHARDSCOPE_CHECK(
                     m_amended.refills->lose(state, param, 0, m_source.params[index(param)].elements));
@@ -256,9 +256,9 @@ Result<CheckpointPtr> samePart(const Checkpoint& source, const ParallelDegrees& 
         }
     }
     return fail(ErrorCode::Unsupported,
-        "the other checkpoint is of tensor and pipeline degrees " + degreesText(other->parallel)
+        "the other checkpoint has tensor and pipeline degrees " + degreesText(other->parallel)
             + ", this one of " + degreesText(degrees),
-        other->tagFolder.string(), "reshard it to the same degrees, and name the result");
+        other->tagFolder.string(), "reshard it to the same degrees, and pass the result");
 }
 
 } // namespace

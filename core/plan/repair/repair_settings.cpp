@@ -41,13 +41,14 @@ std::optional<double> numberOf(std::string_view text)
                                                                                           : std::nullopt;
 }
 
-void tell(Amended& amended, std::string_view code, std::string where, std::string what, std::string before,
-    std::string after)
+void recordChange(Amended& amended, std::string_view code, std::string where, std::string what,
+    std::string before, std::string after)
 {
-    amended.tell({code, std::move(where), std::move(what), std::move(before), std::move(after), false});
+    amended.recordChange(
+        {code, std::move(where), std::move(what), std::move(before), std::move(after), false});
 }
 
-/// Another value for a key that is there; tells of it. The file is rank 0's, whose form all others have.
+/// Sets another value for an existing key, and records the change. The file is the template of all others.
 Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key, const std::string& name,
     const std::string& value, std::string_view code)
 {
@@ -59,12 +60,12 @@ Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key
         return cannotSet(amended, name, "it is a tensor there");
     SHARDSCOPE_TRY(const NodeId made, optionValue(edit.builder(), value));
     edit.put(mapping, key, made);
-    tell(amended, code, amended.source->file(file).name, "`" + name + "` is set", nodeText(edit.graph(), old),
-        value);
+    recordChange(amended, code, amended.source->file(file).name, "`" + name + "` is set",
+        nodeText(edit.graph(), old), value);
     return {};
 }
 
-/// What slices and stages keep of it is not known.
+/// It is not known what slices and stages store of it.
 Status requireOnePart(const Amended& amended, const std::string& name)
 {
     if (amended.isCut())
@@ -80,7 +81,7 @@ Status setCounter(Amended& amended, const std::string& key, const std::string& v
     const SavedFile model = savedModel(*amended.source);
     if (!model)
         return cannotSet(amended, key, "there is no model file");
-    SHARDSCOPE_CHECK(put(amended, amended.source->rank0Model, model.graph->root(), key, key, value, code));
+    SHARDSCOPE_CHECK(put(amended, amended.source->templateModel, model.graph->root(), key, key, value, code));
     StepCounters& steps = amended.checkpoint->steps;
     auto& counter = key == "global_steps" ? steps.globalSteps
         : key == "global_samples"         ? steps.globalSamples
@@ -103,7 +104,7 @@ Status setScale(Amended& amended, const std::string& value)
     const NodeId mapping = scaler ? scaler->attributes : source.optimWrapper;
     // torch's floats stay floats.
     const std::string text = value.find_first_of(".eE") == std::string::npos ? value + ".0" : value;
-    SHARDSCOPE_CHECK(put(amended, source.rank0Optim, mapping, "cur_scale", "scale", text, kSetCode));
+    SHARDSCOPE_CHECK(put(amended, source.templateOptim, mapping, "cur_scale", "scale", text, kSetCode));
     amended.checkpoint->lossScale = *number;
     return {};
 }
@@ -120,7 +121,7 @@ Status setOption(Amended& amended, const std::string& text)
                 + " param groups, counted from 0");
     for (const ParamGroup& group : source.groups) {
         if (!option.group || *option.group == group.index)
-            SHARDSCOPE_CHECK(put(amended, source.rank0Optim, group.options, option.key,
+            SHARDSCOPE_CHECK(put(amended, source.templateOptim, group.options, option.key,
                 std::to_string(group.index) + ":" + option.key, option.value, kSetCode));
     }
     return {};
@@ -132,7 +133,7 @@ Status setStep(Amended& amended, double step, std::string_view code)
 {
     const Checkpoint& source = *amended.source;
     if (isStage0(source.kind))
-        return cannotSet(amended, "step", "without ZeRO, every parameter keeps its own");
+        return cannotSet(amended, "step", "without ZeRO, every parameter has its own step");
     size_t places = 0;
     for (uint32_t u = 0; u < source.units.size(); ++u) {
         FlatUnit& unit = amended.checkpoint->units[u];
@@ -143,7 +144,7 @@ Status setStep(Amended& amended, double step, std::string_view code)
             continue;
         const std::string name = unit.subgroup ? "sub-group " + std::to_string(*unit.subgroup)
                                                : "group " + std::to_string(unit.group);
-        tell(amended, code, source.file(source.rank0Optim).name, "the step of " + name + " is set",
+        recordChange(amended, code, source.file(source.templateOptim).name, "the step of " + name + " is set",
             unit.step ? numberText(*unit.step) : std::string(), numberText(step));
         unit.step = step;
         unit.stepSet = true;
@@ -154,7 +155,7 @@ Status setStep(Amended& amended, double step, std::string_view code)
         if (!optimizer || lookup(*optimizer.graph, mapping, key) == kNoNode)
             return {};
         ++places;
-        return put(amended, source.rank0Optim, mapping, key, name, text, code);
+        return put(amended, source.templateOptim, mapping, key, name, text, code);
     };
     for (const ParamGroup& group : source.groups) {
         // FusedAdam's groups have one, too, which stays 0; Apex keeps it nowhere else.
@@ -174,7 +175,7 @@ Status takeCounters(Amended& amended, const std::vector<const Finding*>& finding
 {
     const StepCounters& steps = amended.source->steps;
     if (!steps.globalSteps)
-        return cannotMend(amended, *findings.front(), "the engine's counters are not there");
+        return cannotRepair(amended, *findings.front(), "the engine's counters are missing");
     const int64_t taken = *steps.globalSteps - steps.skippedSteps.value_or(0);
     SHARDSCOPE_CHECK(setStep(amended, static_cast<double>(taken), findings.front()->code));
     for (const Finding* finding : findings)
@@ -198,7 +199,7 @@ Status takeSchedule(Amended& amended, const std::vector<const Finding*>& finding
         const NodeId old = rate ? lookup(*optimizer.graph, group.options, "lr") : kNoNode;
         const auto kept = old == kNoNode ? std::nullopt : asNumber(*optimizer.graph, old);
         if (kept && *kept != *rate)
-            SHARDSCOPE_CHECK(put(amended, source.rank0Optim, group.options, "lr",
+            SHARDSCOPE_CHECK(put(amended, source.templateOptim, group.options, "lr",
                 std::to_string(group.index) + ":lr", numberText(*rate), code));
     }
     const NodeId last
@@ -206,7 +207,7 @@ Status takeSchedule(Amended& amended, const std::vector<const Finding*>& finding
     if (last != kNoNode && source.steps.globalSteps) {
         const int64_t taken = *source.steps.globalSteps - source.steps.skippedSteps.value_or(0);
         if (asInteger(*model.graph, last) != taken - 1)
-            SHARDSCOPE_CHECK(put(amended, source.rank0Model, scheduler, "last_batch_iteration",
+            SHARDSCOPE_CHECK(put(amended, source.templateModel, scheduler, "last_batch_iteration",
                 "lr_scheduler.last_batch_iteration", std::to_string(taken - 1), code));
     }
     for (const Finding* finding : findings)
@@ -227,30 +228,29 @@ Status takeOwners(Amended& amended, const std::vector<const Finding*>& findings)
         const NodeId module = model ? model.at({"module"}) : kNoNode;
         const NodeId value = owner ? lookup(*model.graph, module, *owner) : kNoNode;
         if (value == kNoNode)
-            return cannotMend(amended, *finding, "which one owns the values is not recorded");
-        amended.edit(amended.source->rank0Model).share(module, named->name, value);
-        amended.mend(*finding, "both names get the values of " + toValidUtf8(std::string(*owner)));
+            return cannotRepair(amended, *finding, "which one owns the values is not recorded");
+        amended.edit(amended.source->templateModel).share(module, named->name, value);
+        amended.repair(*finding, "both names get the values of " + toValidUtf8(std::string(*owner)));
     }
     return {};
 }
 
 Status addUniversalInfo(Amended& amended, const std::vector<const Finding*>& findings)
 {
-    // checkpoint/constants.py, UNIVERSAL_CHECKPOINT_VERSION_VALUE; what ds_to_universal injects when it is
-    // told to.
+    // checkpoint/constants.py, UNIVERSAL_CHECKPOINT_VERSION_VALUE; ds_to_universal injects it when requested.
     constexpr double kVersion = 0.2;
     SHARDSCOPE_CHECK(requireOnePart(amended, "universal_checkpoint_info"));
     const SavedFile model = savedModel(*amended.source);
     if (!model)
-        return cannotMend(amended, *findings.front(), "there is no model file");
-    PickleEdit& edit = amended.edit(amended.source->rank0Model);
+        return cannotRepair(amended, *findings.front(), "there is no model file");
+    PickleEdit& edit = amended.edit(amended.source->templateModel);
     const NodeId info = edit.builder().dict();
     edit.builder().setItem(
         info, edit.builder().string("universal_checkpoint_version"), edit.builder().real(kVersion));
     edit.put(edit.graph().root(), "universal_checkpoint_info", info);
     for (const Finding* finding : findings)
-        amended.mend(
-            *finding, "the key is added with its version alone: nothing is cut, so nothing has to be joined");
+        amended.repair(*finding,
+            "the key is added with only its version: nothing is split, so nothing has to be merged");
     return {};
 }
 
@@ -259,7 +259,8 @@ Status setValues(Amended& amended, const std::vector<std::string>& values)
     for (const std::string& text : values) {
         const size_t equals = text.find('=');
         if (equals == std::string::npos)
-            return fail(ErrorCode::Usage, "`" + text + "` is not of the form NAME=VALUE", {}, "step=1000");
+            return fail(
+                ErrorCode::Usage, "`" + text + "` does not have the form NAME=VALUE", {}, "step=1000");
         const std::string name = text.substr(0, equals);
         const std::string value = text.substr(equals + 1);
         if (name == "step") {
@@ -276,7 +277,7 @@ Status setValues(Amended& amended, const std::vector<std::string>& values)
             const NodeId scheduler = model ? model.at({"lr_scheduler"}) : kNoNode;
             if (scheduler == kNoNode)
                 return cannotSet(amended, name, "there is no scheduler");
-            SHARDSCOPE_CHECK(put(amended, amended.source->rank0Model, scheduler,
+            SHARDSCOPE_CHECK(put(amended, amended.source->templateModel, scheduler,
                 name.substr(kScheduler.size()), name, value, kSetCode));
         } else {
             SHARDSCOPE_CHECK(setOption(amended, text));

@@ -14,8 +14,8 @@ namespace shardscope {
 
 namespace {
 
-/// Of a unit that one rank holds alone, as it may hold experts, no other file tells which states there are:
-/// those of its group's other ranks, or of all units.
+/// For a unit that only one rank holds (as for experts), no other file records its states. Then use the
+/// states of its group's other ranks, or of all units.
 void addStatesOfOthers(const Checkpoint& of, FlatUnit& unit)
 {
     const auto isKnown = [](const FlatUnit& other) {
@@ -104,10 +104,10 @@ std::optional<FileId> fileNamed(const Checkpoint& checkpoint, const std::string&
     return std::nullopt;
 }
 
-tl::unexpected<Error> cannotMend(const Amended& amended, const Finding& finding, const std::string& why)
+tl::unexpected<Error> cannotRepair(const Amended& amended, const Finding& finding, const std::string& why)
 {
     return fail(ErrorCode::Unsupported,
-        std::string(finding.code) + " of `" + finding.where + "` is not mended: " + why,
+        std::string(finding.code) + " of `" + finding.where + "` is not repaired: " + why,
         amended.source->tagFolder.string());
 }
 
@@ -117,9 +117,9 @@ Result<uint32_t> lostRankOf(const Amended& amended, const Finding& finding)
         return *rank;
     const auto parsed = parseCheckpointFileName(fileOfPlace(finding.where));
     if (!parsed || parsed->role != FileRole::OptimStates || parsed->expert)
-        return cannotMend(amended, finding, "only optimizer files are refilled");
+        return cannotRepair(amended, finding, "only optimizer files are refilled");
     if (parsed->dp >= amended.source->parallel.dp)
-        return cannotMend(amended, finding, "the rank is beyond the world size");
+        return cannotRepair(amended, finding, "the rank is not below the world size");
     return parsed->dp;
 }
 
@@ -150,7 +150,7 @@ Status giveUpShard(Amended& amended, const Finding& finding)
 {
     SHARDSCOPE_TRY(const uint32_t rank, lostRankOf(amended, finding));
     giveUp(amended, rank, finding.code);
-    amended.mend(finding, "the shard of " + amended.rankName(rank) + " is made anew");
+    amended.repair(finding, "the shard of " + amended.rankName(rank) + " is rebuilt");
     settleAllOf(amended, rank);
     return {};
 }
@@ -160,7 +160,7 @@ Status giveUpShards(Amended& amended, const std::vector<const Finding*>& finding
     for (const Finding* finding : findings) {
         const auto other = amended.open.exchanged.find(fileOfPlace(finding->where));
         if (finding->code == code::kRankForeign && other != amended.open.exchanged.end())
-            amended.mend(
+            amended.repair(
                 *finding, "renamed: the file with this name is the source's `" + other->second + "`");
         else
             SHARDSCOPE_CHECK(giveUpShard(amended, *finding));
@@ -176,8 +176,8 @@ Status takeRecovered(Amended& amended, const std::vector<const Finding*>& findin
         const CheckpointFile* file = id ? &amended.source->file(*id) : nullptr;
         const bool other = hasOtherModel(*amended.source);
         if (file != nullptr && isWholeAgain(*file) && !(other && file->role == FileRole::ModelStates))
-            amended.mend(*finding,
-                "its directory is built again from the headers of its "
+            amended.repair(*finding,
+                "its directory is rebuilt from the headers of its "
                     + std::to_string(file->content->zip().records().size())
                     + " records, which are all there");
         else if (const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
@@ -203,7 +203,7 @@ Status takeMajority(Amended& amended, const std::vector<const Finding*>& finding
             continue;
         }
         const auto& evidence = finding->evidence;
-        amended.mend(*finding,
+        amended.repair(*finding,
             steps ? "its masters are those of the 16-bit copies, so its step is set to that of the others"
                   : "set to what the other ranks have",
             evidence.empty() ? std::string() : evidence.front(),
@@ -212,9 +212,9 @@ Status takeMajority(Amended& amended, const std::vector<const Finding*>& finding
         Checkpoint& out = *amended.checkpoint;
         if (rank < out.optimFiles.size() && out.optimFiles[rank] != kNoFile)
             out.files[index(out.optimFiles[rank])].status = FileStatus::Ok;
-        if (out.optimFiles[rank] == out.rank0Optim)
+        if (out.optimFiles[rank] == out.templateOptim)
             return fail(ErrorCode::Unsupported,
-                "the first rank's file is the one that differs, and it is the form of all others",
+                "the first rank's file is the one that differs, and it is the template for all others",
                 out.tagFolder.string());
     }
     return {};

@@ -19,7 +19,7 @@ namespace shardscope {
 namespace {
 
 constexpr std::array kOddRanks{code::kStepMismatch, code::kOptionMismatch, code::kStateLength};
-/// What counters, schedule and weights of another step show beside these optimizer files.
+/// The findings that counters, schedule and weights of another step cause next to these optimizer files.
 constexpr std::array<std::string_view, 3> kOfOtherStep{
     "step-off-counters", "schedule-discontinuity", "masters-not-copies"};
 
@@ -28,7 +28,7 @@ bool isAmong(std::span<const std::string_view> codes, std::string_view code)
     return std::find(codes.begin(), codes.end(), code) != codes.end();
 }
 
-bool mends(const std::vector<std::string>& fixes, std::string_view code)
+bool repairs(const std::vector<std::string>& fixes, std::string_view code)
 {
     return std::find(fixes.begin(), fixes.end(), code) != fixes.end();
 }
@@ -44,7 +44,7 @@ bool isModelFile(const Finding& finding)
     return parsed && parsed->role == FileRole::ModelStates;
 }
 
-/// Whether what is wrong with model files takes another tag's: all but a rank's of ZeRO-3 that holds nothing
+/// Whether a damaged model file needs another tag's file: always, except a ZeRO-3 rank's file without values
 /// of its own.
 bool needsOtherModel(const CheckResult& found, const std::vector<std::string>& fixes)
 {
@@ -53,7 +53,7 @@ bool needsOtherModel(const CheckResult& found, const std::vector<std::string>& f
             [](const FlatUnit& unit) { return unit.kind == UnitKind::Frozen; });
     return std::any_of(found.findings.begin(), found.findings.end(), [&](const DoctorFinding& made) {
         const Finding& finding = made.finding;
-        if (!mends(fixes, finding.code) || !isModelFile(finding))
+        if (!repairs(fixes, finding.code) || !isModelFile(finding))
             return false;
         const auto parsed = fileOf(finding);
         if (finding.code == code::kFileTorn && found.checkpoint && !found.checkpoint->modelError) {
@@ -77,10 +77,10 @@ bool ofEachPart(const Checkpoint& checkpoint, const Predicate& isSo)
         checkpoint.parts.begin(), checkpoint.parts.end(), [&](const auto& part) { return isSo(*part); });
 }
 
-/// A rank that no finding speaks of, where the first one's file must not tell the form of all.
+/// A rank without findings, for when the first rank's file must not be the template of all.
 std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<std::string>& fixes)
 {
-    if (!found.checkpoint || found.checkpoint->rank0Optim == kNoFile)
+    if (!found.checkpoint || found.checkpoint->templateOptim == kNoFile)
         return std::nullopt;
     const Checkpoint& checkpoint = *found.checkpoint;
     std::set<uint32_t> odd;
@@ -93,9 +93,9 @@ std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<st
         odd.insert(parsed->dp);
         const std::string name = fileOfPlace(finding.where);
         first = first
-            || (isAmong(kOddRanks, finding.code) && mends(fixes, finding.code)
+            || (isAmong(kOddRanks, finding.code) && repairs(fixes, finding.code)
                 && !ofEachPart(checkpoint, [&](const Checkpoint& part) {
-                       return part.rank0Optim == kNoFile || part.file(part.rank0Optim).name != name;
+                       return part.templateOptim == kNoFile || part.file(part.templateOptim).name != name;
                    }));
     }
     for (uint32_t rank = 0; first && rank < checkpoint.parallel.dp; ++rank) {
@@ -123,13 +123,13 @@ std::string nameWhenSaved(const CheckpointFile& file)
     return isOther ? name : std::string();
 }
 
-/// Optimizer files that lie under each other's names, as OpenOptions::exchanged. Where one that is named is
-/// not there, or two were saved under one name, nothing says which is right.
+/// Optimizer files with exchanged names, as OpenOptions::exchanged. If a named file is missing, or two were
+/// saved under one name, the right one cannot be determined.
 std::map<std::string, std::string> exchangedFiles(
     const CheckResult& found, const std::vector<std::string>& fixes)
 {
     std::map<std::string, std::string> liesUnder; // name when saved → name now
-    if (!found.checkpoint || !mends(fixes, code::kRankForeign))
+    if (!found.checkpoint || !repairs(fixes, code::kRankForeign))
         return liesUnder;
     std::set<std::string> twice;
     const auto add = [&](const Checkpoint& checkpoint) {
@@ -171,7 +171,7 @@ Result<io::Path> tagWithModel(
     }
     if (!other)
         return fail(ErrorCode::Refused,
-            "the model file is lost, and no other tag of the run tells names and shapes",
+            "the model file is lost, and no other tag of the run records names and shapes",
             found.folder.string(), "name another checkpoint of the run with --from");
     return other->tagFolder;
 }
@@ -194,8 +194,8 @@ bool isWholeAgain(const CheckpointFile& file)
 
 bool hasOtherModel(const Checkpoint& checkpoint)
 {
-    return checkpoint.rank0Model != kNoFile
-        && checkpoint.file(checkpoint.rank0Model).path.parent_path() != checkpoint.tagFolder;
+    return checkpoint.templateModel != kNoFile
+        && checkpoint.file(checkpoint.templateModel).path.parent_path() != checkpoint.tagFolder;
 }
 
 Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOptions& open,
@@ -209,7 +209,7 @@ Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOpti
     }
     out.formOf = otherForm(found, fixes);
     out.exchanged = exchangedFiles(found, fixes);
-    if (mends(fixes, kSplitShards)) {
+    if (repairs(fixes, kSplitShards)) {
         for (const DoctorFinding& made : found.findings) {
             if (made.finding.code != kSplitShards)
                 continue;
@@ -217,8 +217,9 @@ Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOpti
             out.roots.insert(out.roots.end(), folders.begin(), folders.end());
         }
     }
-    const bool joins = out.roots.size() > open.roots.size();
-    return otherModel || out.formOf || joins || !out.exchanged.empty() ? std::optional(out) : std::nullopt;
+    const bool addsFolders = out.roots.size() > open.roots.size();
+    return otherModel || out.formOf || addsFolders || !out.exchanged.empty() ? std::optional(out)
+                                                                             : std::nullopt;
 }
 
 void mergeFindings(const CheckResult& before, const OpenOptions& again, CheckResult& found)

@@ -10,23 +10,22 @@
 
 namespace shardscope {
 
-// Some wounds hide others: without a model file nothing has a name, and where the first rank's file is the
-// odd one it must not tell the form of all. Files that lie under
-// each other's names are read under their own. Files that lie in other folders count as lost until they are
-// read from there. The checkpoint is then read once more, with something else in place of what is wrong.
+// Some damages hide others. Without a model file nothing has a name. If the first rank's file is the one that
+// differs, it must not be the template of all. Files with exchanged names are read under their own names.
+// Files in other folders count as lost until they are read from there. In these cases the checkpoint is read
+// again, with a replacement for the damaged part.
 
-/// How to read it once more; nothing where what was read will do. `fixes`: the codes that are mended.
+/// How to read it once more; nothing where what was read will do. `fixes`: the codes that are repaired.
 /// Refused where a model file is lost and no other tag has one; Io errors of tags that cannot be listed.
 Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOptions& open,
     const CheckResult& found, const std::vector<std::string>& fixes, const RepairOptions& options,
     JobContext& job);
 
-/// What was found when it was read once more, in `again`: what another tag's model file alone shows is left
-/// out, and what `before` told of the lost one, of exchanged names, or of files in other folders, is there
-/// again.
+/// The findings of the second read, in `again`. Findings that only another tag's model file causes are
+/// removed. Those of `before` about the lost file, exchanged names or files in other folders are added.
 void mergeFindings(const CheckResult& before, const OpenOptions& again, CheckResult& found);
 
-/// Whether a file's directory was built again from its records, all of which are there.
+/// Whether a file's directory was rebuilt from its records, and no record is missing.
 bool isWholeAgain(const CheckpointFile& file);
 /// Whether the checkpoint was read with another tag's model files.
 bool hasOtherModel(const Checkpoint& checkpoint);

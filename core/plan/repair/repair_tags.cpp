@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// What lies in the folder is no help, whoever reads it and whenever.
+/// The contents of the folder do not help, for any reader at any time.
 bool isDamage(ErrorCode code)
 {
     return code == ErrorCode::Damaged || code == ErrorCode::Hostile || code == ErrorCode::NotACheckpoint
@@ -28,14 +28,14 @@ bool isWhole(const Checkpoint& other)
            });
 }
 
-/// A disk that fails must not decide which tag is taken.
+/// A failing disk must not decide which tag is used.
 Status checkReadable(const Checkpoint& other)
 {
     for (const Finding& finding : other.findings) {
         if (finding.code == code::kFileUnreadable)
             return fail(ErrorCode::Refused, "tag `" + other.tag + "` cannot be read: " + finding.message,
                 (other.tagFolder / finding.where).string(),
-                "make it readable, or name what is to be taken: the tag that is mended with --tag, a donor "
+                "make it readable, or choose explicitly: the tag to repair with --tag, a donor "
                 "with --from");
     }
     return {};
@@ -107,7 +107,7 @@ Result<CheckpointPtr> newestWholeTag(io::FileSystem& files, const io::Path& run,
             return found;
     }
     return fail(ErrorCode::Refused, "no tag of the run is complete", run.string(),
-        "name one with --tag, and what is to be mended in it with --fix");
+        "name one with --tag, and the findings to repair with --fix");
 }
 
 } // namespace shardscope

@@ -9,14 +9,14 @@
 
 namespace shardscope {
 
-// Which tags a repair may take. A disk that fails never decides it: what cannot be read is an error, while
-// what lies there damaged is passed over.
+// Which tags a repair may use. A failing disk never decides this: an unreadable file is an error, a damaged
+// one is skipped.
 
 /// The run's tags, oldest first. Io errors where a folder cannot be listed.
 Result<std::vector<std::string>> tagsOfRun(io::FileSystem& files, const io::Path& run);
 
-/// A tag of which everything is there, whatever the run's pointer says; null where something of it is
-/// damaged, lost, or not supported. Refused where a file of it cannot be read.
+/// A complete tag, whatever the run's pointer says; null where a part of it is damaged, lost or not
+/// supported. Refused where a file of it cannot be read.
 Result<CheckpointPtr> wholeTag(
     io::FileSystem& files, const io::Path& run, const std::string& tag, JobContext& job);
 

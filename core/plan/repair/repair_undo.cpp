@@ -21,26 +21,26 @@ bool isUndone(const std::string& code, const std::vector<std::string>& undone)
 
 } // namespace
 
-Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const std::string& tag,
+Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& repaired, const std::string& tag,
     const std::vector<std::string>& undone, bool writePointer, JobContext& job)
 {
     OpenOptions options;
     options.tag = tag;
-    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, mended, options, job));
+    SHARDSCOPE_TRY(const OpenedCheckpoint opened, openCheckpoint(files, repaired, options, job));
     const io::Path path = opened.checkpoint->tagFolder / kRepairName;
     const auto text = files.readSmall(path, kRecordLimitBytes);
     if (!text && text.error().code != ErrorCode::NotFound)
         return forward(text.error());
     if (!text)
         return fail(ErrorCode::NotACheckpoint,
-            "this is no mended copy: it has no " + std::string(kRepairName), path.string(),
+            "this is not a repaired copy: it has no " + std::string(kRepairName), path.string(),
             "give the folder that `repair` wrote");
     SHARDSCOPE_TRY(const RepairRecord record, readRepairText(*text, path));
     std::vector<std::string> left = record.options.fixes;
     std::erase_if(left, [&](const std::string& code) { return isUndone(code, undone); });
     if (left.size() == record.options.fixes.size() && (!undone.empty() || record.options.values.empty()))
-        return fail(ErrorCode::NotFound, "none of what is to be undone was mended", path.string(),
-            "the file lists under `fixed` what was");
+        return fail(ErrorCode::NotFound, "none of the findings to undo was repaired", path.string(),
+            "the file lists the repaired findings under `fixed`");
 
     // As it was planned before, so that its sources can be held against what was read then.
     RepairOptions again = record.options;
@@ -53,12 +53,13 @@ Result<UndoPlan> planUndo(io::FileSystem& files, const io::Path& mended, const s
         if (!info && info.error().code != ErrorCode::NotFound)
             return forward(info.error());
         if (!info)
-            return fail(ErrorCode::NotFound, "the folder that the repair was given with --root is gone",
-                root.string(), "undo needs the source as it was");
+            return fail(ErrorCode::NotFound,
+                "the folder given to the repair with --root does not exist any more", root.string(),
+                "undo needs the unchanged source");
     }
     const auto changed = [&](const std::string& why) {
-        return fail(ErrorCode::SourceChanged, "the source is no longer what was mended" + why, record.source,
-            "undo needs the source as it was");
+        return fail(ErrorCode::SourceChanged, "the source has changed since the repair" + why, record.source,
+            "undo needs the unchanged source");
     };
     auto planned = planRepair(files, record.source, open, again, job);
     if (!planned && planned.error().code == ErrorCode::Cancelled)

@@ -17,7 +17,7 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kWindowElements = uint64_t{1} << 18;
-/// Values that fit by chance between others that do not are no one's either.
+/// Values that match by chance between mismatches count as mismatches, too.
 constexpr uint64_t kChanceElements = 64;
 constexpr size_t kMostRuns = size_t{1} << 22;
 
@@ -29,7 +29,7 @@ struct StateOfParam {
     auto operator<=>(const StateOfParam&) const = default;
 };
 
-/// What the findings name; everything where there were too many to name.
+/// The elements that the findings name; all elements if there were too many to name.
 std::set<StateOfParam> namedBy(const Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
@@ -47,7 +47,7 @@ std::set<StateOfParam> namedBy(const Amended& amended, const std::vector<const F
     return out;
 }
 
-/// What is there of a parameter's state: other fixes may have given up the rest.
+/// The available parts of a parameter's state: other fixes may count the rest as lost.
 Runs presentRuns(const Checkpoint& checkpoint, const StateSource& state)
 {
     Runs out;
@@ -63,8 +63,8 @@ Runs presentRuns(const Checkpoint& checkpoint, const StateSource& state)
     return out;
 }
 
-/// Elements of a parameter's states, read side by side in windows, of which `isBad` says so; of those that
-/// the first state has.
+/// Elements of the first state for which `isBad` is true. All states of the parameter are read together, in
+/// windows.
 Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<std::string>& states,
     uint64_t joinedBelow, const std::function<bool(const std::vector<double>&)>& isBad)
 {
@@ -158,7 +158,7 @@ Status takeSoundValues(Amended& amended, const std::vector<const Finding*>& find
         lose(amended, of, std::move(runs), findings.front()->code);
     }
     for (const Finding* finding : findings)
-        amended.mend(*finding, "what is damaged is made anew: " + finding->message);
+        amended.repair(*finding, "the damaged values are rebuilt: " + finding->message);
     return {};
 }
 
@@ -178,15 +178,16 @@ Status takeFittingMasters(Amended& amended, const std::vector<const Finding*>& f
             }));
         if (runs.empty())
             continue;
-        // What belongs to masters of no one belongs to no one.
+        // States of masters that match no copy are lost, too.
         for (const std::string& state : statesOf(source, of.param)) {
             if (state != "weight")
                 lose(amended, {of.param, state}, runs, findings.front()->code);
         }
     }
     for (const Finding* finding : findings)
-        amended.mend(*finding, "masters that do not fit their copies are made anew, with their other states");
-    // A few of the same masters had told the reader of it, who took it for the copies' fault.
+        amended.repair(
+            *finding, "masters that do not match their copies are rebuilt, with their other states");
+    // The reader noticed it at a few of the same masters, and blamed the copies.
     std::erase_if(amended.findings(), [&](const Finding& other) {
         const auto model = fileNamed(source, other.where);
         const bool isOfModel = other.code == code::kStepMismatch && model
@@ -218,7 +219,7 @@ Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding
             amended.lost.push_back(std::move(part));
         }
     }
-    // Of the same files, whose absence the reader tells, too.
+    // The same files: the reader also reports that they are missing.
     std::erase_if(amended.findings(), [&](const Finding& other) {
         const auto named = amended.stateAt(other.where);
         return named && (other.code == code::kStateMissing || other.code == code::kUniversalSource)
@@ -226,7 +227,8 @@ Status takeOtherStatesOfParams(Amended& amended, const std::vector<const Finding
                 [&](const LostPart& part) { return part.params.front() == named->param; });
     });
     for (const Finding* finding : findings)
-        amended.mend(*finding, "what the converter passed by is made anew, and the master stays rounded");
+        amended.repair(
+            *finding, "the states that the converter skipped are rebuilt; the master stays rounded");
     return {};
 }
 

@@ -14,10 +14,10 @@ namespace shardscope {
 Untouched::Untouched(const std::vector<const Amended*>& amended)
 {
     for (const Amended* one : amended) {
-        // Releases' older forms are written anew as today's, and no file may stay behind.
-        m_none = m_none || one->anew || !one->moved.empty() || hasOldForm(*one->source);
+        // Files of older releases are rewritten in today's form, all of them.
+        m_none = m_none || one->rewriteAll || !one->moved.empty() || hasOldForm(*one->source);
         for (const auto& [file, edit] : one->edits) {
-            if (file == one->source->rank0Optim) // whose form all others have
+            if (file == one->source->templateOptim) // the template of all others
                 touchOptimizer(*one);
             else
                 touchModel(*one);

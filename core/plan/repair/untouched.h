@@ -9,7 +9,7 @@
 
 namespace shardscope {
 
-/// Which files of a mended checkpoint's source hold nothing that was changed: they are copied as they are.
+/// Which files of a repaired checkpoint's source hold nothing that was changed: they are copied as they are.
 /// Where it is not certain, a file is not one of them. Immutable once made.
 class Untouched
 {

@@ -125,7 +125,7 @@ public:
 
     [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override
     {
-        const bool readable = m_source->isReadable(m_source->rank0Optim);
+        const bool readable = m_source->isReadable(m_source->templateOptim);
         return fingerprintOf(m_source, m_parts.inOrderOfSource(digests),
             readable ? targetScalerTexts(*m_source, targetKind()) : ScalerTexts())
             .text();

@@ -44,7 +44,7 @@ public:
 /// Usage for impossible options. Nothing is written.
 Result<std::shared_ptr<const ReshardPlan>> planReshard(
     io::FileSystem& files, CheckpointPtr source, const ReshardOptions& options, JobContext& job);
-/// The same for a source that was mended in memory (core/plan/repair/repair.h): what it has lost comes from
+/// The same for a source that was repaired in memory (core/plan/repair/repair.h): what it has lost comes from
 /// `refills`, one for each of the source's parts, or the only one; null where nothing is lost.
 Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, CheckpointPtr source,
     const ReshardOptions& options, const std::vector<std::shared_ptr<Refills>>& refills, JobContext& job);

@@ -21,7 +21,7 @@ std::optional<uint64_t> configCount(const Checkpoint& source, std::string_view k
     const NodeId node = configNode(source, {key});
     if (node == kNoNode)
         return std::nullopt;
-    const auto number = asInteger(source.file(source.rank0Model).content->pickle(), node);
+    const auto number = asInteger(source.file(source.templateModel).content->pickle(), node);
     if (!number || *number <= 0)
         return std::nullopt;
     return static_cast<uint64_t>(*number);
@@ -36,7 +36,7 @@ std::optional<uint64_t> globalBatch(const Checkpoint& source)
         return std::nullopt;
     uint64_t ranks = source.parallel.dp;
     if (isConverted(source.kind)) { // of the run that it was made from
-        const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+        const PickleGraph& graph = source.file(source.templateModel).content->pickle();
         const auto saved = asInteger(graph, lookup(graph, graph.root(), "dp_world_size"));
         if (!saved || *saved <= 0)
             return std::nullopt;
@@ -51,7 +51,7 @@ std::string configText(const Checkpoint& source, std::initializer_list<std::stri
 {
     const NodeId node = configNode(source, path);
     return node == kNoNode ? std::string("not set")
-                           : nodeText(source.file(source.rank0Model).content->pickle(), node);
+                           : nodeText(source.file(source.templateModel).content->pickle(), node);
 }
 
 void add(std::vector<Finding>& out, std::string_view code, Severity severity, std::string message,
@@ -144,8 +144,8 @@ std::vector<Finding> reshardWarnings(
     }
     addUniversalWarnings(source, target, out);
     addStage0Warnings(source, target, out);
-    const bool heedsRoundRobin = isZero12(target);
-    if (heedsRoundRobin && !targetRoundRobin(source, target)
+    const bool appliesRoundRobin = isZero12(target);
+    if (appliesRoundRobin && !targetRoundRobin(source, target)
         && configNode(source, {"zero_optimization"}) == kNoNode)
         add(out, code::kParamOrder, Severity::Warning,
             "the checkpoint does not record its configuration; the order of its parameters shows no "

@@ -48,8 +48,8 @@ std::vector<std::string> stockLosses(const Checkpoint& source)
         out.emplace_back("stage 3 shares one step tensor among all sub-groups, so that with several it "
                          "advances once for each");
     if (std::any_of(source.groups.begin(), source.groups.end(), [&](const ParamGroup& group) {
-            return source.isReadable(source.rank0Optim)
-                && isMuonGroup(source.file(source.rank0Optim).content->pickle(), group.options);
+            return source.isReadable(source.templateOptim)
+                && isMuonGroup(source.file(source.templateOptim).content->pickle(), group.options);
         }))
         out.emplace_back("stages 1 and 2 stop in their first step with Muon, unless the optimizer is "
                          "offloaded to the CPU");

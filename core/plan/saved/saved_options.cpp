@@ -12,7 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Fails as a missing key does: what is there is no value that this build knows.
+/// Fails like a missing key: this build does not know the value.
 void throwUnknown(const Json& object, const std::string& key)
 {
     (void)object.at(key).at("known");

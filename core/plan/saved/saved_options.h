@@ -8,7 +8,7 @@
 
 namespace shardscope {
 
-/// The options of a plan as they stand in the file of a saved plan: the text of a JSON object.
+/// The options of a plan as written in the file of a saved plan: the text of a JSON object.
 std::string optionsText(const ReshardOptions& options);
 std::string optionsText(const ExportOptions& options);
 /// The way back. Throws nlohmann's exception where a key is absent or of another type; parseSavedPlan() turns

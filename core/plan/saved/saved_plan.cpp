@@ -64,7 +64,7 @@ std::string firstChange(const SavedPlan& saved, const WritePlan& plan)
         const auto now = std::find_if(plan.sources().begin(), plan.sources().end(),
             [&](const PlanSource& source) { return source.name == was.name; });
         if (now == plan.sources().end())
-            return "`" + was.name + "` is gone";
+            return "`" + was.name + "` was removed";
         if (now->identity.bytes != was.identity.bytes)
             return "`" + was.name + "` has another size";
         // Not device and inode: another machine sees the same files under other numbers.
@@ -72,7 +72,7 @@ std::string firstChange(const SavedPlan& saved, const WritePlan& plan)
             return "`" + was.name + "` was written again";
     }
     if (plan.sources().size() != saved.sources.size())
-        return "there are further files";
+        return "there are new files";
     return {};
 }
 
@@ -181,8 +181,8 @@ Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan)
         return {};
     const std::string change = firstChange(saved, plan);
     return fail(ErrorCode::SourceChanged,
-        "the source is no longer what the plan was made for: "
-            + (change.empty() ? std::string("planning again gives another outcome") : change),
+        "the source has changed since the plan was made: "
+            + (change.empty() ? std::string("planning again gives another result") : change),
         (saved.source / saved.tag).string(), "make the plan again with `shardscope plan … -o FILE`");
 }
 

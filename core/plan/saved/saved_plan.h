@@ -10,8 +10,7 @@
 
 namespace shardscope {
 
-/// A plan as a file: what was decided and what it was decided on, so that another process can run exactly
-/// that.
+/// A plan as a file: the decisions and their inputs, so that another process can run exactly this plan.
 ///
 /// It holds no recipes: whoever runs it plans again from the same source and options, and checkSavedPlan()
 /// refuses when the outcome is not the one that was saved. Schema `shardscope/saved-plan/1`.
@@ -33,7 +32,7 @@ struct SavedPlan {
     std::vector<PlannedFile> files;
 };
 
-/// What `plan` decided, ready to be written.
+/// The saved form of `plan`, ready to be written.
 SavedPlan savePlan(
     const ReshardPlan& plan, const Checkpoint& source, std::vector<io::Path> roots, io::Path destination);
 SavedPlan savePlan(
@@ -41,12 +40,12 @@ SavedPlan savePlan(
 
 /// The file's text: JSON, indented, ending in a newline; the same plan gives the same bytes.
 std::string savedPlanText(const SavedPlan& saved);
-/// Usage when the text is no saved plan; Unsupported for a verb or schema version that this build does not
+/// Usage when the text is not a saved plan; Unsupported for a verb or schema version that this build does not
 /// know.
 Result<SavedPlan> parseSavedPlan(const std::string& text, const std::string& path);
 
 /// Success when `plan`, made now, is the saved one: same id, same files and sizes. Else SourceChanged, naming
-/// the first source file that is no longer what it was.
+/// the first changed source file.
 Status checkSavedPlan(const SavedPlan& saved, const WritePlan& plan);
 
 } // namespace shardscope

@@ -23,7 +23,7 @@ std::string listText(const std::vector<std::string>& items)
 
 Status requireNativeFacts(const Checkpoint& source)
 {
-    if (!isDistributed(source.kind) || !source.isReadable(source.rank0Model))
+    if (!isDistributed(source.kind) || !source.isReadable(source.templateModel))
         return {};
     const bool trains = std::any_of(
         source.units.begin(), source.units.end(), [](const FlatUnit& unit) { return unit.group >= 0; });
@@ -31,7 +31,7 @@ Status requireNativeFacts(const Checkpoint& source)
         return fail(ErrorCode::Unsupported,
             "weights alone hold no masters and no optimizer state, which a run goes on from",
             source.tagFolder.string(), "give the checkpoint of the run that they were exported from");
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const PickleGraph& graph = source.file(source.templateModel).content->pickle();
     std::vector<std::string> lacking;
     const auto need = [&](bool there, const char* what) {
         if (!there)

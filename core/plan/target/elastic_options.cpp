@@ -31,9 +31,9 @@ class OptionsOf
 public:
     explicit OptionsOf(const Checkpoint& source)
         : m_source(source)
-        , m_optim(source.file(source.rank0Optim).content)
+        , m_optim(source.file(source.templateOptim).content)
         , m_graph(m_optim->pickle())
-        , m_model(source.file(source.rank0Model).content->pickle())
+        , m_model(source.file(source.templateModel).content->pickle())
         , m_importer(m_builder, m_graph)
         , m_modelImporter(m_builder, m_model)
         , m_config(configNode(source, {"optimizer", "params"}))
@@ -251,7 +251,8 @@ private:
                 unit.stateNode = m_importer.import(unit.stateNode);
         }
         const NodeId root = m_importer.import(m_graph.root());
-        out->files[index(out->rank0Optim)].content = TorchFile::withPickle(*m_optim, m_builder.finish(root));
+        out->files[index(out->templateOptim)].content
+            = TorchFile::withPickle(*m_optim, m_builder.finish(root));
         return out;
     }
 
@@ -321,9 +322,9 @@ namespace {
 /// Whether the states are a list, in place of torch's mapping.
 bool isElastic(const Checkpoint& source)
 {
-    if (!source.isReadable(source.rank0Optim) || source.optimWrapper == kNoNode)
+    if (!source.isReadable(source.templateOptim) || source.optimWrapper == kNoNode)
         return false;
-    const PickleGraph& graph = source.file(source.rank0Optim).content->pickle();
+    const PickleGraph& graph = source.file(source.templateOptim).content->pickle();
     const NodeId base = lookup(graph, source.optimWrapper, "base_optimizer_state");
     const CheckpointKind kind = source.kind;
     return (isZero12(kind) || partitionsParameters(kind)) && base != kNoNode

@@ -28,7 +28,7 @@ class Regrouping
 public:
     Regrouping(const Checkpoint& source, uint32_t ranks)
         : m_source(source)
-        , m_graph(source.file(source.rank0Optim).content->pickle())
+        , m_graph(source.file(source.templateOptim).content->pickle())
         , m_ranks(ranks)
     {
     }

@@ -21,7 +21,7 @@ class FusedRegrouping
 public:
     FusedRegrouping(const Checkpoint& source, uint32_t ranks)
         : m_source(source)
-        , m_graph(source.file(source.rank0Optim).content->pickle())
+        , m_graph(source.file(source.templateOptim).content->pickle())
         , m_fused(FusedExperts::of(source))
         , m_ranks(ranks)
     {

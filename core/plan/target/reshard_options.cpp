@@ -29,8 +29,8 @@ bool isPlainTag(const std::string& tag)
 std::optional<uint64_t> configuredSubGroupSize(const Checkpoint& source)
 {
     const NodeId node = configNode(source, {"zero_optimization", "sub_group_size"});
-    const auto size
-        = node == kNoNode ? std::nullopt : asNumber(source.file(source.rank0Model).content->pickle(), node);
+    const auto size = node == kNoNode ? std::nullopt
+                                      : asNumber(source.file(source.templateModel).content->pickle(), node);
     if (!size || !(*size >= 1) || !(*size < 9e18))
         return std::nullopt;
     return static_cast<uint64_t>(*size);
@@ -40,9 +40,9 @@ std::optional<uint64_t> configuredSubGroupSize(const Checkpoint& source)
 
 NodeId configNode(const Checkpoint& source, std::initializer_list<std::string_view> path)
 {
-    if (!source.isReadable(source.rank0Model))
+    if (!source.isReadable(source.templateModel))
         return kNoNode;
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const PickleGraph& graph = source.file(source.templateModel).content->pickle();
     NodeId node = lookup(graph, graph.root(), "ds_config");
     for (const std::string_view key : path)
         node = node == kNoNode ? kNoNode : lookup(graph, node, key);
@@ -189,7 +189,7 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
             "their number on that rank, so that all ranks would load those of the first",
             source.tagFolder.string(),
             "`reshard --ep` rewrites them for another number of ranks and of expert-parallel ranks");
-    const bool partitions = pipeline && !experts && isStage0(source.kind) && target == CheckpointKind::Zero1;
+    const bool partitions = pipeline && !experts && isStage0(source.kind) && traitsOf(target).stage == 1;
     if (partitions && dealt && hasTorchOptimizer(source.kind))
         return fail(ErrorCode::Unsupported,
             "this build does not deal the layers of an fp32 run without ZeRO to other pipeline stages",
@@ -236,7 +236,7 @@ bool targetRoundRobin(const Checkpoint& source, CheckpointKind target)
         return source.roundRobin;
     const NodeId option = configNode(source, {"zero_optimization", "round_robin_gradients"});
     return option != kNoNode
-        && asBool(source.file(source.rank0Model).content->pickle(), option).value_or(false);
+        && asBool(source.file(source.templateModel).content->pickle(), option).value_or(false);
 }
 
 std::string targetTag(const Checkpoint& source, const ReshardOptions& options)

@@ -75,7 +75,7 @@ Result<uint64_t> chooseSubGroupSize(
 bool targetRoundRobin(const Checkpoint& source, CheckpointKind target);
 /// The tag's folder name: universal ones end in "_universal", native ones do not.
 std::string targetTag(const Checkpoint& source, const ReshardOptions& options);
-/// Whether the source tells all that files made anew need: options of every group, a version, names that a
+/// Whether the source tells all that files rebuilt need: options of every group, a version, names that a
 /// universal folder can have. Refused, naming what is missing.
 Status requireModelFacts(const Checkpoint& source, CheckpointKind target);
 

@@ -279,7 +279,7 @@ Result<ReshardTarget> layOutExperts(
     out.expertRanks = expertRanks;
     const bool consecutive = familiesAreConsecutive(source);
     SHARDSCOPE_TRY(const std::vector<TargetGroup> groups, groupsForExpertDegree(source, expertRanks));
-    const PickleGraph& model = source.file(source.rank0Model).content->pickle();
+    const PickleGraph& model = source.file(source.templateModel).content->pickle();
     const NodeId scheduler = lookup(model, model.root(), "lr_scheduler");
     if (groups.size() != source.groups.size() && scheduler != kNoNode
         && model.kind(scheduler) != NodeKind::None)

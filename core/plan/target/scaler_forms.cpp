@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 5> kDynamicKeys{
 
 const PickleGraph& optimGraph(const Checkpoint& source)
 {
-    return source.file(source.rank0Optim).content->pickle();
+    return source.file(source.templateOptim).content->pickle();
 }
 
 int64_t configuredCount(const Checkpoint& source, std::string_view key, int64_t preset)
@@ -25,7 +25,7 @@ int64_t configuredCount(const Checkpoint& source, std::string_view key, int64_t 
     const NodeId node = configNode(source, {"fp16", key});
     return node == kNoNode
         ? preset
-        : asInteger(source.file(source.rank0Model).content->pickle(), node).value_or(preset);
+        : asInteger(source.file(source.templateModel).content->pickle(), node).value_or(preset);
 }
 
 bool isDynamic(const Checkpoint& source)
@@ -46,7 +46,7 @@ void forEachConfigured(const Checkpoint& source, Number number, Flag flag, Half 
     number("cur_hysteresis", hysteresis);
     flag("consecutive_hysteresis",
         consecutive != kNoNode
-            && asBool(source.file(source.rank0Model).content->pickle(), consecutive).value_or(false));
+            && asBool(source.file(source.templateModel).content->pickle(), consecutive).value_or(false));
     flag("raise_error_at_min_scale", true);
     half("dtype");
 }

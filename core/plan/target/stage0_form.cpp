@@ -17,7 +17,8 @@ namespace {
 bool isEnabled(const Checkpoint& source, std::string_view precision)
 {
     const NodeId node = configNode(source, {precision, "enabled"});
-    return node != kNoNode && asBool(source.file(source.rank0Model).content->pickle(), node).value_or(false);
+    return node != kNoNode
+        && asBool(source.file(source.templateModel).content->pickle(), node).value_or(false);
 }
 
 /// Whether the engine keeps masters beside a model in 16 bits.
@@ -34,9 +35,9 @@ enum class Fused { Yes, No, Unknown };
 
 Fused fusedAdam(const Checkpoint& source)
 {
-    if (!source.isReadable(source.rank0Optim))
+    if (!source.isReadable(source.templateOptim))
         return Fused::Unknown;
-    const PickleGraph& graph = source.file(source.rank0Optim).content->pickle();
+    const PickleGraph& graph = source.file(source.templateOptim).content->pickle();
     bool all = true;
     for (const ParamGroup& group : source.groups) {
         if (group.options == kNoNode)
@@ -64,7 +65,7 @@ const Parameter* emptyParameter(const Checkpoint& source)
 bool ranInBf16(const Checkpoint& source)
 {
     if (!isConverted(source.kind) && !isStage0(source.kind))
-        return source.file(source.rank0Optim).name.starts_with("bf16_");
+        return source.file(source.templateOptim).name.starts_with("bf16_");
     if (configNode(source, {"bf16", "enabled"}) == kNoNode)
         return source.precision == "bf16" && !hasTorchOptimizer(source.kind);
     return isEnabled(source, "bf16");
@@ -72,9 +73,9 @@ bool ranInBf16(const Checkpoint& source)
 
 bool hasOptimizerInModel(const Checkpoint& source)
 {
-    if (!source.isReadable(source.rank0Model))
+    if (!source.isReadable(source.templateModel))
         return false;
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const PickleGraph& graph = source.file(source.templateModel).content->pickle();
     return isMapping(graph, lookup(graph, graph.root(), "optimizer"));
 }
 
@@ -105,7 +106,7 @@ Result<CheckpointKind> stage0KindOf(const Checkpoint& source, const ReshardOptio
 Status requireTellableGroups(const Checkpoint& source)
 {
     std::vector<const Parameter*> candidates;
-    const PickleGraph& graph = source.file(source.rank0Model).content->pickle();
+    const PickleGraph& graph = source.file(source.templateModel).content->pickle();
     const auto items = mappingItems(graph, lookup(graph, graph.root(), "module"));
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto name = asString(graph, items[i]);
@@ -221,7 +222,7 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
             "scale and hysteresis");
     const bool needsClip = hasFlatMasters(target) && source.kind != target
         && (source.optimWrapper == kNoNode
-            || lookup(source.file(source.rank0Optim).content->pickle(), source.optimWrapper, "clip_grad")
+            || lookup(source.file(source.templateOptim).content->pickle(), source.optimWrapper, "clip_grad")
                 == kNoNode);
     if (needsClip && configNode(source, {"zero_optimization"}) == kNoNode)
         add(out, code::kStockLoaderTrap, Severity::Warning,

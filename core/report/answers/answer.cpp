@@ -82,7 +82,7 @@ DType modelDtype(const Checkpoint& checkpoint, ParamId param)
     const ParamId owner = parameter.sharedWith == kNoParam ? param : parameter.sharedWith;
     if (const WholeTensor* whole = checkpoint.wholeOf(owner))
         return whole->dtype;
-    // ZeRO-3 keeps no copy in the model's dtype: the run's precision says what the weights were.
+    // ZeRO-3 keeps no copy in the model's dtype. The precision of the run gives the dtype of the weights.
     if (checkpoint.params[index(owner)].role == ParamRole::Trainable) {
         if (checkpoint.precision == "bf16")
             return DType::BFloat16;

@@ -8,16 +8,16 @@
 
 namespace shardscope {
 
-/// The answer of `check`: one result per path, which is an error where the path cannot be read. Without a
-/// depth each result has its own.
+/// The answer of `check`: one result per path, or an error for a path that cannot be read. Without `depth`,
+/// each result has its own depth.
 void writeCheckJson(
     const TextSink& sink, const std::vector<CheckResult>& results, std::optional<CheckDepth> depth);
-/// For people: what matters most first, each kind of finding with what it means and what mends it told once.
+/// As text, the most important first. Meaning and repair are printed once for each kind of finding.
 void writeCheckText(const TextSink& sink, const TextStyle& style, const std::vector<CheckResult>& results);
-/// "values not read: 3.1 GiB (3,328,599,654 bytes)"; empty where every byte was read.
+/// "values not read: 3.1 GiB (3,328,599,654 bytes)"; empty if every byte was read.
 std::string notReadText(const CheckResult& result);
 
-/// What can be found at all: code, letter, depth and name of every diagnosis.
+/// All known diagnoses: code, letter, depth and name.
 void writeDiagnosisListJson(const TextSink& sink);
 void writeDiagnosisListText(const TextSink& sink, const TextStyle& style);
 

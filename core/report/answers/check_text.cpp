@@ -19,7 +19,7 @@ std::string paragraph(const TextStyle& style, std::string_view label, std::strin
                         : "  " + style.dim(std::string(label)) + " " + std::string(text) + "\n";
 }
 
-/// What the doctor knows of a kind of finding, below the findings of that kind.
+/// Explains a kind of finding, below the findings of that kind.
 std::string explanation(const TextStyle& style, const DoctorFinding& made)
 {
     const Diagnosis& diagnosis = *made.diagnosis;
@@ -28,9 +28,9 @@ std::string explanation(const TextStyle& style, const DoctorFinding& made)
     out += paragraph(style, "resuming: ", diagnosis.means.resuming);
     out += paragraph(style, "exporting:", diagnosis.means.exporting);
     if (!made.command.empty())
-        out += paragraph(style, "mend:     ", "shardscope " + printable(made.command));
+        out += paragraph(style, "repair:   ", "shardscope " + printable(made.command));
     else if (!diagnosis.remedy.empty())
-        out += paragraph(style, "mend:     ", diagnosis.remedy);
+        out += paragraph(style, "repair:   ", diagnosis.remedy);
     else
         out += paragraph(style, "no remedy:", diagnosis.noRemedy);
     return out;
@@ -84,11 +84,11 @@ void writeResult(const TextSink& sink, const TextStyle& style, const CheckResult
         next = end;
     }
     std::string foot = (all.empty() ? std::string() : std::string("\n")) + "found: " + findingCountText(all);
-    foot += " (looked at " + std::string(checkDepthName(result.depth)) + ": " + secondsText(result) + ")\n";
+    foot += " (depth " + std::string(checkDepthName(result.depth)) + ": " + secondsText(result) + ")\n";
     if (const std::string unread = notReadText(result); !unread.empty())
         foot += unread + "\n";
     if (result.stopped)
-        foot += style.yellow("stopped before all was looked at") + "\n";
+        foot += style.yellow("stopped: the check is not complete") + "\n";
     sink(foot);
 }
 
@@ -113,7 +113,7 @@ void writeCheckText(const TextSink& sink, const TextStyle& style, const std::vec
 
 void writeDiagnosisListText(const TextSink& sink, const TextStyle& style)
 {
-    TextTable table({{"code"}, {"letter"}, {"seen in"}, {"at worst"}, {"what it is"}});
+    TextTable table({{"code"}, {"letter"}, {"depth"}, {"max severity"}, {"description"}});
     for (const Diagnosis* diagnosis : diagnoses())
         table.add({std::string(diagnosis->code), std::string(diagnosis->letter),
             std::string(checkDepthName(diagnosis->depth)), std::string(severityName(diagnosis->worst)),

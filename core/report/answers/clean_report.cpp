@@ -27,7 +27,7 @@ std::string stateText(CleanEntry::State state)
 {
     if (state == CleanEntry::State::InUse)
         return "in use by a running job";
-    return state == CleanEntry::State::HalfPublished ? "half published, is kept" : stateName(state);
+    return state == CleanEntry::State::HalfPublished ? "half published, kept" : stateName(state);
 }
 
 std::string ageText(int64_t seconds)
@@ -88,10 +88,10 @@ void writeCleanText(
     }
     table.write(sink, style, "");
     if (anyHalf)
-        sink("A half-published job was interrupted while its files were moved into place. The same command "
-             "completes it.\n");
+        sink("A half-published job was interrupted while its files were moved into place. Run the same "
+             "command again to complete it.\n");
     if (anyLeft && !removes)
-        sink("The command that was interrupted continues abandoned work. --remove removes it.\n");
+        sink("Run the interrupted command again to continue abandoned work, or use --remove to remove it.\n");
 }
 
 } // namespace shardscope

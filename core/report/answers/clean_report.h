@@ -10,7 +10,7 @@
 
 namespace shardscope {
 
-/// The answer of `clean`: unfinished work with size, age and what became of it.
+/// The answer of `clean`: unfinished work with size, age and state.
 void writeCleanJson(const TextSink& sink, const std::string& path, const std::vector<CleanEntry>& entries);
 void writeCleanText(
     const TextSink& sink, const TextStyle& style, const std::vector<CleanEntry>& entries, bool removes);

@@ -8,9 +8,9 @@
 
 namespace shardscope {
 
-/// "compute": {device, by, reason, notes}: what did the arithmetic, and why.
+/// "compute": {device, by, reason, notes}: which device computed, and why.
 void writeCompute(JsonWriter& json, const ComputeReport& compute);
-/// The same in a line: "cpu (plain code)".
+/// The same in one line: "cpu (plain code)".
 std::string computeText(const ComputeReport& compute);
 
 } // namespace shardscope

@@ -122,7 +122,7 @@ void addRows(TextTable& table, const ParamDifference& difference, uint64_t limit
     if (!param.isPaired())
         return add({param.name, "", param.left == kNoParam ? "only right" : "only left"});
     if (!param.sameShape)
-        return add({param.name, "", "another shape"});
+        return add({param.name, "", "different shape"});
     for (const std::string& state : param.onlyLeft)
         add({param.name, state, "only left"});
     for (const std::string& state : param.onlyRight)
@@ -131,7 +131,7 @@ void addRows(TextTable& table, const ParamDifference& difference, uint64_t limit
         ? number(std::max(difference.update->withoutGradient, difference.update->withUnitGradient))
         : "";
     for (const StateDifference& state : difference.states) {
-        const bool finite = state.values.notFinite == 0; // else no measure of the others stands for them
+        const bool finite = state.values.notFinite == 0; // else a number would hide NaN or infinities
         add({param.name, state.state.left + (state.state.isCopy ? " (copy)" : ""),
             fmt::format("{} of {}", formatCount(state.values.different), formatCount(state.values.elements)),
             finite ? number(state.values.maxAbsolute) : "nan",

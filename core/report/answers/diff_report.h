@@ -7,14 +7,14 @@
 
 namespace shardscope {
 
-/// The answer of `diff`: both sides, what was compared, every difference, the verdict and what explains it.
+/// The answer of `diff`: both sides, what was compared, every difference, the verdict and its causes.
 struct DiffAnswer {
     AnswerContext left;
     AnswerContext right;
     const StateDiff& diff;
     DiffVerdict verdict = DiffVerdict::Same;
     const std::vector<DiffCause>& causes;
-    uint64_t limit = 0; ///< text: differences that are listed, at most
+    uint64_t limit = 0; ///< text: max number of listed differences
 };
 
 void writeDiffJson(const TextSink& sink, const DiffAnswer& answer);

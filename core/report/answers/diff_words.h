@@ -8,11 +8,11 @@
 
 namespace shardscope {
 
-/// What a difference is called in answers (cli.md): "values", or "dtype" where the sides differ in it.
+/// The kind of a difference in answers (cli.md): "values", or "dtype" if the dtypes differ.
 std::string_view differenceKind(const StateDifference& difference);
 /// "option" or "scalar".
 std::string_view differenceKind(const ScalarDifference& difference);
-/// Whose scalar it is: "group/0", "loss_scaler", "lr_scheduler", "client_state", "engine".
+/// The owner of a scalar: "group/0", "loss_scaler", "lr_scheduler", "client_state", "engine".
 std::string scalarOwner(const StateScalar& scalar);
 
 } // namespace shardscope

@@ -18,7 +18,7 @@ struct RecordUse {
     std::vector<ZipRecord> records;
     std::vector<std::vector<std::string>> usedBy; ///< per record
 };
-/// Reads the directory again where the checkpoint did not keep it. Empty for files that are no archives.
+/// Reads the directory again if the checkpoint did not keep it. Empty for files that are not archives.
 RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId file, JobContext& job);
 
 /// The answer of `files`: every file with role, rank and status.

@@ -26,7 +26,8 @@ std::string severityText(const TextStyle& style, Severity severity)
 
 std::string counted(size_t count, std::string_view noun)
 {
-    return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+    const bool plural = count != 1 && noun != "info";
+    return std::to_string(count) + " " + std::string(noun) + (plural ? "s" : "");
 }
 
 } // namespace
@@ -57,7 +58,7 @@ void writeFindingsText(const TextSink& sink, const TextStyle& style, const std::
         std::string text(indent);
         text += severityText(style, finding.severity) + ": " + printable(finding.message);
         text += " " + style.dim("[" + std::string(finding.code) + "]") + "\n";
-        // The same finding on many files in a row is told once.
+        // A repeated finding is printed once.
         const auto further = static_cast<size_t>(end - next) - 1;
         if (!finding.where.empty())
             text += std::string(indent) + "  at " + printable(finding.where)
@@ -72,7 +73,7 @@ void writeFindingsText(const TextSink& sink, const TextStyle& style, const std::
 std::string findingCountText(const std::vector<Finding>& findings)
 {
     static constexpr std::array kOrder{Severity::Error, Severity::Warning, Severity::Info};
-    static constexpr std::array<std::string_view, 3> kNouns{"error", "warning", "note"};
+    static constexpr std::array<std::string_view, 3> kNouns{"error", "warning", "info"};
     std::string out;
     for (size_t i = 0; i < kOrder.size(); ++i) {
         const auto count = std::count_if(

@@ -11,11 +11,11 @@
 
 namespace shardscope {
 
-/// A list of `{code, severity, message, where, evidence}`, as cli.md gives findings, warnings and problems.
+/// A list of `{code, severity, message, where, evidence}`, as cli.md defines findings, warnings and problems.
 void writeFindings(JsonWriter& json, std::string_view field, const std::vector<Finding>& findings);
 
-/// One finding per paragraph: severity, message, code, where, and its evidence below. Repetitions in a row
-/// are told once, with their number; JSON lists all.
+/// One finding per paragraph: severity, message, code, where, and its evidence below. Consecutive
+/// repetitions are printed once, with their number; JSON lists all.
 void writeFindingsText(const TextSink& sink, const TextStyle& style, const std::vector<Finding>& findings,
     std::string_view indent = "");
 
@@ -26,7 +26,7 @@ std::string findingCountText(const std::vector<Finding>& findings);
 void writeErrorFields(JsonWriter& json, const Error& error);
 /// The error object `shardscope/error/1`.
 void writeErrorJson(const TextSink& sink, const Error& error);
-/// What failed, on what, why, what to do, for a terminal.
+/// The error as text: what failed, on what, why, what to do.
 void writeErrorText(const TextSink& sink, const TextStyle& style, const Error& error);
 
 } // namespace shardscope

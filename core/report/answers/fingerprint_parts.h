@@ -7,9 +7,9 @@
 
 namespace shardscope {
 
-/// The field `scalars`: what is no tensor, with its digest each.
+/// The field `scalars`: values that are not tensors, with their digests.
 void writeScalarDigests(JsonWriter& json, const std::vector<DigestedScalar>& scalars);
-/// A line per state and scalar. Long values are cut.
+/// One line per state and scalar. Long values are shortened.
 void writeStateTable(const TextSink& sink, const TextStyle& style, const std::vector<StateShare>& states,
     const std::vector<DigestedScalar>& scalars);
 

@@ -61,9 +61,11 @@ void writeFingerprintText(const TextSink& sink, const TextStyle& style, const Fi
             formatCount(fingerprint.bytes)));
     const ParallelDegrees& degrees = subject.context.checkpoint.parallel;
     if (subject.joined)
-        fields.add("slices", "joined: any number of tensor slices and pipeline stages has this digest");
+        fields.add("slices",
+            "merged: the digest is the same for any number of tensor slices and pipeline "
+            "stages");
     else if (degrees.tp > 1 || degrees.pp > 1)
-        fields.add("slices", "as they lie; --join digests what they make together");
+        fields.add("slices", "digested as stored; --join merges them first");
     fields.write(sink, style, "  ");
     writeStateTable(sink, style, fingerprint.states, fingerprint.scalars);
     if (!subject.perParameter)

@@ -7,11 +7,11 @@
 
 namespace shardscope {
 
-/// What was digested: the checkpoint of the context, or what became of it when its slices were joined.
+/// What was digested: the checkpoint of the context, or the same with its slices merged.
 struct FingerprintSubject {
     const AnswerContext& context;
     const CheckpointPtr& checkpoint;
-    bool joined = false; ///< slices and stages as one
+    bool joined = false; ///< slices and stages were merged
     bool perParameter = false;
 };
 
@@ -21,10 +21,10 @@ void writeFingerprintJson(
 void writeFingerprintText(const TextSink& sink, const TextStyle& style, const FingerprintSubject& subject,
     const StateFingerprint& fingerprint);
 
-/// Where a partial answer comes from: a checkpoint, or answers that were combined.
+/// The source of a partial answer: a checkpoint, or combined answers.
 struct PartialSubject {
     const AnswerContext* context = nullptr;
-    std::vector<std::string> combined; ///< files, as they were given
+    std::vector<std::string> combined; ///< paths as given
 };
 
 /// The answer of `fingerprint --partial` and `fingerprint --combine`; parsePartial() reads it.

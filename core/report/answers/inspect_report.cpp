@@ -10,7 +10,7 @@ namespace shardscope {
 
 namespace {
 
-/// The unit whose step stands for a param group: its first one.
+/// The unit that gives the step of a param group: its first one.
 std::optional<double> stepOf(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     for (const UnitId unit : group.units) {
@@ -41,8 +41,9 @@ void writeStep(JsonWriter& json, const Checkpoint& checkpoint)
 
 void writeGroups(JsonWriter& json, const Checkpoint& checkpoint)
 {
-    const TorchFile* rank0
-        = checkpoint.rank0Optim == kNoFile ? nullptr : checkpoint.file(checkpoint.rank0Optim).content.get();
+    const TorchFile* rank0 = checkpoint.templateOptim == kNoFile
+        ? nullptr
+        : checkpoint.file(checkpoint.templateOptim).content.get();
     json.arrayField("param_groups");
     for (const ParamGroup& group : checkpoint.groups) {
         json.beginObject();

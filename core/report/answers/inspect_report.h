@@ -8,20 +8,19 @@
 
 namespace shardscope {
 
-/// Counts of a checkpoint that reports and windows show alike. Aliases of tied parameters are counted in
-/// `shared` only.
+/// Counts of a checkpoint for reports and windows. Aliases of tied parameters are counted in `shared` only.
 struct ParameterCounts {
     uint64_t count = 0; ///< trainable + frozen
     uint64_t elements = 0;
     uint64_t trainable = 0;
     uint64_t frozen = 0;
-    uint64_t shared = 0; ///< further names of tied parameters
+    uint64_t shared = 0; ///< aliases of tied parameters
     uint64_t buffers = 0;
 };
 ParameterCounts countParameters(const Checkpoint& checkpoint);
 
 struct FileCounts {
-    uint64_t count = 0; ///< files that belong to the checkpoint and are there
+    uint64_t count = 0; ///< existing files that belong to the checkpoint
     uint64_t bytes = 0;
 };
 FileCounts countFiles(const Checkpoint& checkpoint);

@@ -47,7 +47,7 @@ std::string parameterText(const Checkpoint& checkpoint)
 std::string stepText(const StepCounters& steps)
 {
     if (!steps.globalSteps)
-        return "not known";
+        return "unknown";
     std::string out = std::to_string(*steps.globalSteps);
     if (steps.globalSamples)
         out += fmt::format(", {} samples", *steps.globalSamples);
@@ -67,9 +67,9 @@ std::string joined(const std::vector<std::string>& texts)
 /// "lr 0.001, betas [0.9, 0.95], weight_decay 0.1": the options of a group that have a short text.
 std::string optionText(const Checkpoint& checkpoint, const ParamGroup& group)
 {
-    if (checkpoint.rank0Optim == kNoFile || group.options == kNoNode)
+    if (checkpoint.templateOptim == kNoFile || group.options == kNoNode)
         return {};
-    const TorchFile* file = checkpoint.file(checkpoint.rank0Optim).content.get();
+    const TorchFile* file = checkpoint.file(checkpoint.templateOptim).content.get();
     if (file == nullptr)
         return {};
     std::string out;
@@ -77,7 +77,8 @@ std::string optionText(const Checkpoint& checkpoint, const ParamGroup& group)
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto name = asString(file->pickle(), items[i]);
         const NodeId value = items[i + 1];
-        // What is off or not set would bury the few options that differ between groups; --json has all.
+        // Options that are off or not set are left out: they would hide those that differ between groups.
+        // --json has all.
         const bool off
             = file->pickle().kind(value) == NodeKind::None || asBool(file->pickle(), value) == false;
         if (!name || *name == "params" || off)

@@ -56,7 +56,7 @@ void beginPartial(JsonWriter& json, const PartialSubject& subject)
     json.textList("combined", subject.combined);
 }
 
-/// Elements that a state has of those that it should have.
+/// Elements that a state has, and the number that it should have.
 uint64_t expectedOf(const PartialFingerprint& fingerprint, const std::string& state)
 {
     for (const StateShare& share : fingerprint.expected) {
@@ -125,7 +125,7 @@ void writePartialText(const TextSink& sink, const TextStyle& style, const Partia
     if (whole)
         writeStateTable(sink, style, covered, fingerprint.scalars);
     else
-        sink("  `fingerprint --combine` adds the JSON answers of all places\n");
+        sink("  `fingerprint --combine` adds the JSON answers of all machines\n");
 }
 
 } // namespace shardscope

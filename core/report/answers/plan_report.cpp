@@ -68,7 +68,7 @@ void writePlanObject(JsonWriter& json, const PlanContext& context, const Reshard
     json.endObject();
 }
 
-/// The fields of a reshard, of which exports and copies have none, and the end.
+/// Writes the fields that only a reshard has, and ends the answer.
 void writeRestWithoutRanks(JsonWriter& json, const PlanContext& context, const WritePlan& plan)
 {
     json.nullField("world_size");
@@ -136,7 +136,7 @@ std::string batchText(const std::vector<BatchPair>& batch)
 std::string spaceText(const PlanContext& context, uint64_t writes)
 {
     if (!context.freeBytes)
-        return "not known";
+        return "unknown";
     return formatBytes(*context.freeBytes) + (*context.freeBytes < writes ? ", which is not enough" : "");
 }
 
@@ -172,7 +172,7 @@ void addSizes(
         fmt::format("{} ({} bytes) in {} files", formatBytes(plan.writesBytes()),
             formatCount(plan.writesBytes()), formatCount(plan.files().size())));
     fields.add("free space", spaceText(context, plan.writesBytes()));
-    fields.add("memory", formatBytes(context.memoryBytes) + " of payload buffers at most");
+    fields.add("memory", formatBytes(context.memoryBytes) + " of payload buffers, max");
 }
 
 void writeReplacedText(const TextSink& sink, const PlanContext& context)
@@ -243,7 +243,7 @@ void writePlanText(
         fields.add("micro-batch × accumulation", batchText(plan.batch()) + " keep the global batch");
     for (size_t i = 0; i < plan.mustStayEqual().size(); ++i) {
         const auto& [key, value] = plan.mustStayEqual()[i];
-        fields.add(i == 0 ? "must stay equal" : "", printable(key + " = " + value));
+        fields.add(i == 0 ? "must not change" : "", printable(key + " = " + value));
     }
     fields.write(sink, style, "  ");
     writeFilesText(sink, style, context, plan);
@@ -258,7 +258,7 @@ void writePlanText(
     fields.add("tensors",
         fmt::format("{}, {}", formatCount(plan.exported().size()),
             plan.options().dtype ? "cast to " + std::string(castName(plan.options().dtype))
-                : plan.options().format == ExportFormat::Dcp ? std::string("as they are")
+                : plan.options().format == ExportFormat::Dcp ? std::string("unchanged")
                                                              : std::string("in the model's own dtypes")));
     addSizes(fields, context.destination, context, plan);
     fields.write(sink, style, "  ");
@@ -279,8 +279,7 @@ void writeResultText(const TextSink& sink, const TextStyle& style, const Execute
             formatBytes(static_cast<uint64_t>(std::max(0.0, report.bytesPerSecond)))));
     if (report.bytesReused > 0)
         fields.add("kept", formatBytes(report.bytesReused) + " finished by an interrupted run");
-    fields.add(
-        "verified", report.verified ? "yes: re-read and compared with the source" : "no: switched off");
+    fields.add("verified", report.verified ? "yes: re-read and compared with the source" : "no: --no-verify");
     if (!report.fingerprint.empty())
         fields.add("fingerprint", report.fingerprint);
     fields.add("arithmetic", computeText(report.compute));

@@ -14,37 +14,37 @@
 
 namespace shardscope {
 
-/// What surrounds a plan in the answers of the verbs that write, `plan` and `run`, and in the reshard dialog.
+/// Facts that answers and the reshard dialog show in addition to a plan.
 struct PlanContext {
     std::string verb = {}; ///< "reshard", "export", "plan", "run"
     std::string source = {}; ///< the source's tag folder
     std::string sourceTag = {};
     std::string destination = {}; ///< DST
-    uint64_t memoryBytes = 0; ///< payload buffers the run may use
+    uint64_t memoryBytes = 0; ///< max size of payload buffers
     std::optional<uint64_t> freeBytes = {}; ///< on the destination's file system
-    /// Files of the target, relative to it, that the job replaces or removes. Unknown to `plan`.
+    /// Files of the target, relative to it, that the job replaces or removes. Not known for `plan`.
     std::optional<std::vector<std::string>> replaces = {};
-    std::string savedTo = {}; ///< `plan`: the file it was saved to
-    std::function<void(JsonWriter&)> more = {}; ///< further fields, behind the others
+    std::string savedTo = {}; ///< `plan`: the file of the saved plan
+    std::function<void(JsonWriter&)> more = {}; ///< writes more fields after the others
 };
 
 void writePlanJson(const TextSink& sink, const PlanContext& context, const ReshardPlan& plan,
     const std::optional<ExecuteReport>& result);
 void writePlanJson(const TextSink& sink, const PlanContext& context, const ExportPlan& plan,
     const std::optional<ExecuteReport>& result);
-/// Of a plan that copies bytes.
+/// For a plan that copies bytes.
 void writePlanJson(const TextSink& sink, const PlanContext& context, const WritePlan& plan,
     const std::optional<ExecuteReport>& result);
-/// The plan before it runs: files, bytes, space, what must stay equal, warnings.
+/// The plan before it runs: files, bytes, space, what must not change, warnings.
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ReshardPlan& plan);
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const ExportPlan& plan);
 void writePlanText(
     const TextSink& sink, const TextStyle& style, const PlanContext& context, const WritePlan& plan);
-/// What a run wrote, in one line.
+/// Summarizes the output of a run in one line.
 void writeResultLine(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
-/// What a run did.
+/// Reports a run.
 void writeResultText(const TextSink& sink, const TextStyle& style, const ExecuteReport& report);
 
 } // namespace shardscope

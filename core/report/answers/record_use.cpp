@@ -12,7 +12,7 @@ bool holds(const StoredRun& run, FileId file, size_t records)
     return run.file == file && run.record < records;
 }
 
-/// How a rank's part of a unit is spelled: its flat buffer, or the parameter for a frozen one.
+/// The address of a rank's part of a unit: its flat buffer, or the parameter if it is frozen.
 std::string unitAddress(
     const Checkpoint& checkpoint, const FlatUnit& unit, const UnitState& state, uint32_t rank)
 {
@@ -44,7 +44,7 @@ RecordUse recordsOf(io::FileSystem& files, const Checkpoint& checkpoint, FileId 
         }
     }
     out.usedBy.resize(out.records.size());
-    // A file holds flat buffers of its own rank only, so one look per unit and state is enough.
+    // A file holds flat buffers of its own rank only, so one lookup per unit and state is enough.
     for (const FlatUnit& unit : checkpoint.units) {
         constexpr uint32_t kNone = 0xFFFFFFFFu;
         const uint32_t share = entry.rank ? checkpoint.shareOf(unit, *entry.rank).value_or(kNone) : kNone;

@@ -77,10 +77,10 @@ void writeChangesText(const TextSink& sink, const TextStyle& style, const Repair
 void writeRepairCheckText(const TextSink& sink, const TextStyle& style, const RepairCheck& check)
 {
     if (!check.told.empty())
-        sink("values that were set are not those beside them, which this tells from now on:\n");
+        sink("Values that were set differ from related values. `check` will report this:\n");
     writeFindingsText(sink, style, check.told, "  ");
     if (check.ok()) {
-        sink(style.green("checked again") + ": what was mended is gone, and nothing else came\n");
+        sink(style.green("checked again") + ": fixed findings are gone; no new findings\n");
         return;
     }
     for (const std::string& code : check.remaining)

@@ -11,20 +11,19 @@
 
 namespace shardscope {
 
-/// What a check of the mended copy shows beside one of its source.
+/// The check of the repaired copy compared with the check of its source.
 struct RepairCheck {
-    std::vector<std::string> remaining; ///< codes that were to be mended and are still found
-    std::vector<Finding> appeared; ///< above info, of codes that the source did not have
-    std::vector<Finding>
-        told; ///< the same, where reviewed values were set that differ from those beside them
+    std::vector<std::string> remaining; ///< codes that were to be repaired and are still found
+    std::vector<Finding> appeared; ///< new codes, above info
+    std::vector<Finding> told; ///< new codes caused by values that --set changed on purpose
     [[nodiscard]] bool ok() const { return remaining.empty() && appeared.empty(); }
 };
-/// `marked` is expected where something was reconstructed.
+/// `marked` is expected if something was reconstructed.
 RepairCheck compareChecks(const RepairPlan& plan, const CheckResult& after);
 
-/// Fields of the answer of `repair`: "fixed", "changes" and, once it was run, "check".
+/// Fields of the answer of `repair`: "fixed", "changes" and, after the run, "check".
 void writeRepairFields(JsonWriter& json, const RepairPlan& plan, const std::optional<RepairCheck>& check);
-/// What changes, value by value.
+/// The changes, value by value.
 void writeChangesText(const TextSink& sink, const TextStyle& style, const RepairPlan& plan);
 void writeRepairCheckText(const TextSink& sink, const TextStyle& style, const RepairCheck& check);
 

@@ -102,7 +102,7 @@ void writeShowText(const TextSink& sink, const TextStyle& style, const AnswerCon
         + shapeText(parameter.shape) + " " + std::string(dtypeName(values.range.dtype)) + "\n");
     const uint64_t count = values.range.end - values.range.begin;
     sink(fmt::format("elements {} to {} of {}{}\n", values.range.begin, values.range.end,
-        formatCount(parameter.elements), values.truncated ? ", cut at --limit" : ""));
+        formatCount(parameter.elements), values.truncated ? ", shortened by --limit" : ""));
     using Align = TextTable::Align;
     TextTable table({{"element", Align::Right}, {"value", Align::Right}});
     forEachValue(values, [&](uint64_t element, const uint8_t* bytes) {

@@ -11,7 +11,7 @@
 
 namespace shardscope {
 
-/// Which elements of which tensor an address means.
+/// The tensor and elements that an address means.
 struct ValueRange {
     ParamId param = kNoParam;
     std::string state;
@@ -21,26 +21,26 @@ struct ValueRange {
 };
 
 /// A rank or file address means the rest of the tensor from that element on. NotFound for padding and for
-/// what does not exist; Usage for a range outside the tensor.
+/// names that do not exist; Usage for a range outside the tensor.
 Result<ValueRange> valueRangeOf(const Checkpoint& checkpoint, const Address& address);
 
-/// Elements that were read. What a missing or damaged shard holds stays zero and is listed in `missing`.
+/// Elements that were read. Elements of missing or damaged shards are zero and are listed in `missing`.
 struct ShownValues {
-    ValueRange range; ///< cut to the limit
+    ValueRange range; ///< shortened to the limit
     bool truncated = false;
     std::vector<uint8_t> bytes; ///< little-endian elements
     std::vector<std::pair<uint64_t, uint64_t>> missing; ///< element ranges, in order
     [[nodiscard]] bool isMissing(uint64_t element) const;
 };
 
-/// Reads at most `limit` elements of a range. Unreadable when nothing of it can be read.
+/// Reads at most `limit` elements of a range. Unreadable when none of them can be read.
 Result<ShownValues> readValues(
     io::FileSystem& files, const Checkpoint& checkpoint, ValueRange range, uint64_t limit);
 
-/// What `show --npy` wrote.
+/// The file that `show --npy` wrote.
 struct NpyReport {
     std::string path;
-    DType dtype = DType::Unknown; ///< of the file: types that NumPy lacks are widened, exactly
+    DType dtype = DType::Unknown; ///< of the file; types that NumPy lacks are converted exactly
     uint64_t bytes = 0;
 };
 

@@ -32,7 +32,7 @@ Result<ValueRange> rangeOfParam(const Checkpoint& checkpoint, const ParamAddress
     out.end = address.range && !toTheEnd ? address.range->second : elements;
     if (out.begin > out.end || out.end > elements)
         return fail(ErrorCode::Usage,
-            fmt::format("elements [{}:{}] do not lie in `{}`", out.begin, out.end, address.name), {},
+            fmt::format("elements [{}:{}] are not in `{}`", out.begin, out.end, address.name), {},
             fmt::format("it has {} elements", elements));
     out.dtype = stateDtype(checkpoint, out.param, out.state);
     return out;
@@ -47,9 +47,9 @@ Result<ValueRange> valueRangeOf(const Checkpoint& checkpoint, const Address& add
     SHARDSCOPE_TRY(const auto location, locate(checkpoint, address));
     if (!location.param)
         return fail(ErrorCode::NotFound,
-            "this place holds no element of a parameter: " + formatAddress(address),
+            "this position holds no element of a parameter: " + formatAddress(address),
             checkpoint.tagFolder.string(),
-            location.padding ? "it is padding; `shardscope layout --address` tells more" : "");
+            location.padding ? "it is padding; `shardscope layout --address` shows more" : "");
     return rangeOfParam(checkpoint, *location.param, true);
 }
 

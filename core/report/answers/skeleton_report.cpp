@@ -25,13 +25,13 @@ std::string spelled(std::string text, const Spellings& spellings)
     return text;
 }
 
-/// Folders of the machine, and how a skeleton spells them. The longest come first.
+/// Folders of the machine and their replacements in a skeleton, the longest first.
 Spellings spellingsOf(
     const CheckResult& result, const Checkpoint& checkpoint, const std::vector<io::Path>& roots)
 {
     Spellings out;
     const auto add = [&](const std::string& path, const std::string& spelling) {
-        if (path.size() > 1 && path.find('/') != std::string::npos) // "." and plain names tell nothing
+        if (path.size() > 1 && path.find('/') != std::string::npos) // "." and plain names reveal nothing
             out.emplace_back(path, spelling);
     };
     add(checkpoint.runFolder.string(), skeletonRunName(checkpoint));
@@ -102,7 +102,7 @@ void writeSkeletonText(
     fields.add("bytes",
         fmt::format("{} of {} ({})", formatBytes(report.bytesAfter), formatBytes(report.bytesBefore),
             formatCount(report.bytesAfter)));
-    fields.add("values", "none but the optimizer's steps: of other storages, the size");
+    fields.add("values", "only the optimizer's steps; for other storages, only the size");
     fields.add("client state",
         report.redactedKeys.empty() ? std::string("nothing to redact")
                                     : "redacted: " + listed(report.redactedKeys));

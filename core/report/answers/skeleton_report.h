@@ -11,9 +11,9 @@
 
 namespace shardscope {
 
-/// The document of `check --json` for a skeleton: what `result` found, without paths of the machine (those of
-/// the run folder and of `roots` are spelled as in the skeleton) and without times, so that one checkpoint
-/// always gives the same.
+/// The document of `check --json` for a skeleton: the findings in `result`, without times and without paths
+/// of the machine (the run folder and `roots` have their names in the skeleton). One checkpoint always gives
+/// the same text.
 std::string skeletonCheckText(
     CheckResult result, const Checkpoint& checkpoint, const std::vector<io::Path>& roots);
 

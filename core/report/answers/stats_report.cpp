@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    /// Of finite values: null where there are none. `found` is known by then, so that it is asked first.
+    /// For finite values; null if there are none.
     void number(std::string_view name, double value)
     {
         if (value - value == 0)
@@ -141,7 +141,7 @@ public:
         m_table.write(m_sink, m_style);
         m_sink(m_drawings);
         if (m_sampled)
-            m_sink(m_style.dim("~ of a sample; --exact reads every element") + "\n");
+            m_sink(m_style.dim("~ from a sample; --exact reads every element") + "\n");
     }
 
 private:

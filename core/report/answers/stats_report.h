@@ -9,8 +9,8 @@
 
 namespace shardscope {
 
-/// Takes statistics one by one and writes them as they come (JSON) or at the end (text, whose columns need
-/// all). Not thread-safe.
+/// Takes statistics one by one. JSON is written at once, text at the end, because column widths depend on
+/// all rows. Not thread-safe.
 class StatsReport
 {
 public:
@@ -20,11 +20,11 @@ public:
 };
 
 struct StatsReportOptions {
-    uint32_t bars = 32; ///< of each histogram, at most; 0: none
+    uint32_t bars = 32; ///< max per histogram; 0: no histogram
     bool drawn = false; ///< text: histograms are drawn below the table
 };
 
-/// The answer of `stats`. The context outlives the report.
+/// The answer of `stats`. The context must outlive the report.
 std::unique_ptr<StatsReport> statsJson(
     TextSink sink, const AnswerContext& context, const StatsReportOptions& options);
 std::unique_ptr<StatsReport> statsText(

@@ -30,7 +30,7 @@ void writeVerifyText(const TextSink& sink, const TextStyle& style, const AnswerC
     const VerifyReport& report, std::string_view against)
 {
     const std::string name = printable(checkpointFolder(context.checkpoint));
-    sink((report.ok ? style.green("verified") : style.red("does not verify")) + "  " + name + "\n");
+    sink((report.ok ? style.green("verified") : style.red("verification failed")) + "  " + name + "\n");
     TextFields fields;
     fields.add("read",
         fmt::format("{} files, {} ({} bytes)", formatCount(report.files), formatBytes(report.bytes),

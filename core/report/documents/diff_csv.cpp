@@ -51,7 +51,7 @@ bool isNumber(std::string_view text)
 std::string textCell(std::string_view raw)
 {
     std::string text = isValidUtf8(raw) ? std::string(raw) : toValidUtf8(raw);
-    // Spreadsheets skip blanks before they look for a formula.
+    // Spreadsheets skip blanks before a formula.
     const size_t first = text.find_first_not_of(" \t\r\n");
     if (first != std::string::npos && std::string_view("=+-@").find(text[first]) != std::string_view::npos
         && !isNumber(text))
@@ -67,7 +67,7 @@ std::string textCell(std::string_view raw)
     return out + '"';
 }
 
-/// As JSON has it, NaN and infinities without its quotation marks.
+/// As in JSON, but NaN and infinities have no quotation marks.
 template <class Number>
 std::string numberCell(const Number& number)
 {

@@ -8,11 +8,11 @@ namespace shardscope {
 
 /// Differences as a table for spreadsheets and scripts: comma-separated (RFC 4180, lines end with "\n"),
 /// UTF-8, one header. The columns are the fields of `differences` in diff's JSON, then those of `updates`;
-/// numbers are spelled as there, and what does not apply to a difference is empty.
+/// numbers have the same format, and fields that do not apply are empty.
 ///
-/// A text that a spreadsheet would take for a formula, because it begins with one of = + - @ and is no
-/// number, has an apostrophe before it: names come from files that nobody need trust. Bytes that are not
-/// UTF-8 show U+FFFD. Rows come in the order they are added. Not thread-safe.
+/// A text that begins with one of = + - @ and is not a number gets an apostrophe before it, because a
+/// spreadsheet would take it for a formula, and names come from untrusted files. Bytes that are not UTF-8
+/// become U+FFFD. Rows keep the order of the calls. Not thread-safe.
 class DiffCsv
 {
 public:
@@ -21,9 +21,9 @@ public:
 
     /// One state that differs in values or dtype.
     void addValues(const ParamDifference& param, const StateDifference& state);
-    /// What is on one side alone: that state, or the parameter itself where `state` is empty.
+    /// A state that is on one side only, or the parameter itself if `state` is empty.
     void addAlone(const ParamDifference& param, bool isRight, std::string_view state);
-    /// Of another shape on the other side.
+    /// A parameter with different shapes.
     void addShape(const ParamDifference& param);
     void addScalar(const ScalarDifference& scalar);
 

@@ -62,7 +62,7 @@ std::string term(std::string_view name, std::string_view text)
 
 std::string_view mark(Severity severity)
 {
-    switch (severity) { // a shape beside the colour
+    switch (severity) { // a shape in addition to the colour
     case Severity::Error:
         return "&#9632;";
     case Severity::Warning:
@@ -73,7 +73,7 @@ std::string_view mark(Severity severity)
     return "&#9679;";
 }
 
-/// Findings of one kind, with its explanation once.
+/// Findings of one kind, with one explanation.
 std::string card(
     std::vector<DoctorFinding>::const_iterator begin, std::vector<DoctorFinding>::const_iterator end)
 {
@@ -84,7 +84,7 @@ std::string card(
         + " <code class=\"dim\">" + escaped(begin->finding.code)
         + (diagnosis.letter.empty() ? "" : " " + escaped(diagnosis.letter)) + "</code></h3>\n";
     if (diagnosis.silent && begin->finding.severity == Severity::Error)
-        out += "<p>Stock DeepSpeed would load this without a word.</p>\n";
+        out += "<p>Stock DeepSpeed would load this silently.</p>\n";
     out += "<ul>\n";
     for (auto at = begin; at != end; ++at) {
         out += "<li>" + escaped(at->finding.message);
@@ -104,7 +104,7 @@ std::string card(
                                     : term("Remedy", diagnosis.remedy);
     if (!begin->command.empty())
         out += "<dt>Command</dt><dd><code>shardscope " + escaped(begin->command) + "</code></dd>\n";
-    return out + term("Seen in", diagnosis.threads) + "</dl>\n</section>\n";
+    return out + term("Reported upstream", diagnosis.threads) + "</dl>\n</section>\n";
 }
 
 std::string errorCard(const Error& error)
@@ -124,8 +124,8 @@ std::string htmlReport(const std::vector<CheckResult>& results, std::optional<Ch
                       "<title>Checkpoint findings</title>\n<style>"
         + std::string(kStyle)
         + "</style>\n</head>\n<body>\n<h1>Checkpoint findings</h1>\n<p class=\"dim\">Shardscope "
-        + escaped(buildInfo().version)
-        + ", looked at: " + std::string(depth ? checkDepthName(*depth) : "auto") + "</p>\n";
+        + escaped(buildInfo().version) + ", depth: " + std::string(depth ? checkDepthName(*depth) : "auto")
+        + "</p>\n";
     for (const CheckResult& result : results) {
         if (result.error) {
             out += "<h2>" + escaped(result.path) + "</h2>\n" + errorCard(*result.error);
@@ -137,8 +137,8 @@ std::string htmlReport(const std::vector<CheckResult>& results, std::optional<Ch
             all.push_back(made.finding);
         out += "<h2>" + escaped(result.path) + "</h2>\n<p class=\"dim\">"
             + (result.tag.empty() ? std::string() : "tag <code>" + escaped(result.tag) + "</code>, ")
-            + "found: " + findingCountText(all) + (result.stopped ? ", stopped before all was looked at" : "")
-            + ", looked at: " + std::string(checkDepthName(result.depth))
+            + "found: " + findingCountText(all) + (result.stopped ? ", stopped, not complete" : "")
+            + ", depth: " + std::string(checkDepthName(result.depth))
             + (unread.empty() ? "" : ", " + escaped(unread)) + "</p>\n";
         for (auto next = result.findings.begin(); next != result.findings.end();) {
             const auto end = std::find_if(next, result.findings.end(), [&](const DoctorFinding& other) {

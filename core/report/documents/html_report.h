@@ -8,8 +8,8 @@
 
 namespace shardscope {
 
-/// The findings as one HTML page that needs nothing else: no script, no file beside it, readable in light and
-/// dark and on paper. Text from files is escaped. Deterministic; no times.
+/// The findings as one self-contained HTML page: no script, no other file. It has light, dark and print
+/// styles. Text from files is escaped. Deterministic; no times.
 std::string htmlReport(const std::vector<CheckResult>& results, std::optional<CheckDepth> depth);
 
 } // namespace shardscope

@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint64_t kPieceElements = uint64_t{1} << 19;
 
-/// The type in the file: the tensor's own where NumPy has it, else the smallest that holds every value.
+/// The type in the file: the tensor's own if NumPy has it, else the smallest type that holds every value.
 DType fileType(DType dtype)
 {
     if (!npyType(dtype).empty())

@@ -28,7 +28,7 @@ const char* levelOf(Severity severity)
     return "note";
 }
 
-/// RFC 3986: everything but unreserved characters and the slash as %HH.
+/// RFC 3986: %HH for all characters except unreserved ones and the slash.
 std::string uriOf(const std::string& path)
 {
     static constexpr std::string_view kPlain
@@ -103,7 +103,7 @@ json notificationOf(const CheckResult& result)
         {"properties", {{"path", toValidUtf8(error.path)}}}};
 }
 
-/// How the run went: paths that could not be read are notifications of the tool.
+/// The invocation: paths that could not be read are tool notifications.
 json invocationOf(const std::vector<CheckResult>& results)
 {
     json notifications = json::array();

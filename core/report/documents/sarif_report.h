@@ -8,9 +8,9 @@
 
 namespace shardscope {
 
-/// The findings as SARIF 2.1.0 (OASIS), for tools that collect them: a rule per kind of finding, a result per
-/// finding, files as locations relative to the checkpoint folder. A path that could
-/// not be read is a notification of the tool. Deterministic; no times.
+/// The findings as SARIF 2.1.0 (OASIS): a rule per kind of finding, a result per finding, files as locations
+/// relative to the checkpoint folder. A path that could not be read is a tool notification. Deterministic;
+/// no times.
 std::string sarifReport(const std::vector<CheckResult>& results);
 
 } // namespace shardscope

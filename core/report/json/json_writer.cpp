@@ -138,7 +138,7 @@ void JsonWriter::value(double number)
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
     const std::string_view text(digits.data(), static_cast<size_t>(end - digits.data()));
     put(text);
-    // A reader in any language should see a float where there was one: 1.0, not 1.
+    // A float stays a float for every JSON reader: 1.0, not 1.
     if (text.find_first_not_of("-0123456789") == std::string_view::npos)
         put(".0");
 }

@@ -12,15 +12,15 @@
 
 namespace shardscope {
 
-/// Takes pieces of an answer in order. Answers may be large (a line per fragment), so they are never built
-/// whole.
+/// Takes pieces of an answer in order. Answers can be large (a line per fragment), so they are never built
+/// in memory as a whole.
 using TextSink = std::function<void(std::string_view)>;
 
 /// Writes one JSON value piece by piece, on one line, with the rules of cli.md: integers stay exact, NaN and
-/// infinities are the strings "nan", "inf", "-inf", bytes that are not UTF-8 show U+FFFD.
+/// infinities are the strings "nan", "inf", "-inf", bytes that are not UTF-8 become U+FFFD.
 ///
-/// Fields appear in the order they are written. Calls must nest properly; that is the caller's business.
-/// Buffers a few KiB; finish() or the destructor hands the rest on. Not thread-safe.
+/// Fields appear in the order they are written. The caller must nest calls properly. Buffers a few KiB;
+/// finish() or the destructor flushes the rest. Not thread-safe.
 class JsonWriter
 {
 public:
@@ -67,12 +67,12 @@ public:
     void nullField(std::string_view name);
     void objectField(std::string_view name);
     void arrayField(std::string_view name);
-    /// A name from a file: where it is not UTF-8, a field NAME_hex with its bytes follows.
+    /// A name from a file. If it is not UTF-8, a field NAME_hex with its bytes follows.
     void nameField(std::string_view name, std::string_view raw);
     /// The text, or null when it is empty.
     void textOrNull(std::string_view name, std::string_view text);
     void textList(std::string_view name, const std::vector<std::string>& texts);
-    /// A finished JSON value, put in as it is.
+    /// A complete JSON value, written unchanged.
     void rawField(std::string_view name, std::string_view json);
 
     void finish();
@@ -88,11 +88,11 @@ private:
 
     TextSink m_sink;
     std::string m_buffer;
-    std::vector<bool> m_filled; ///< per open bracket: something is in it already
+    std::vector<bool> m_filled; ///< per open bracket: it already has content
     bool m_afterKey = false;
 };
 
-/// What `write` puts into a JsonWriter, as one string; for small answers.
+/// The output of `write` as one string, for small answers.
 std::string jsonText(const std::function<void(JsonWriter&)>& write);
 
 } // namespace shardscope

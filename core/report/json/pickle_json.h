@@ -7,14 +7,14 @@
 namespace shardscope {
 
 /// Writes a pickled value as JSON: None, booleans, numbers, strings, lists, tuples and mappings as
-/// themselves, all else (objects, tensors, classes) as the short text of nodeText().
+/// themselves, everything else (objects, tensors, classes) as the short text of nodeText().
 ///
-/// Bounded whatever the file holds: beyond 8 levels or 10,000 nodes the short text stands in, because a
-/// shared node may be met any number of times.
+/// The size is bounded for any file: beyond 8 levels or 10,000 nodes the short text is written, because a
+/// shared node can occur any number of times.
 void writeNode(JsonWriter& json, const PickleGraph& graph, NodeId node);
 
-/// The pairs of a mapping with string keys as the fields of an open JSON object, without those named in
-/// `except`. Of equal keys the last counts, as in Python.
+/// Writes the pairs of a mapping that have string keys as fields of the open JSON object, except those in
+/// `except`. The last of equal keys is used, as in Python.
 void writeMappingFields(
     JsonWriter& json, const PickleGraph& graph, NodeId mapping, std::string_view except = {});
 

@@ -15,7 +15,7 @@ void writeGroupOf(JsonWriter& json, const FlatUnit& unit)
     json.field("subgroup", unit.subgroup);
 }
 
-/// The file that holds a rank's part of a unit: all its states lie in one.
+/// The file that holds a rank's part of a unit: all its states are in one file.
 FileId fileOf(const FlatUnit& unit, uint32_t rank)
 {
     for (const UnitState& state : unit.states) {

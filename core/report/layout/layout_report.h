@@ -9,13 +9,13 @@
 
 namespace shardscope {
 
-/// What `layout` is asked for. Without a filter: who holds what, per group and rank.
+/// The filters of `layout`. Without a filter: what each rank holds, per group.
 struct LayoutQuestion {
-    std::optional<RankCoordinate> rank; ///< that rank alone, with its fragments
-    std::optional<ParamId> param; ///< the groups that hold it, with its fragments
+    std::optional<RankCoordinate> rank; ///< only this rank, with its fragments
+    std::optional<ParamId> param; ///< only groups with this parameter, with its fragments
 };
 
-/// "dp3" or "dp3.tp0.pp0". Usage when it is no rank, NotFound when the checkpoint has none such.
+/// "dp3" or "dp3.tp0.pp0". Usage when it is not a rank, NotFound when the checkpoint does not have this rank.
 Result<RankCoordinate> parseRank(std::string_view text, const Checkpoint& checkpoint);
 
 /// The answer of `layout`: groups with partition size, alignment and padding per rank, and the fragments
@@ -24,7 +24,7 @@ void writeLayoutJson(const TextSink& sink, const AnswerContext& context, const L
 void writeLayoutText(const TextSink& sink, const TextStyle& style, const AnswerContext& context,
     const LayoutQuestion& question);
 
-/// The answer of `layout --address`: one place in all its spellings.
+/// The answer of `layout --address`: one position in all its notations.
 void writeLocationJson(
     const TextSink& sink, const AnswerContext& context, std::string_view asked, const Location& location);
 void writeLocationText(

@@ -8,7 +8,7 @@ namespace shardscope {
 
 namespace {
 
-/// Takes "dp3" off the front of `text`; nothing when it does not begin with `name` and a number.
+/// Removes "dp3" from the front of `text`. Empty when the text does not begin with `name` and a number.
 std::optional<uint32_t> takeCoordinate(std::string_view& text, std::string_view name)
 {
     if (!text.starts_with(name))
@@ -56,7 +56,7 @@ Result<RankCoordinate> parseRank(std::string_view text, const Checkpoint& checkp
     }
     if (!good)
         return fail(
-            ErrorCode::Usage, "`" + std::string(text) + "` is not a rank", {}, "write dp3 or dp3.tp0.pp0");
+            ErrorCode::Usage, "`" + std::string(text) + "` is not a rank", {}, "use dp3 or dp3.tp0.pp0");
     const ParallelDegrees& world = checkpoint.parallel;
     if (rank.dp >= world.dp || rank.tp >= world.tp || rank.pp >= world.pp)
         return fail(ErrorCode::NotFound, "the checkpoint has no rank " + rankText(rank),

@@ -14,8 +14,8 @@ std::vector<UnitId> unitsAsked(const Checkpoint& checkpoint, const LayoutQuestio
 /// The dp ranks a question is about: one, or all.
 std::pair<uint32_t, uint32_t> ranksAsked(
     const Checkpoint& checkpoint, const FlatUnit& unit, const LayoutQuestion& question);
-/// Every fragment a question asks for. Without a rank or a parameter there are none: they would be parameters
-/// × ranks.
+/// Every fragment for the filters. None without a rank or parameter filter: the list would have parameters ×
+/// ranks rows.
 void forEachFragmentAsked(const Checkpoint& checkpoint, const LayoutQuestion& question,
     const std::function<void(const Fragment&)>& visit);
 

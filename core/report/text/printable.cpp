@@ -30,7 +30,7 @@ Character firstCharacter(std::string_view text)
     return {code, bytes};
 }
 
-/// Characters that change how their neighbours are shown, or show nothing at all.
+/// Characters that are invisible or change how other characters are shown.
 bool misleads(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7F && code <= 0x9F) || code == 0xAD || code == 0x61C

@@ -9,7 +9,7 @@
 
 namespace shardscope {
 
-/// How human text may be dressed: colours on a terminal that wants them, none elsewhere.
+/// The style of text: colours on a terminal that supports them, else none.
 struct TextStyle {
     bool colour = false;
 
@@ -31,7 +31,7 @@ public:
     };
 
     explicit TextTable(std::vector<Column> columns);
-    /// Missing cells are empty; further ones are dropped.
+    /// Missing cells are empty; extra cells are dropped.
     void add(std::vector<std::string> cells);
     [[nodiscard]] bool empty() const { return m_rows.empty(); }
     void write(const TextSink& sink, const TextStyle& style, std::string_view indent = "") const;

@@ -17,7 +17,7 @@
 namespace shardscope {
 
 /// What `.metadata` of a PyTorch Distributed Checkpoint says (torch/distributed/checkpoint/metadata.py,
-/// filesystem.py): which entries there are, and where in which file each of them lies.
+/// filesystem.py): its entries, with the file and place of each.
 inline constexpr std::string_view kDcpMetadataName = ".metadata";
 
 /// Bytes of one file that are an archive of torch.save by themselves.
@@ -43,7 +43,7 @@ using DcpStep = std::variant<std::string, int64_t>;
 /// One value of the state dict: a tensor in chunks, or an object.
 struct DcpEntry {
     std::string key; ///< the steps of its path with dots between them
-    std::vector<DcpStep> path; ///< empty where the metadata do not tell
+    std::vector<DcpStep> path; ///< empty where the metadata do not record it
     bool isTensor = false;
     DType dtype = DType::Unknown;
     Shape shape;
@@ -51,13 +51,13 @@ struct DcpEntry {
     DcpPlace place; ///< of an object
 };
 
-/// The file's bytes: a pickle of protocol 2 in the classes of torch, of which every release since 2.4 loads
-/// those that are written. Chunks lie in the entries' order.
+/// The file's bytes: a pickle of protocol 2 with classes of torch that every release since 2.4 can load.
+/// Chunks are in the entries' order.
 Result<std::string> dcpMetadataBytes(std::span<const DcpEntry> entries);
 
 /// Reads `.metadata` of a folder as data; nothing of it is executed. NotFound where there is none; Damaged
-/// where it is none of torch's or says what cannot be; Hostile where it leads out of the folder; Unsupported,
-/// by name, for what the storage transforms. Entries come in the file's order.
+/// where it is not torch's or contradicts itself; Hostile where it points outside the folder; Unsupported, by
+/// name, for transformed storage. Entries are in the file's order.
 Result<std::vector<DcpEntry>> readDcpMetadata(io::FileSystem& files, const io::Path& folder, JobContext& job);
 
 } // namespace shardscope

@@ -32,7 +32,7 @@ public:
     {
         const auto root = asObject(m_graph, m_graph.root());
         if (!root || root->className != "Metadata" || root->module != kModule)
-            return bad("it is no Metadata of torch.distributed.checkpoint");
+            return bad("it is not a Metadata object of torch.distributed.checkpoint");
         SHARDSCOPE_CHECK(readPlaces(lookup(m_graph, root->attributes, "storage_data")));
         const auto described
             = mappingItems(m_graph, lookup(m_graph, root->attributes, "state_dict_metadata"));
@@ -47,7 +47,7 @@ public:
         for (size_t i = 0; i + 1 < described.size(); i += 2) {
             const auto key = asString(m_graph, described[i]);
             if (!key)
-                return bad("a key is no text");
+                return bad("a key is not text");
             DcpEntry entry;
             entry.key = *key;
             if (const auto path = pathOf.find(*key); path != pathOf.end())
@@ -61,7 +61,7 @@ public:
 private:
     [[nodiscard]] tl::unexpected<Error> bad(const std::string& what) const
     {
-        return fail(ErrorCode::Damaged, "the metadata of the checkpoint cannot be used: " + what, m_path);
+        return fail(ErrorCode::Damaged, "the metadata of the checkpoint are invalid: " + what, m_path);
     }
     [[nodiscard]] tl::unexpected<Error> bad(const std::string& key, const std::string& what) const
     {
@@ -84,7 +84,7 @@ private:
             const auto info = asObject(m_graph, items[i + 1]);
             const auto key = at ? asString(m_graph, lookup(m_graph, at->attributes, "fqn")) : std::nullopt;
             if (!key || !info)
-                return bad("a place is none");
+                return bad("a storage entry has the wrong form");
             const auto file = asString(m_graph, lookup(m_graph, info->attributes, "relative_path"));
             const auto offset = asCount(info->attributes, "offset");
             const auto bytes = asCount(info->attributes, "length");
@@ -93,14 +93,14 @@ private:
             if (file->empty() || file->front() == '.' || file->find('/') != std::string_view::npos
                 || file->find('\0') != std::string_view::npos || file->size() > 255)
                 return fail(ErrorCode::Hostile,
-                    "the metadata of the checkpoint lead out of its folder: `"
+                    "the metadata of the checkpoint point outside its folder: `"
                         + toValidUtf8(std::string(file->substr(0, 100))) + "`",
                     m_path);
             const NodeId transforms = lookup(m_graph, info->attributes, "transform_descriptors");
             if (transforms != kNoNode && !sequenceItems(m_graph, transforms).empty())
                 return fail(ErrorCode::Unsupported,
                     "the checkpoint's files are transformed (" + nodeText(m_graph, transforms)
-                        + "), which this build does not undo",
+                        + "), which this build cannot reverse",
                     m_path);
             const auto offsets = asShape(m_graph, lookup(m_graph, at->attributes, "offset"));
             m_places[std::string(*key)].emplace(offsets, DcpPlace{std::string(*file), *offset, *bytes});
@@ -126,7 +126,7 @@ private:
         if (isCall && isGlobal(m_graph, m_graph.callable(node), kModule, "BytesStorageMetadata")) {
             const auto places = m_places.find(entry.key);
             if (places == m_places.end() || places->second.size() != 1)
-                return bad(entry.key, "is stored nowhere, or more than once");
+                return bad(entry.key, "is stored in no place, or in several");
             entry.place = places->second.begin()->second;
             return {};
         }
@@ -178,7 +178,7 @@ private:
         for (size_t i = 0; i < sizes->size(); ++i) {
             const auto end = checkedAdd((*offsets)[i], (*sizes)[i]);
             if (!end || *end > entry.shape[i])
-                return bad(entry.key, "has a chunk beyond its size");
+                return bad(entry.key, "has a chunk outside its size");
         }
         DcpChunk chunk{*offsets, *sizes, {}};
         const auto places = m_places.find(entry.key);
@@ -193,7 +193,7 @@ private:
         return bad(entry.key, "has a chunk that is stored nowhere");
     }
 
-    /// Of chunks that several ranks saved the first is kept; the others cover the tensor once.
+    /// Of chunks that several ranks saved only the first is used, so that chunks cover the tensor once.
     Status checkCover(DcpEntry& entry)
     {
         std::set<std::pair<Shape, Shape>> known;
@@ -203,7 +203,7 @@ private:
         for (const DcpChunk& chunk : entry.chunks)
             boxes.push_back(chunk.box());
         if (!coverOnce(entry.shape, boxes, m_effort))
-            return bad(entry.key, "has chunks that are not all of it, or overlap");
+            return bad(entry.key, "has chunks that overlap, or do not cover it");
         return {};
     }
 

@@ -28,7 +28,7 @@ public:
         for (const DcpEntry& entry : entries) {
             if (!isValidUtf8(entry.key))
                 return fail(ErrorCode::Unsupported,
-                    "`" + toValidUtf8(entry.key) + "` is no name that torch could load again");
+                    "`" + toValidUtf8(entry.key) + "` is not a name that torch can load");
             const NodeId key = m_builder.string(entry.key);
             m_builder.setItem(
                 described, key, entry.isTensor ? tensor(entry) : instance("BytesStorageMetadata"));
@@ -98,7 +98,7 @@ private:
     }
     NodeId tensor(const DcpEntry& entry)
     {
-        // Five parts, as all releases read them; those that know strides take them for a tensor by rows.
+        // Five parts, which all releases read; releases with strides read them as a row-major tensor.
         const std::array parts{named("torch", dtypeName(entry.dtype)), layout(), m_builder.boolean(false),
             memoryFormat(), m_builder.boolean(false)};
         const NodeId properties = instance("TensorProperties");

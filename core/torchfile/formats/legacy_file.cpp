@@ -47,7 +47,8 @@ public:
         m_out.findings = std::move(object.findings);
         SHARDSCOPE_CHECK(readStorages());
         m_out.findings.push_back({code::kRecordUnchecked, Severity::Info,
-            "the file has torch's legacy form, which keeps no checksums, so damage would not show", {}, {}});
+            "the file has torch's legacy form, which has no checksums, so damage cannot be detected", {},
+            {}});
         return std::move(m_out);
     }
 
@@ -58,7 +59,7 @@ private:
         return fail(code, std::move(message), m_file.path().string(), std::move(hint));
     }
 
-    /// The pickle at m_at, which moves behind it. Its length is known only afterwards: a window that turns
+    /// The pickle at m_at; m_at moves to its end. Its length is known only afterwards: a window that turns
     /// out too short is tried again larger.
     Result<PickleParse> nextPickle(const std::string& what, const PickleLimits& limits)
     {
@@ -147,11 +148,12 @@ private:
         if (!tuple || parts.size() != kPersistentParts || asString(graph, parts[0]) != "storage")
             return failure(ErrorCode::Damaged,
                 "the pickle refers to " + nodeText(graph, target, 60)
-                    + ", which is no storage of a legacy torch file",
+                    + ", which is not a storage of a legacy torch file",
                 "torch would refuse the file; it was not written by torch.save");
         if (graph.kind(parts[5]) != NodeKind::None)
             return failure(ErrorCode::Unsupported,
-                "this legacy torch file has storages that are parts of others, as torch before 0.4 wrote "
+                "this legacy torch file has storages that are parts of other storages, as torch before 0.4 "
+                "wrote "
                 "them",
                 "load it with torch and save it again");
         return {};
@@ -166,10 +168,10 @@ private:
         }
         SHARDSCOPE_TRY(const PickleParse keys, nextPickle("the list of storages", PickleLimits()));
         if (keys.graph.kind(keys.graph.root()) != NodeKind::List)
-            return failure(ErrorCode::Damaged, "the list of storages of a legacy torch file is no list");
+            return failure(ErrorCode::Damaged, "the storages of a legacy torch file are not in a list");
         for (const NodeId item : sequenceItems(keys.graph, keys.graph.root())) {
             const auto key = asString(keys.graph, item);
-            // A type is there once: a key that comes twice is as unknown as one that the object does not use.
+            // Each key is used once: a repeated key is as invalid as one that the object does not use.
             const auto type = key ? types.find(*key) : types.end();
             if (type == types.end())
                 return failure(ErrorCode::Damaged,

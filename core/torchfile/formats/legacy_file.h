@@ -11,12 +11,12 @@
 namespace shardscope {
 
 /// What torch wrote before its zip files, and still writes with `_use_new_zipfile_serialization=False`
-/// (DeepSpeed: `checkpoint_serialization: false`): five pickles one behind another (a magic number, a
-/// protocol number, facts of the machine, the object, the keys of the storages), then for each key eight
-/// bytes with the number of elements and the elements, without alignment or checksums. Source:
-/// torch/serialization.py, _legacy_save and _legacy_load.
+/// (DeepSpeed: `checkpoint_serialization: false`): five pickles one after another (a magic number, a protocol
+/// number, facts of the machine, the object, the keys of the storages), then for each key eight bytes with
+/// the number of elements and the elements, without alignment or checksums. Source: torch/serialization.py,
+/// _legacy_save and _legacy_load.
 ///
-/// Here it is told in the terms of the zip form, so that everything above reads it alike: records "data.pkl"
+/// Here it is presented like the zip form, so that all callers read both in the same way: records "data.pkl"
 /// and "data/KEY" without CRCs, and persistent ids without the sixth part that only this form has.
 struct LegacyFile {
     std::vector<ZipRecord> records;

@@ -92,7 +92,7 @@ public:
         SHARDSCOPE_CHECK(addState(std::string(kNpyWeights), index.at("tensors")));
         const Json states = index.value("states", Json::object());
         if (!states.is_object())
-            return bad("`states` is no object");
+            return bad("`states` is not an object");
         for (const auto& [state, tensors] : states.items())
             SHARDSCOPE_CHECK(addState(state, tensors));
         return std::move(m_out);
@@ -101,14 +101,14 @@ public:
 private:
     [[nodiscard]] tl::unexpected<Error> bad(const std::string& what) const
     {
-        return fail(ErrorCode::Damaged, "the index of the NumPy files cannot be used: " + what,
+        return fail(ErrorCode::Damaged, "the index of the NumPy files is invalid: " + what,
             (m_folder / kNpyIndexName).string());
     }
 
     Status addState(const std::string& state, const Json& tensors)
     {
         if (!tensors.is_object())
-            return bad("the tensors of `" + toValidUtf8(state) + "` are no object");
+            return bad("the tensors of `" + toValidUtf8(state) + "` are not an object");
         for (const auto& [name, entry] : tensors.items()) {
             SHARDSCOPE_CHECK(m_job.poll());
             SHARDSCOPE_CHECK(addTensor(state, name, entry));
@@ -129,11 +129,11 @@ private:
         out.file = entry.at("file").get<std::string>();
         if (!isInside(out.file))
             return fail(ErrorCode::Hostile,
-                "the index of the NumPy files leads out of its folder: `"
+                "the index of the NumPy files points outside its folder: `"
                     + toValidUtf8(out.file.substr(0, 100)) + "`",
                 (m_folder / kNpyIndexName).string());
         if (!m_taken.insert(out.file).second)
-            return bad("it leads to `" + toValidUtf8(out.file) + "` twice");
+            return bad("it lists the file `" + toValidUtf8(out.file) + "` twice");
         out.tensor.name = name;
         out.tensor.dtype = dtypeFromName(entry.at("dtype").get<std::string>()).value_or(DType::Unknown);
         out.tensor.shape = entry.at("shape").get<Shape>();
@@ -159,7 +159,7 @@ private:
         if (tensor.dtype == DType::Unknown || !bytes || !type || type->type != header.type
             || header.shape != tensor.shape || checkedAdd(header.dataOffset, *bytes) != file->size())
             return fail(ErrorCode::Damaged,
-                "the NumPy file has another type, shape or size than the index says", path.string());
+                "the type, shape or size of the NumPy file differs from the index", path.string());
         tensor.elements = *elements;
         tensor.bytes = *bytes;
         tensor.byteOffset = header.dataOffset;

@@ -133,7 +133,7 @@ std::string npyRawHeader(DType dtype, const Shape& shape)
 
 Result<NpyHeader> parseNpyHeader(std::string_view head, const std::string& path)
 {
-    const auto bad = [&] { return fail(ErrorCode::Damaged, "it does not begin as a NumPy file does", path); };
+    const auto bad = [&] { return fail(ErrorCode::Damaged, "it does not begin like a NumPy file", path); };
     if (head.size() < kPreambleBytes || !head.starts_with(kMagic))
         return bad();
     const auto byte = [&](size_t at) { return static_cast<uint64_t>(static_cast<uint8_t>(head[at])); };

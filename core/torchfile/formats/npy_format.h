@@ -11,16 +11,15 @@
 
 namespace shardscope {
 
-/// "<f4": NumPy's name of a dtype in a file; empty for dtypes that NumPy lacks.
+/// "<f4": NumPy's name of a dtype in a file; empty for dtypes that NumPy does not have.
 std::string_view npyType(DType dtype);
 
 /// The header of a NumPy file of version 1.0, magic included, as `numpy.save` writes it; a multiple of 64
-/// bytes. Empty for a dtype that NumPy lacks. Format: NEP 1, numpy/lib/_format_impl.py.
+/// bytes. Empty for a dtype that NumPy does not have. Format: NEP 1, numpy/lib/_format_impl.py.
 std::string npyHeader(DType dtype, const Shape& shape);
 
-/// The same for any dtype: those that NumPy lacks become `<V2`, elements of so many bytes without a type, as
-/// `numpy.save` writes the bfloat16 of ml_dtypes. `numpy.load` reads them as such, and takes them for no
-/// numbers.
+/// The same for any dtype: those that NumPy does not have become `<V2`, elements of so many bytes without a
+/// type, as `numpy.save` writes the bfloat16 of ml_dtypes. `numpy.load` reads them as such, not as numbers.
 std::string npyRawHeader(DType dtype, const Shape& shape);
 
 /// The most bytes that parseNpyHeader() needs to see of a file: 64 dimensions of 20 digits fit.
@@ -33,8 +32,8 @@ struct NpyHeader {
     uint64_t dataOffset = 0; ///< bytes from the start of the file
 };
 
-/// `head`: the file's first bytes, kMostNpyHeaderBytes or all. Damaged for what is no such header;
-/// Unsupported for Fortran order, for records, and for a header that is longer.
+/// `head`: the file's first bytes, kMostNpyHeaderBytes or all. Damaged for an invalid header; Unsupported for
+/// Fortran order, for records, and for a header that is longer.
 Result<NpyHeader> parseNpyHeader(std::string_view head, const std::string& path);
 
 } // namespace shardscope

@@ -31,7 +31,7 @@ constexpr std::array<Name, 18> kTypes{{{"BOOL", DType::Bool}, {"U8", DType::UInt
     {"U32", DType::UInt32}, {"F32", DType::Float32}, {"F64", DType::Float64}, {"I64", DType::Int64},
     {"U64", DType::UInt64}}};
 
-/// Takes the header's events one by one: no document is built, so that memory follows the tensors.
+/// Reads the header's events one by one: no document is built, so that memory is proportional to the tensors.
 class HeaderReader final : public nlohmann::json_sax<nlohmann::json>
 {
 public:
@@ -63,14 +63,14 @@ public:
             m_offsets.push_back(value);
             return true;
         }
-        return wrong("a number where none belongs");
+        return wrong("a number in a wrong place");
     }
     bool string(string_t& value) override
     {
         if (m_depth == 2 && m_inMetadata)
             return true; // what the writer says of the file; nothing here needs it
         if (m_depth != 2 || m_key != "dtype" || m_list != List::None)
-            return wrong("a string where none belongs");
+            return wrong("a string in a wrong place");
         const auto known = std::find_if(
             kTypes.begin(), kTypes.end(), [&](const Name& type) { return type.text == value; });
         if (known == kTypes.end())
@@ -83,7 +83,7 @@ public:
     bool start_object(std::size_t /*elements*/) override
     {
         if (m_list != List::None || m_depth >= 2 || (m_depth == 1 && m_key.empty() && !m_hasKey))
-            return wrong("an object where none belongs");
+            return wrong("an object in a wrong place");
         ++m_depth;
         m_hasKey = false;
         if (m_depth != 2)
@@ -124,10 +124,10 @@ public:
     bool start_array(std::size_t /*elements*/) override
     {
         if (m_depth != 2 || m_inMetadata || m_list != List::None)
-            return wrong("a list where none belongs");
+            return wrong("a list in a wrong place");
         m_list = m_key == "shape" ? List::Shape : m_key == "data_offsets" ? List::Offsets : List::None;
         if (m_list == List::None)
-            return wrong("a list where none belongs");
+            return wrong("a list in a wrong place");
         return once(m_list == List::Shape ? kHasShape : kHasOffsets);
     }
     bool end_array() override
@@ -138,7 +138,7 @@ public:
     bool parse_error(std::size_t position, const std::string& /*token*/,
         const nlohmann::json::exception& /*exception*/) override
     {
-        return wrong("no JSON at byte " + std::to_string(position + 8));
+        return wrong("invalid JSON at byte " + std::to_string(position + 8));
     }
 
 private:
@@ -150,7 +150,7 @@ private:
     bool once(unsigned what)
     {
         if ((m_seen & what) != 0)
-            return stop(ErrorCode::Hostile, "`" + toValidUtf8(m_tensor.name) + "` says the same twice");
+            return stop(ErrorCode::Hostile, "`" + toValidUtf8(m_tensor.name) + "` has the same field twice");
         m_seen |= what;
         return true;
     }
@@ -189,16 +189,16 @@ Result<SafetensorsHeader> parseSafetensors(
     std::string_view text, uint64_t dataBegin, uint64_t dataBytes, const std::string& path)
 {
     const auto bad = [&](ErrorCode code, const std::string& what) {
-        return fail(code, "the header of the safetensors file cannot be used: " + what, path,
-            "it may be cut off, or not what it says it is");
+        return fail(code, "the header of the safetensors file is invalid: " + what, path,
+            "it may be truncated, or not a safetensors file");
     };
     SafetensorsHeader out;
     HeaderReader reader(out);
     if (!text.starts_with('{'))
-        return bad(ErrorCode::Damaged, "it is no JSON object");
+        return bad(ErrorCode::Damaged, "it is not a JSON object");
     // The writer pads with spaces; nlohmann's parser takes them for white space.
     if (!nlohmann::json::sax_parse(text, &reader))
-        return bad(reader.code, reader.problem.empty() ? "it is no JSON" : reader.problem);
+        return bad(reader.code, reader.problem.empty() ? "it is not JSON" : reader.problem);
     std::stable_sort(out.tensors.begin(), out.tensors.end(), [](const SafeTensor& a, const SafeTensor& b) {
         return std::pair(a.byteOffset, a.bytes) < std::pair(b.byteOffset, b.bytes);
     });
@@ -209,14 +209,14 @@ Result<SafetensorsHeader> parseSafetensors(
         const auto bytes
             = elements ? checkedMultiply(*elements, uint64_t{itemSize(tensor.dtype)}) : std::nullopt;
         if (!bytes || *bytes != tensor.bytes)
-            return bad(ErrorCode::Hostile, shown + " has another size than its shape and dtype give");
+            return bad(ErrorCode::Hostile, shown + " has another size than its shape and dtype require");
         if (tensor.byteOffset != end)
             return bad(ErrorCode::Hostile,
                 shown
                     + (tensor.byteOffset < end ? " overlaps another tensor"
                                                : " leaves a gap in front of it"));
         if (tensor.bytes > dataBytes - end)
-            return bad(ErrorCode::Hostile, shown + " lies beyond the end of the file");
+            return bad(ErrorCode::Hostile, shown + " is beyond the end of the file");
         tensor.elements = *elements;
         end += tensor.bytes;
         tensor.byteOffset += dataBegin; // both inside the file
@@ -233,7 +233,7 @@ Result<SafetensorsHeader> readSafetensors(io::FileSystem& files, const io::Path&
     std::array<uint8_t, 8> length{};
     const auto torn = [&](const char* what) {
         return fail(ErrorCode::Damaged, std::string("the safetensors file ") + what, path.string(),
-            "it may be cut off; copy it again");
+            "it may be truncated; copy it again");
     };
     if (file->size() < length.size())
         return torn("is shorter than its first field");

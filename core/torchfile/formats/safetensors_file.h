@@ -30,11 +30,11 @@ struct SafetensorsHeader {
     std::vector<SafeTensor> tensors; ///< ascending by offset
 };
 
-/// The name of a dtype in a header: "BF16"; empty for dtypes that the format has not.
+/// The name of a dtype in a header: "BF16"; empty for dtypes that the format does not have.
 std::string_view safetensorsTypeName(DType dtype);
 
-/// Damaged for a header that is none; Hostile for one whose tensors overlap, leave gaps or the file, or have
-/// sizes that no file has; Unsupported for dtypes below a byte; LimitExceeded above 100 MB of header, 2
+/// Damaged for an invalid header; Hostile for one with tensors that overlap, leave gaps, are outside the file
+/// or have impossible sizes; Unsupported for dtypes below a byte; LimitExceeded above 100 MB of header, 2
 /// million tensors or 64 dimensions. Memory: the header's text and its tensors.
 Result<SafetensorsHeader> readSafetensors(io::FileSystem& files, const io::Path& path, JobContext& job);
 

@@ -43,8 +43,8 @@ Status checkTensor(const SafetensorsSpec& tensor)
             shown + " has elements of " + std::string(dtypeName(tensor.dtype))
                 + ", which a safetensors file cannot hold");
     if (!isValidUtf8(tensor.name) || tensor.name == "__metadata__")
-        return fail(ErrorCode::Unsupported, shown + " is no name that a safetensors file can hold", {},
-            "give it another one with --rename");
+        return fail(ErrorCode::Unsupported, shown + " is not a name that a safetensors file can hold", {},
+            "give it another name with --rename");
     return {};
 }
 

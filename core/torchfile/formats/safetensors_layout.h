@@ -19,7 +19,7 @@ struct SafetensorsSpec {
     Shape shape;
 };
 
-/// Everything of a safetensors file but its elements, byte for byte as the reference writer makes it
+/// Everything of a safetensors file except its elements, byte for byte as the reference writer makes it
 /// (huggingface/safetensors, tensor.rs, prepare() and serialize()): tensors by descending alignment of their
 /// dtype, then by name, back to back; the header padded with spaces to a multiple of 8 bytes.
 struct SafetensorsLayout {
@@ -27,8 +27,8 @@ struct SafetensorsLayout {
     std::vector<uint32_t> order; ///< of the given tensors, as they follow the header
     uint64_t totalBytes = 0; ///< of the file
 
-    /// `metadata`: what `__metadata__` holds. Unsupported for dtypes that the format has not and for names
-    /// that are no UTF-8 or the format's own; LimitExceeded for a header above 100 MB. Pure.
+    /// `metadata`: the content of `__metadata__`. Unsupported for dtypes that the format does not have, and
+    /// for names that are not UTF-8 or are reserved; LimitExceeded for a header above 100 MB. Pure.
     static Result<SafetensorsLayout> make(
         const std::vector<SafetensorsSpec>& tensors, const std::map<std::string, std::string>& metadata);
 };

@@ -262,7 +262,7 @@ void PickleEmitter::tupleEnd(NodeId node, size_t count)
 }
 
 /// CPython's batches of 1000. Plain lists and dicts close every batch with the plural opcode unless there is
-/// but one item in all, and a dict whose size is a multiple of 1000 gets an empty batch at the end; items
+/// only one item in all, and a dict whose size is a multiple of 1000 gets an empty batch at the end; items
 /// that a reduce gave as an iterator use the singular opcode for a batch of one.
 void PickleEmitter::batch(const Frame& frame, std::span<const NodeId> items, const Batch& rule)
 {

@@ -12,7 +12,7 @@ namespace shardscope {
 ///
 /// A graph parsed from such a stream and not edited gives the same bytes. Kinds that protocol 2 cannot
 /// express as they are (Bytes, Set, …) are written in the form CPython uses; Extension and Buffer nodes are
-/// Unsupported. Iterative: nesting depth is no danger.
+/// Unsupported. Iterative: nesting depth is safe.
 Result<std::string> emitPickle(const PickleGraph& graph);
 
 } // namespace shardscope

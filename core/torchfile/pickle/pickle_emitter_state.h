@@ -49,7 +49,7 @@ private:
         Opcode one;
         Opcode many;
     };
-    /// Globals that stand for node kinds which protocol 2 lacks; each is remembered once, as CPython does.
+    /// Globals for node kinds that protocol 2 does not have; each is memoized once, as CPython does.
     enum class KnownGlobal : uint8_t { Set, FrozenSet, Bytes, ByteArray, Encode, Getattr };
 
     static constexpr uint32_t kNoMemo = 0xFFFFFFFFu;

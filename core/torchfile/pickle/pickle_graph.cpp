@@ -175,13 +175,13 @@ void PickleGraph::extend(Run& run, std::span<const NodeId> more)
         run.begin = m_links.size();
     if (run.count + added > run.capacity) {
         if (run.begin + run.capacity == m_links.size()) {
-            m_links.resize(run.begin + run.count); // drops spare room, so that nothing is filled twice
+            m_links.resize(run.begin + run.count); // drops spare room, so that no room is filled twice
             m_links.insert(m_links.end(), more.begin(), more.end());
             run.count += added;
             run.capacity = run.count;
             return;
         }
-        // Something else lies behind: move to the end, with room, so that single appends stay cheap.
+        // Other data follows: move to the end, with spare room, so that single appends stay cheap.
         const uint64_t begin = m_links.size();
         const uint32_t capacity = std::max(run.count * 2, run.count + added);
         m_links.resize(begin + capacity, kNoNode);

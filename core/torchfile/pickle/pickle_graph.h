@@ -44,7 +44,7 @@ enum class NodeKind : uint8_t {
     Buffer, ///< an out-of-band buffer; torch never writes them
 };
 
-/// What a pickle says, as data. Nothing in it is ever executed or looked up.
+/// The content of a pickle, as data. Nothing in it is ever executed or looked up.
 ///
 /// Nodes live in one arena and refer to each other by NodeId, so that a million nested lists need no native
 /// recursion. Sharing is kept: a node that the stream fetched from its memo is one node with several parents.
@@ -79,7 +79,7 @@ public:
     [[nodiscard]] uint64_t sourceEnd(NodeId node) const;
 
 private:
-    /// What the emitter must know beside the kind.
+    /// What the emitter must know besides the kind.
     enum Flag : uint8_t {
         kShared = 1, ///< fetched from the memo or duplicated, so identity may matter
         kStackGlobal = 2, ///< Global: `a` and `b` are the two String nodes
@@ -148,7 +148,7 @@ private:
     friend bool storageConflicts(const PickleGraph& graph, NodeId persistentId);
 };
 
-/// Whether a parse met this storage's key with another storage class or another size as well (T06).
+/// Whether a parse also found this storage's key with another storage class or size (T06).
 [[nodiscard]] bool storageConflicts(const PickleGraph& graph, NodeId persistentId);
 
 /// Makes a new graph, from scratch and from parts of other graphs.
@@ -192,10 +192,10 @@ private:
 };
 
 /// Copies parts of one graph into a builder and keeps sharing: a source node becomes one new node, however
-/// often it is met.
+/// often it is used.
 ///
-/// substitute() replaces a source node wherever it is met afterwards; that is how edits are made. Iterative,
-/// so that depth is no danger. The source must outlive the importer, not the result. Not thread-safe.
+/// substitute() replaces a source node wherever it is used afterwards; this is how to make edits. Iterative,
+/// so that any depth is safe. The source must outlive the importer, not the result. Not thread-safe.
 class PickleImporter
 {
 public:

@@ -45,8 +45,7 @@ uint32_t PickleImporter::copyText(uint32_t sourceText)
     return known - 1;
 }
 
-/// The node's copy, still without children; they follow from m_pending, so that cycles and depth need no
-/// care.
+/// The node's copy, still without children; they follow from m_pending, so that cycles and depth are safe.
 NodeId PickleImporter::shell(NodeId sourceNode)
 {
     if (index(sourceNode) >= m_source.nodeCount())

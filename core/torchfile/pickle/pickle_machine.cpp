@@ -36,7 +36,7 @@ Result<PickleParse> PickleMachine::run()
 {
     if (m_size > std::min(m_limits.streamBytes, kLargestStream))
         failLimit("bytes of a pickle", std::min(m_limits.streamBytes, kLargestStream));
-    if (!m_error) { // room as torch's files need it; what stays unused costs addresses only
+    if (!m_error) { // room as torch's files need it; unused room costs only addresses
         m_graph.m_nodes.reserve(std::min(m_size / kBytesPerNode, m_limits.nodes));
         m_graph.m_links.reserve(m_size / kBytesPerLink);
     }

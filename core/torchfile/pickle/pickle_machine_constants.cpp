@@ -9,7 +9,7 @@ namespace {
 
 constexpr uint64_t kLongRow = 16; ///< equal integers that follow one another
 
-/// UTF-8 in which surrogates may stand, as CPython's "surrogatepass" reads it.
+/// UTF-8 that may contain surrogates, as CPython's "surrogatepass" reads it.
 bool isPermissiveUtf8(std::string_view text)
 {
     const auto* at = reinterpret_cast<const unsigned char*>(text.data());
@@ -41,7 +41,7 @@ bool isPermissiveUtf8(std::string_view text)
     return true;
 }
 
-/// How many times BININT1 of this value stands at the front.
+/// How many times BININT1 of this value is at the front.
 uint64_t countRow(std::string_view stream, uint8_t value)
 {
     const char pair[] = {static_cast<char>(Opcode::BinInt1), static_cast<char>(value)};

@@ -97,16 +97,15 @@ void PickleMachine::addFindings()
                     {}, located(node)});
         } else if (!isKnownGlobal(module, name) && opaque++ < kMostFindings) {
             m_findings.push_back({code::kPickleOpaque, Severity::Info,
-                fmt::format("{} is not known here; what it describes is carried along untouched",
-                    fullName(m_graph, node)),
-                {}, located(node)});
+                fmt::format("{} is unknown; its data is copied unchanged", fullName(m_graph, node)), {},
+                located(node)});
         }
     }
     markConflictingStorages();
 }
 
-/// torch counts its storages, so that a plain list finds most keys; a map takes the others without a hash
-/// that a file could be made to collide in.
+/// torch counts its storages, so that a plain list finds most keys; a map holds the others, without a hash
+/// that a crafted file could make collide.
 void PickleMachine::markConflictingStorages()
 {
     std::vector<uint32_t> uses;
@@ -139,7 +138,7 @@ void PickleMachine::markConflictingStorages()
         Node& firstNode = m_graph.m_nodes[index(first)];
         if ((firstNode.flags & PickleGraph::kConflicting) == 0 && conflicts++ < kMostFindings)
             m_findings.push_back({code::kTensorInvalid, Severity::Error,
-                "one storage is used with two types or two sizes, so its tensors cannot be trusted", {},
+                "one storage is used with two types or two sizes, so its tensors are not reliable", {},
                 {fmt::format("byte {} and byte {}", firstNode.begin, m_graph.m_nodes[use].begin)}});
         firstNode.flags |= PickleGraph::kConflicting;
     }

@@ -167,7 +167,7 @@ bool PickleMachine::append(std::span<const NodeId> items)
     else if (takesItems(target))
         m_graph.extend(m_graph.extraFor(target).appended, items);
     else
-        return fail("items are appended to something that is no list");
+        return fail("items are appended to something that is not a list");
     return true;
 }
 
@@ -183,7 +183,7 @@ bool PickleMachine::setItems(std::span<const NodeId> items)
     else if (takesItems(target))
         m_graph.extend(m_graph.extraFor(target).set, items);
     else
-        return fail("items are set on something that is no dict");
+        return fail("items are set on something that is not a dict");
     return true;
 }
 
@@ -197,7 +197,7 @@ bool PickleMachine::addItems(std::span<const NodeId> items)
     else if (takesItems(target))
         m_graph.extend(m_graph.extraFor(target).added, items);
     else
-        return fail("items are added to something that is no set");
+        return fail("items are added to something that is not a set");
     return true;
 }
 
@@ -213,7 +213,7 @@ bool PickleMachine::build()
     return true;
 }
 
-/// "module\nname\n" as it stands in the stream.
+/// "module\nname\n" as it is in the stream.
 bool PickleMachine::globalLines(Node& node)
 {
     std::string_view module;
@@ -261,7 +261,7 @@ bool PickleMachine::call(NodeKind kind)
         return false;
     const NodeId arguments = pop();
     if (m_graph.kind(arguments) != NodeKind::Tuple)
-        return fail("the arguments of a call are no tuple");
+        return fail("the arguments of a call are not a tuple");
     Node node;
     node.kind = kind;
     node.a = index(pop());
@@ -276,7 +276,7 @@ bool PickleMachine::newObjEx()
     const NodeId keywords = m_stack.back();
     const NodeId arguments = m_stack[m_stack.size() - 2];
     if (m_graph.kind(arguments) != NodeKind::Tuple || m_graph.kind(keywords) != NodeKind::Dict)
-        return fail("the arguments of a call are no tuple and dict");
+        return fail("the arguments of a call are not a tuple and a dict");
     if (!tuple(2))
         return false;
     return call(NodeKind::NewObjEx);

@@ -78,7 +78,7 @@ enum class Opcode : uint8_t {
     ReadonlyBuffer = 0x98,
 };
 
-/// "BINUNICODE", …; empty for a byte that is no opcode.
+/// "BINUNICODE", …; empty for a byte that is not an opcode.
 std::string_view opcodeName(uint8_t byte);
 
 } // namespace shardscope

@@ -101,7 +101,7 @@ private:
     std::vector<NodeId> m_stack;
     std::vector<size_t> m_marks;
     std::vector<NodeId> m_memo; ///< small indices
-    std::unordered_map<uint64_t, NodeId> m_sparseMemo; ///< the others: an index is no size
+    std::unordered_map<uint64_t, NodeId> m_sparseMemo; ///< the others: an index is not a size
     uint64_t m_memoCount = 0;
     std::shared_ptr<std::string> m_owned; ///< decoded text of protocol 0
     NodeId m_discarded = kNoNode; ///< a call popped just before a fetch

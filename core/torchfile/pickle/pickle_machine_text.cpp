@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cstdlib>
 
-/// The opcodes of protocol 0, whose operands are lines of text.
+/// The opcodes of protocol 0. Their operands are lines of text.
 namespace shardscope {
 
 namespace {
@@ -105,7 +105,7 @@ bool PickleMachine::textNumber(Opcode code)
         const bool plain = text.find('(') == std::string_view::npos;
         if (last != end || text.empty() || !plain
             || (error != std::errc{} && error != std::errc::result_out_of_range))
-            return fail("the text is no number");
+            return fail("the text is not a number");
         if (error == std::errc::result_out_of_range)
             value = std::strtod(
                 std::string(text).c_str(), nullptr); // overflow to inf, underflow to 0, as Python does
@@ -116,7 +116,7 @@ bool PickleMachine::textNumber(Opcode code)
     int64_t value = 0;
     const auto [last, error] = std::from_chars(text.data(), end, value);
     if (last != end || text.empty() || error == std::errc::invalid_argument)
-        return fail("the text is no integer");
+        return fail("the text is not an integer");
     if (error == std::errc::result_out_of_range)
         return decimalLong(text);
     node.kind = NodeKind::Int;
@@ -218,7 +218,7 @@ bool PickleMachine::memoText(Opcode code)
     uint64_t at = 0;
     const auto [last, error] = std::from_chars(text.data(), text.data() + text.size(), at);
     if (text.empty() || error != std::errc{} || last != text.data() + text.size())
-        return fail("the text is no memo index");
+        return fail("the text is not a memo index");
     return code == Opcode::Put ? put(at) : get(at);
 }
 

@@ -27,7 +27,7 @@ std::unordered_set<const char*> namesOfGlobals(const PickleGraph& graph)
     return out;
 }
 
-/// "12\n" as it stands behind an opcode of protocol 0, without the line end.
+/// "12\n" as it follows an opcode of protocol 0, without the line end.
 std::span<char> lineOf(std::span<char> operand)
 {
     return !operand.empty() && operand.back() == '\n' ? operand.first(operand.size() - 1) : operand;
@@ -38,7 +38,7 @@ void coverText(std::span<char> text)
     std::fill(text.begin(), text.end(), kCover);
 }
 
-/// The number 1 in as many digits; 11 in two, because "00" and "01" behind INT are False and True.
+/// The number 1 in as many digits; 11 in two, because "00" and "01" after INT are False and True.
 void coverDecimal(std::span<char> digits)
 {
     if (!digits.empty() && digits.back() == 'L')
@@ -126,7 +126,7 @@ private:
         }
     }
 
-    /// The whole row, of which the node may stand for every integer.
+    /// The whole row; the node may represent every integer in it.
     void coverRow(uint64_t begin)
     {
         const char value = m_stream[begin + 1];

@@ -8,9 +8,9 @@
 
 namespace shardscope {
 
-/// Overwrites in a pickle every value whose node is not in `kept`, and moves nothing: text and bytes become
-/// as many x, numbers 0 (1 in protocol 0, which reads 00 as a truth value), True becomes False. What the
-/// pickle consists of stays: opcodes, lengths, None, names of classes, what refers to what.
+/// Overwrites in a pickle every value with a node that is not in `kept`, and moves nothing: text and bytes
+/// become the same number of x, numbers 0 (1 in protocol 0, which reads 00 as a truth value), True becomes
+/// False. The structure of the pickle stays: opcodes, lengths, None, names of classes, references.
 ///
 /// `stream` is what `graph` was parsed from, from its first byte; `kept` has an entry per node. A node that
 /// the stream fetches in several places is one value, kept for all of them or for none.

@@ -150,7 +150,7 @@ std::optional<ObjectView> asObject(const PickleGraph& graph, NodeId node)
         if (reconstructed && arguments.size() == 3 && graph.kind(arguments[0]) == NodeKind::Global)
             type = arguments[0];
         else if (state == kNoNode)
-            return std::nullopt; // a call without state is no instance for certain
+            return std::nullopt; // a call without state is not certainly an instance
     }
     ObjectView view{graph.globalModule(type), graph.globalName(type), kNoNode};
     if (isMapping(graph, state))

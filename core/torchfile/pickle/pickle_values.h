@@ -10,7 +10,7 @@
 
 namespace shardscope {
 
-/// Second pass over a parsed pickle: known patterns get meaning, exact matches only; all else stays opaque.
+/// Second pass over a parsed pickle: known patterns get meaning, exact matches only; the rest stays opaque.
 /// All functions are pure and accept any node; a mismatch is an empty answer, never a guess.
 
 [[nodiscard]] bool isGlobal(
@@ -19,7 +19,7 @@ namespace shardscope {
 [[nodiscard]] bool isMapping(const PickleGraph& graph, NodeId node);
 /// key, value, key, value … of a mapping.
 [[nodiscard]] std::span<const NodeId> mappingItems(const PickleGraph& graph, NodeId node);
-/// The value of the last pair whose key is this string; kNoNode when there is none or `mapping` is no
+/// The value of the last pair with this string as key; kNoNode when there is none or `mapping` is not a
 /// mapping.
 [[nodiscard]] NodeId lookup(const PickleGraph& graph, NodeId mapping, std::string_view key);
 /// The same for an integer key.
@@ -39,7 +39,7 @@ namespace shardscope {
     std::string_view module, std::string_view className,
     const std::function<std::optional<int64_t>(std::string_view)>& byName);
 
-/// A NewObj or Reduce-made instance with a state: class name and attribute dict. Empty when it is none.
+/// A NewObj or Reduce-made instance with a state: class name and attribute dict. Empty for other nodes.
 struct ObjectView {
     std::string_view module;
     std::string_view className;
@@ -47,7 +47,7 @@ struct ObjectView {
 };
 [[nodiscard]] std::optional<ObjectView> asObject(const PickleGraph& graph, NodeId node);
 
-/// ('storage', StorageType, key, location, numel) behind a persistent id.
+/// ('storage', StorageType, key, location, numel) of a persistent id.
 struct StorageView {
     NodeId node = kNoNode; ///< the PersistentId node
     std::string_view key; ///< record "data/KEY"
@@ -73,7 +73,7 @@ struct TensorView {
     [[nodiscard]] std::optional<uint64_t> elements() const { return elementCount(sizes); }
     [[nodiscard]] bool isContiguous() const;
 };
-/// Checked: counts fit, strides match sizes, the view lies inside its storage (T02–T06 of the hostile
+/// Checked: counts fit, strides match sizes, the view is inside its storage (T02–T06 of the hostile
 /// catalogue).
 [[nodiscard]] Result<TensorView> asTensor(const PickleGraph& graph, NodeId node);
 /// Whether the node has the form of a tensor at all, valid or not.

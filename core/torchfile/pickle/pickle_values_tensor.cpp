@@ -54,7 +54,7 @@ std::optional<DType> dtypeOfStorageType(const PickleGraph& graph, NodeId type)
 
 Error invalid(std::string why)
 {
-    return Error{ErrorCode::Damaged, "a tensor is described wrongly: " + std::move(why), {}, {}};
+    return Error{ErrorCode::Damaged, "a tensor has an invalid description: " + std::move(why), {}, {}};
 }
 
 /// Python attributes: a dict, or (dict, slots). The outermost wrapper's win.
@@ -179,7 +179,7 @@ Result<TensorView> asTensor(const PickleGraph& graph, NodeId node)
     view.node = node;
     const auto call = unwrap(graph, node, view);
     if (!call)
-        return forward(invalid("it is none of torch's rebuild forms"));
+        return forward(invalid("it is not one of torch's rebuild forms"));
     const auto arguments = graph.items(call->arguments);
     const auto storage = asStorage(graph, arguments[0]);
     if (!storage)
@@ -197,12 +197,12 @@ Result<TensorView> asTensor(const PickleGraph& graph, NodeId node)
     }
     const auto offset = asInteger(graph, arguments[1]);
     if (!offset || *offset < 0)
-        return forward(invalid("its storage offset is no count"));
+        return forward(invalid("its storage offset is not a count"));
     view.storageOffset = static_cast<uint64_t>(*offset);
     auto sizes = counts(graph, arguments[2]);
     auto strides = counts(graph, arguments[3]);
     if (!sizes || !strides)
-        return forward(invalid("its sizes or strides are no counts"));
+        return forward(invalid("its sizes or strides are not counts"));
     if (sizes->size() != strides->size())
         return forward(
             invalid(fmt::format("it has {} sizes and {} strides", sizes->size(), strides->size())));

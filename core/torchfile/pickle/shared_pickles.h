@@ -12,25 +12,25 @@
 
 namespace shardscope {
 
-/// What a file's pickle says, and what was odd about it.
+/// The content of a file's pickle, and its findings.
 struct FilePickle {
     std::shared_ptr<const PickleGraph> graph;
     std::vector<Finding> findings;
-    /// The storages that it names, each once, in the order in which an unpickler meets them; views of
+    /// The storages that it names, each once, in the order in which an unpickler reads them; views of
     /// `graph`.
     std::shared_ptr<const std::vector<StorageView>> storages = {};
 };
 
 /// Pickles of files that are opened one after another. Ranks above 0 of a ZeRO-3 checkpoint save the same
-/// stream, byte for byte, with an entry for every parameter: parsed and kept once, it costs parameters, not
-/// parameters × ranks. Remembers the last few; streams are compared whole. Thread-safe.
+/// stream, byte for byte, with an entry for every parameter: parsed and kept once, its memory is proportional
+/// to parameters, not to parameters × ranks. Remembers the last few; streams are compared whole. Thread-safe.
 class SharedPickles
 {
 public:
     /// What to keep of a parsed pickle: for readers of many files that need little of each.
     using Reduce = PickleGraph (*)(PickleGraph);
 
-    /// What such a stream gave before, kept in the same way; `graph` is null when it is new.
+    /// The earlier result for such a stream, kept in the same way; `graph` is null for a new stream.
     [[nodiscard]] FilePickle find(const std::string& stream, Reduce reduce) const;
     /// Remembers one; gives back the earlier of two that threads parsed at once.
     FilePickle add(std::shared_ptr<const std::string> stream, Reduce reduce, FilePickle pickle);

@@ -42,7 +42,7 @@ public:
                 m_path.string());
         if (!out.empty() && !readKept(m_described.kept, m_places, *m_bytes, offset, out))
             return fail(ErrorCode::Unsupported, std::string(kNoValues), m_path.string(),
-                "values are where the skeleton was made");
+                "the values are only in the checkpoint that the skeleton was made from");
         return {};
     }
     void dropCache(uint64_t /*offset*/, uint64_t /*bytes*/) const override { }
@@ -64,13 +64,13 @@ tl::unexpected<Error> about(Error error, const io::Path& path)
     return forward(std::move(error));
 }
 
-/// What `zip` has under a name, whole.
+/// The whole record of `zip` with a name.
 Result<std::string> recordText(
     const io::ReadFile& file, const ZipDirectory& zip, std::string_view name, uint64_t limit)
 {
     const auto found = zip.find(name);
     if (!found)
-        return fail(ErrorCode::Damaged, "the skeleton lacks its record '" + std::string(name) + "'");
+        return fail(ErrorCode::Damaged, "the skeleton does not have the record '" + std::string(name) + "'");
     return readRecord(file, zip.records()[*found], limit);
 }
 
@@ -101,7 +101,7 @@ Result<std::shared_ptr<SkeletonArchive>> SkeletonArchive::read(io::FileSystem& f
     if (!zip)
         return about(std::move(zip).error(), path);
     if (zip->isRecovered())
-        return fail(ErrorCode::Damaged, "the skeleton is torn: its directory is not there", path.string(),
+        return fail(ErrorCode::Damaged, "the skeleton is truncated: its directory is missing", path.string(),
             "copy it again from where it was made");
     out->m_zip = std::move(*zip);
     const auto text = recordText(*out->m_file, out->m_zip, kSkeletonIndex, kMostIndexBytes);
@@ -116,12 +116,13 @@ Result<std::shared_ptr<SkeletonArchive>> SkeletonArchive::read(io::FileSystem& f
         const auto record = out->m_zip.find(skeletonRecord(i));
         const uint64_t held = record ? out->m_zip.records()[*record].inflatedBytes : 0;
         if (held != kept)
-            return fail(ErrorCode::Damaged, "a file of the skeleton has other bytes than its index says",
+            return fail(ErrorCode::Damaged, "the bytes of a file of the skeleton do not match its index",
                 (path / out->m_index.files[i].path).string());
     }
     out->buildTree();
     if (!out->m_index.open.empty() && !out->stat(out->m_index.open))
-        return fail(ErrorCode::Damaged, "what the skeleton says to open is not in it", path.string());
+        return fail(
+            ErrorCode::Damaged, "the path that the skeleton says to open is not in it", path.string());
     return out;
 }
 
@@ -185,7 +186,7 @@ Result<std::unique_ptr<io::ReadFile>> SkeletonArchive::openRead(
     SHARDSCOPE_TRY(const io::FileInfo info, stat(path));
     const auto found = m_files.find(path);
     if (found == m_files.end())
-        return fail(ErrorCode::Unreadable, "it is a folder and no file", shown.string());
+        return fail(ErrorCode::Unreadable, "it is a folder, not a file", shown.string());
     const SkeletonFile& file = m_index.files[found->second];
     if (file.unreadable)
         return fail(file.unreadable->code, file.unreadable->message, shown.string());

@@ -14,7 +14,7 @@
 
 namespace shardscope {
 
-/// What every read of a value says.
+/// The error of every read of a value.
 inline constexpr std::string_view kNoValues = "this is a skeleton: it holds no values";
 
 /// One skeleton, read and checked, as a tree of folders and files. Paths are relative to it.
@@ -36,9 +36,9 @@ public:
     /// NotFound where there is nothing. "" is the whole.
     [[nodiscard]] Result<io::FileInfo> stat(const std::string& path) const;
     [[nodiscard]] Result<std::vector<io::DirectoryEntry>> list(const std::string& path) const;
-    /// A file of its original size. What was kept reads as it was; a range of which nothing was kept is
-    /// Unsupported (kNoValues), and what lies between kept bytes reads as zeros, since headers are read in
-    /// windows that reach over what they head.
+    /// A file of its original size. Kept bytes are read unchanged. A range without kept bytes is Unsupported
+    /// (kNoValues). Bytes between kept bytes read as zeros, because headers are read in windows that also
+    /// cover their payload.
     Result<std::unique_ptr<io::ReadFile>> openRead(const std::string& path, const io::Path& shown);
     /// Reads and checks all kept bytes.
     Status verify();

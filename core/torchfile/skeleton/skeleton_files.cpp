@@ -67,7 +67,7 @@ Status SkeletonFiles::checkWritable(const io::Path& path)
 {
     SHARDSCOPE_TRY(const auto folder, placeOf(path.parent_path()));
     if (folder)
-        return fail(ErrorCode::NoPermission, "a skeleton cannot be written into", path.string());
+        return fail(ErrorCode::NoPermission, "a skeleton is read-only", path.string());
     return {};
 }
 
@@ -108,7 +108,7 @@ Result<io::Path> SkeletonFiles::canonical(const io::Path& path)
     SHARDSCOPE_TRY(const auto place, placeOf(path));
     if (!place)
         return m_inner.canonical(path);
-    // The name stays, of a link, too: by its ending it is known for a skeleton.
+    // The name stays, also that of a link: its ending identifies a skeleton.
     const io::Path folder = place->file.parent_path();
     SHARDSCOPE_TRY(io::Path file, m_inner.canonical(folder.empty() ? io::Path(".") : folder));
     file /= place->file.filename();

@@ -10,11 +10,11 @@
 namespace shardscope {
 
 /// A FileSystem in which a skeleton (a file whose name ends in .zip) is a folder that cannot be written to;
-/// everything else is `inner`'s. The skeleton's own path leads to what was asked for when it was made, as a
-/// symbolic link would (canonical()).
+/// everything else is `inner`'s. The skeleton's own path leads to the path that it was made for, like a
+/// symbolic link (canonical()).
 ///
-/// What cannot be read as a skeleton although it begins like one is an error of whatever is asked of it.
-/// Thread-safe. Skeletons that were met stay in memory (index and tree).
+/// For a file that begins like a skeleton but cannot be read as one, every call fails. Thread-safe. Opened
+/// skeletons stay in memory (index and tree).
 class SkeletonFiles final : public io::FileSystem
 {
 public:
@@ -23,7 +23,7 @@ public:
     {
     }
 
-    /// Whether `path` is a skeleton or lies in one.
+    /// Whether `path` is a skeleton or is in one.
     [[nodiscard]] bool isInSkeleton(const io::Path& path);
 
     Result<std::unique_ptr<io::ReadFile>> openRead(const io::Path& path) override;
@@ -67,7 +67,7 @@ private:
 /// The machine's own files, with skeletons as folders. One instance for the process; thread-safe.
 io::FileSystem& realFilesAndSkeletons();
 
-/// Whether `path` lies in a skeleton, so that no value of it can be read and none is missed.
+/// Whether `path` is in a skeleton: then its values cannot be read, and are not reported as missing.
 [[nodiscard]] bool holdsNoValues(io::FileSystem& files, const io::Path& path);
 
 } // namespace shardscope

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-/// A skeleton: everything of a checkpoint but its values, as one zip file for a bug report. All records lie
-/// in the folder `skeleton`:
+/// A skeleton: everything of a checkpoint except its values, as one zip file for a bug report. All records
+/// are in the folder `skeleton`:
 ///
 ///     shardscope.txt  what this is, for whoever unpacks it; the first record
 ///     skeleton.json   this index
@@ -43,7 +43,7 @@ struct SkeletonIndex {
     std::string kind; ///< zero2, zero3, …
     std::string tag;
     std::optional<std::string> latest; ///< what the pointer file said
-    std::string open; ///< the path of the file or folder that was asked for
+    std::string open; ///< the path of the requested file or folder
     std::vector<std::string> redactedKeys; ///< of the client state
     std::vector<std::string> keptKeys;
     std::vector<SkeletonFile> files;
@@ -52,9 +52,9 @@ struct SkeletonIndex {
 /// The index as JSON, one line per file. Names that are not UTF-8 are spelled with %HH (percentEncode()).
 std::string skeletonIndexText(const SkeletonIndex& index);
 
-/// Reads it, and believes nothing: paths are relative, plain and different, no file is another's folder,
-/// extents are ascending, disjoint and inside their file. Damaged, Hostile or LimitExceeded; Unsupported for
-/// a later schema. No document is built: memory follows files and extents, of which there are at most
+/// Reads the index and verifies everything: paths are relative, plain and different, no file is another's
+/// folder, extents are ascending, disjoint and inside their file. Damaged, Hostile or LimitExceeded;
+/// Unsupported for a later schema. No document is built: memory is proportional to files and extents, at most
 /// kMostFiles and kMostExtents.
 Result<SkeletonIndex> parseSkeletonIndex(const std::string& text);
 

@@ -20,11 +20,11 @@ constexpr size_t kMostKeys = 4096;
 /// Offsets are added to lengths without a thought beyond this.
 constexpr uint64_t kLargestFile = uint64_t{1} << 62;
 
-/// What opening the original may have said.
+/// The errors that opening the original may have given.
 constexpr std::array kReasons{ErrorCode::Damaged, ErrorCode::Hostile, ErrorCode::LimitExceeded,
     ErrorCode::Unreadable, ErrorCode::NotACheckpoint, ErrorCode::Unsupported};
 
-/// Takes the events one by one. Fields that a later program adds are passed over.
+/// Reads the events one by one. Fields of later programs are ignored.
 class IndexReader final : public nlohmann::json_sax<nlohmann::json>
 {
 public:
@@ -161,7 +161,7 @@ public:
     bool parse_error(std::size_t position, const std::string& /*token*/,
         const nlohmann::detail::exception& /*error*/) override
     {
-        return stop(ErrorCode::Damaged, "it is no valid JSON at byte " + std::to_string(position));
+        return stop(ErrorCode::Damaged, "it is not valid JSON at byte " + std::to_string(position));
     }
 
 private:
@@ -190,18 +190,18 @@ private:
         problem = std::move(what);
         return false;
     }
-    bool wrong() { return stop(ErrorCode::Damaged, "it has a value where none belongs"); }
-    /// One that is no plain count.
+    bool wrong() { return stop(ErrorCode::Damaged, "it has a value in a wrong place"); }
+    /// A number that is not a plain count.
     bool number()
     {
         const bool counts = m_place == Place::Kept || (m_place == Place::File && m_key == "bytes");
-        return !counts || stop(ErrorCode::Hostile, "a size is negative or no whole number");
+        return !counts || stop(ErrorCode::Hostile, "a size is not a whole number, or negative");
     }
     bool decode(const std::string& text, std::string& into)
     {
         auto decoded = percentDecode(text);
         if (!decoded)
-            return stop(ErrorCode::Damaged, "a name has a wrong %HH");
+            return stop(ErrorCode::Damaged, "a name has an invalid %HH");
         into = std::move(*decoded);
         return true;
     }
@@ -282,7 +282,7 @@ Status checkPaths(const SkeletonIndex& index)
             return fail(ErrorCode::Hostile, "a path in the skeleton is not plain and relative",
                 toValidUtf8(file.path.substr(0, 200)));
         if (!files.insert(file.path).second)
-            return fail(ErrorCode::Hostile, "two files of the skeleton have one path", file.path);
+            return fail(ErrorCode::Hostile, "two files of the skeleton have the same path", file.path);
     }
     for (const SkeletonFile& file : index.files) {
         const std::string_view path = file.path;
@@ -294,7 +294,7 @@ Status checkPaths(const SkeletonIndex& index)
         }
     }
     if (!index.open.empty() && !isPlainPath(index.open))
-        return fail(ErrorCode::Hostile, "what the skeleton says to open is no plain path");
+        return fail(ErrorCode::Hostile, "the path that the skeleton says to open is not plain");
     return {};
 }
 

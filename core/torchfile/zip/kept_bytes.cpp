@@ -23,7 +23,7 @@ void KeptBytes::add(uint64_t offset, std::string_view bytes)
 
 namespace {
 
-/// The first extent that ends behind `offset`.
+/// The first extent that ends after `offset`.
 size_t firstBehind(std::span<const ByteExtent> extents, uint64_t offset)
 {
     return static_cast<size_t>(

@@ -16,8 +16,8 @@ struct ByteExtent {
     bool operator==(const ByteExtent&) const = default;
 };
 
-/// Parts of a file that stay when the rest of it goes: ascending, disjoint, not touching, none empty, and
-/// their bytes one behind another. Not thread-safe while it grows.
+/// Parts of a file that are kept when the rest is dropped: ascending, disjoint, not adjacent, not empty, with
+/// their bytes one after another. Not thread-safe while it grows.
 class KeptBytes
 {
 public:
@@ -35,7 +35,7 @@ private:
     std::string m_bytes;
 };
 
-/// Where the bytes of each extent begin, one behind another.
+/// Where the bytes of each extent begin, one after another.
 std::vector<uint64_t> placesOf(std::span<const ByteExtent> extents);
 /// Fills `out` with what `extents` keep of [offset, offset + out.size()), zeros between; whether any was
 /// kept. `bytes` are those of the extents, `places` their placesOf().

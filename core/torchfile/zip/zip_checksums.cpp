@@ -9,10 +9,10 @@ namespace shardscope {
 
 namespace {
 
-// Where the fields lie. Source: PKWARE APPNOTE 6.3, 4.3.7, 4.3.9 and 4.3.12.
+// The places of the fields. Source: PKWARE APPNOTE 6.3, 4.3.7, 4.3.9 and 4.3.12.
 constexpr uint64_t kLocalFlags = 6;
 constexpr uint64_t kLocalChecksum = 14;
-constexpr uint64_t kDescriptorChecksum = 4; ///< behind the signature
+constexpr uint64_t kDescriptorChecksum = 4; ///< after the signature
 constexpr uint64_t kCentralChecksum = 16;
 constexpr uint64_t kCentralNameBytes = 28;
 
@@ -26,7 +26,7 @@ void put(std::span<char> at, uint32_t value)
     std::memcpy(at.data(), &value, sizeof value);
 }
 
-/// In the local header, and in the descriptor behind the payload.
+/// In the local header, and in the descriptor after the payload.
 void setLocal(KeptBytes& kept, const ZipRecord& record, uint32_t checksum)
 {
     const std::span<char> header = kept.at(record.headerOffset, zip::kLocalBytes);

@@ -57,7 +57,7 @@ private:
             return fail(ErrorCode::Damaged, "the file does not begin with a zip record", {},
                 search.state == zip::EndSearch::State::Absent
                     ? ""
-                    : "there is an archive further back; torch would not find it either");
+                    : "an archive begins later in the file; torch cannot find it either");
         if (search.state == zip::EndSearch::State::Found) {
             auto entries = zip::readCentralDirectory(m_file, m_window, search.records, m_job);
             if (entries)
@@ -67,7 +67,7 @@ private:
             return recover(entries.error().message);
         }
         if (search.state == zip::EndSearch::State::Absent)
-            return recover("the file is cut off: the archive's directory at its end is missing");
+            return recover("the file is truncated: the archive's directory at its end is missing");
         return displaced(search.displacement);
     }
 
@@ -76,8 +76,8 @@ private:
         SHARDSCOPE_TRY(const auto bytes, m_window.view(displacement, 4));
         if (zip::get32(bytes.data()) == zip::kLocalSignature)
             return fail(ErrorCode::Hostile,
-                "two archives lie one behind the other, and readers disagree which one counts");
-        return recover("the archive's end lies " + std::to_string(displacement)
+                "the file holds two archives, one after the other, and readers disagree which one to use");
+        return recover("the archive's end is " + std::to_string(displacement)
             + " bytes too far back, as when a shorter file is written over a longer one");
     }
 
@@ -122,7 +122,7 @@ private:
         Finding finding{code::kFileTorn, Severity::Error, why, {}, {}};
         finding.evidence.push_back(std::to_string(whole) + " whole records found by their headers");
         if (whole < found.entries.size())
-            finding.evidence.push_back("the file breaks off in record '" + found.entries.back().record.name
+            finding.evidence.push_back("the file ends within record '" + found.entries.back().record.name
                 + "', which begins at byte " + std::to_string(found.endOffset));
         else
             finding.evidence.push_back("no further record at byte " + std::to_string(found.endOffset));
@@ -138,7 +138,7 @@ private:
             ZipRecord& record = entry.record;
             if (record.name.empty() || record.name.back() == '/') {
                 if (record.bytes != 0)
-                    return fail(ErrorCode::Hostile, "a folder in the archive has content");
+                    return fail(ErrorCode::Hostile, "a folder entry of the archive has content");
                 oddities.add(zip::Oddity::Folder, record.name);
                 m_directory.m_alignment = 0;
                 continue;

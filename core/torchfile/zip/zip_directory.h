@@ -55,8 +55,8 @@ public:
     /// Of a file in torch's legacy form: its parts as records, under the prefix that a zip file would have.
     static ZipDirectory ofRecords(std::string prefix, std::vector<ZipRecord> records);
 
-    /// Only the end records: number of entries and where the directory lies. Three small reads; for a first
-    /// look.
+    /// Only the end records: number of entries and place of the directory. Three small reads; for a quick
+    /// check.
     struct EndInfo {
         uint64_t entries = 0;
         uint64_t directoryOffset = 0;
@@ -69,8 +69,7 @@ public:
     [[nodiscard]] const std::vector<Finding>& findings() const { return m_findings; }
     /// Index into records(), by exact name.
     [[nodiscard]] std::optional<uint32_t> find(std::string_view name) const;
-    /// True when every record lies where torch's own writer would have put it, so that a rebuild gives the
-    /// same bytes.
+    /// True when every record is where torch's own writer puts it, so that a rebuild gives the same bytes.
     [[nodiscard]] bool isTorchProfile() const { return m_alignment != 0; }
     /// The alignment to give ZipLayout::make for such a rebuild; 0 when isTorchProfile() is false.
     [[nodiscard]] uint32_t alignment() const { return m_alignment; }
@@ -93,8 +92,8 @@ private:
 /// The whole payload of a small record, inflated where needed, CRC checked (Damaged when wrong, naming the
 /// record).
 Result<std::string> readRecord(const io::ReadFile& file, const ZipRecord& record, uint64_t limitBytes);
-/// Reads a record piece by piece and checks its CRC without keeping it; tells `job` how many stored bytes it
-/// has read. Success when no CRC is present.
+/// Reads a record piece by piece and checks its CRC without keeping it; reports to `job` how many stored
+/// bytes it has read. Success when no CRC is present.
 Status checkRecordCrc(const io::ReadFile& file, const ZipRecord& record, JobContext& job);
 
 } // namespace shardscope

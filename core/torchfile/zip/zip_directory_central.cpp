@@ -86,7 +86,7 @@ private:
             if (*value != kMax32)
                 continue;
             if (zip64.size() < 8)
-                return hostile("record '" + record.name + "' lacks its 64-bit size or offset");
+                return hostile("record '" + record.name + "' does not have its 64-bit size or offset");
             *value = get64(reinterpret_cast<const uint8_t*>(zip64.data()));
             zip64.remove_prefix(8);
         }
@@ -109,12 +109,12 @@ private:
         record.deflated = entry.method == kDeflated;
         if (!record.deflated && record.bytes != record.inflatedBytes)
             return hostile(name + " is stored but has two different sizes");
-        // Header, name and payload must lie before the directory.
+        // Header, name and payload must be before the directory.
         const uint64_t room = m_end.directoryOffset;
         const uint64_t header = kLocalBytes + record.name.size();
         if (record.headerOffset > room || header > room - record.headerOffset
             || record.bytes > room - record.headerOffset - header)
-            return hostile(name + " would lie outside the archive");
+            return hostile(name + " is outside the archive");
         return {};
     }
 
@@ -131,7 +131,7 @@ private:
     }
 
     [[nodiscard]] std::string path() const { return m_file.path().string(); }
-    /// Entries that cannot be true are refused; a directory that is no directory any more may be rebuilt.
+    /// Entries that cannot be true are refused; a directory that cannot be parsed may be rebuilt.
     [[nodiscard]] tl::unexpected<Error> hostile(std::string message) const
     {
         return fail(ErrorCode::Hostile, std::move(message), path());

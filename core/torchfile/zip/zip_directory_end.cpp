@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    /// The zip64 end record, when there is a locator. Returns where it lies, which must be right before the
+    /// The zip64 end record, when there is a locator. Returns its offset; it must be directly before the
     /// locator.
     Result<std::optional<uint64_t>> readZip64()
     {
@@ -101,10 +101,10 @@ private:
             return damaged("the archive's directory is too short for its number of records");
         if (m_records.directoryOffset > directoryEnd
             || m_records.directoryBytes > directoryEnd - m_records.directoryOffset)
-            return damaged("the archive's directory would lie outside the file");
+            return damaged("the archive's directory is outside the file");
         const uint64_t gap = directoryEnd - m_records.directoryOffset - m_records.directoryBytes;
         if (m_records.hasZip64 && m_displacement != gap)
-            return damaged("the archive's end records contradict each other about where the directory lies");
+            return damaged("the archive's end records contradict each other about the directory's position");
         if (m_records.entries == 0)
             return damaged("the archive has no records");
         EndSearch found;
@@ -166,7 +166,7 @@ Result<EndSearch> findEnd(const io::ReadFile& file, HeaderWindow& window)
                 "two end records both describe this archive, with different contents", file.path().string());
         found = *candidate;
     }
-    // A displaced archive behind a good one hides it from every reader that searches from the back.
+    // A displaced archive after a valid one hides it from every reader that searches from the end.
     if (displaced && (!found || displaced->records.endOffset > found->records.endOffset))
         return *displaced;
     if (found)

@@ -5,7 +5,7 @@
 
 namespace shardscope::zip {
 
-/// What the end records say, once they agree with each other and with where they lie.
+/// The content of the end records, once they agree with each other and with their own places.
 struct EndRecords {
     uint64_t entries = 0;
     uint64_t directoryOffset = 0;
@@ -19,7 +19,7 @@ struct EndRecords {
 struct EndSearch {
     enum class State {
         Found,
-        Absent, ///< no end record in the last 64 KiB: the file was cut
+        Absent, ///< no end record in the last 64 KiB: the file was truncated
         Displaced, ///< well-formed, but `displacement` bytes further back than its own offsets say
     };
     State state = State::Absent;

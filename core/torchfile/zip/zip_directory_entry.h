@@ -40,7 +40,7 @@ struct LocalHeader {
     bool foreignPadding = false; ///< the padding field holds something else than padding
 };
 /// Views the header at `offset`. Nothing where there is no signature; Damaged where it overruns itself or the
-/// file. The views live until the window is used again.
+/// file. The views are valid until the window is used again.
 Result<std::optional<LocalHeader>> viewLocalHeader(HeaderWindow& window, uint64_t offset, uint64_t ahead = 0);
 
 /// All entries of the directory, in its order. Damaged: not what the end records promise; Hostile:
@@ -48,7 +48,7 @@ Result<std::optional<LocalHeader>> viewLocalHeader(HeaderWindow& window, uint64_
 Result<std::vector<Entry>> readCentralDirectory(
     const io::ReadFile& file, HeaderWindow& window, const EndRecords& end, JobContext& job);
 
-/// Finds a record's descriptor behind its payload, with or without signature, of either width. Returns its
+/// Finds a record's descriptor after its payload, with or without signature, of either width. Returns its
 /// length, 0 when the bytes there do not describe the record.
 Result<uint64_t> matchDescriptor(
     HeaderWindow& window, const Entry& entry, uint64_t limitOffset, uint64_t ahead);

@@ -11,7 +11,7 @@
 namespace shardscope::zip {
 namespace {
 
-/// Headers closer than this are read together with what lies between them.
+/// Headers closer than this are read together with the bytes between them.
 constexpr uint64_t kWorthReadingThrough = 32 << 10;
 /// Padding and a zip64 block after the name; a longer header costs one more read.
 constexpr uint64_t kUsualExtraBytes = 512;
@@ -40,8 +40,8 @@ public:
     Result<Locals> read(JobContext& job)
     {
         if (offsetOf(m_order.front()) != 0)
-            return hostile(
-                "data lies before the archive's first record, where other readers may see another archive");
+            return hostile("there is data before the archive's first record, where other readers may find "
+                           "another archive");
         uint64_t end = 0; // of the record before, descriptor not included
         for (size_t i = 0; i < m_order.size(); ++i) {
             if (i % 1024 == 0)
@@ -92,7 +92,7 @@ private:
         const uint64_t atLeast = kLocalBytes + record.name.size();
         record.payloadOffset = record.headerOffset + atLeast; // while nothing better is known
         auto viewed = viewLocalHeader(m_window, record.headerOffset, ahead);
-        if (!viewed && viewed.error().code == ErrorCode::Unreadable) // perhaps only what was read beside it
+        if (!viewed && viewed.error().code == ErrorCode::Unreadable) // perhaps only bytes next to it
             viewed = viewLocalHeader(m_window, record.headerOffset);
         if (!viewed && viewed.error().code == ErrorCode::Unreadable && m_mode == ReadMode::Tolerant)
             return damage(entry, Oddity::HeaderUnreadable);
@@ -178,7 +178,7 @@ private:
         return {};
     }
 
-    /// What lies between the payload of `entry` and `next`: its descriptor, and nothing else.
+    /// The bytes between the payload of `entry` and `next`: only its descriptor.
     Status finish(Entry& entry, uint64_t end, uint64_t next, uint64_t ahead)
     {
         const bool deferred = (entry.flags & kFlagDescriptor) != 0;
@@ -196,7 +196,7 @@ private:
         }
         if (length != next - end) {
             m_alignments = 0;
-            // A damaged header's own length is unknown, and a wrong descriptor has been told already.
+            // A damaged header's own length is unknown, and a wrong descriptor has already been reported.
             if (!entry.record.damaged && !(deferred && length == 0))
                 m_oddities.add(Oddity::Gap, {}, next - end - length);
         }

@@ -6,7 +6,7 @@
 
 namespace shardscope::zip {
 
-/// What the headers of all records together say.
+/// The combined facts of all records' headers.
 struct Locals {
     /// The alignment that torch's writer would have used for every record, 0 when there is none.
     uint32_t alignment = 0;

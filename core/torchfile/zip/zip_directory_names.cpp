@@ -41,7 +41,7 @@ Status checkUnique(const std::vector<Entry>& entries)
             ++last;
         // Names made to collide would make this quadratic; a handful is beyond chance already.
         if (last - first > 16)
-            return fail(ErrorCode::Hostile, "the archive's record names are made to collide");
+            return fail(ErrorCode::Hostile, "the archive's record names are crafted to collide");
         for (size_t a = first; a < last; ++a) {
             for (size_t b = a + 1; b < last; ++b) {
                 const std::string& x = entries[hashes[a].second].record.name;
@@ -50,7 +50,7 @@ Status checkUnique(const std::vector<Entry>& entries)
                     return fail(ErrorCode::Hostile,
                         x == y ? "two records are called '" + x + "'"
                                : "records '" + x + "' and '" + y
-                                + "' differ only in case, which torch does not tell apart");
+                                + "' differ only in case, which torch does not distinguish");
             }
         }
         first = last;
@@ -104,13 +104,13 @@ Result<std::string> stripPrefix(std::vector<Entry>& entries)
         const size_t slash = name.find('/');
         if (slash == std::string::npos)
             return fail(ErrorCode::Hostile,
-                "record '" + name + "' does not lie in a folder, as every record torch writes does", {},
+                "record '" + name + "' is not in a folder; torch writes every record into one", {},
                 "it may be an ordinary zip file");
         if (prefix.empty())
             prefix = name.substr(0, slash);
         else if (name.compare(0, slash, prefix) != 0)
             return fail(ErrorCode::Hostile,
-                "records lie in two folders, '" + prefix + "' and '" + name.substr(0, slash) + "'");
+                "records are in two folders, '" + prefix + "' and '" + name.substr(0, slash) + "'");
         name.erase(0, slash + 1);
     }
     SHARDSCOPE_CHECK(checkUnique(entries));

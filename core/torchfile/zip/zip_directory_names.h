@@ -10,8 +10,8 @@ namespace shardscope::zip {
 Status checkName(std::string_view name);
 Status checkNames(const std::vector<Entry>& entries);
 
-/// Takes the common prefix off all names and returns it. Hostile: no prefix, two prefixes, two records of one
-/// name (also when they differ only in case, since torch looks names up without regard to it).
+/// Removes the common prefix from all names and returns it. Hostile: no prefix, two prefixes, two records of
+/// one name (also when they differ only in case, since torch looks names up without regard to it).
 Result<std::string> stripPrefix(std::vector<Entry>& entries);
 
 } // namespace shardscope::zip

@@ -32,12 +32,12 @@ Kind kindOf(Oddity oddity)
             "are followed by descriptors that contradict the directory"};
     case Oddity::Unchecked:
         return {code::kRecordUnchecked, Severity::Info,
-            "was saved without a checksum, so damage would not show",
-            "were saved without a checksum, so damage would not show"};
+            "was saved without a checksum, so damage cannot be detected",
+            "were saved without a checksum, so damage cannot be detected"};
     case Oddity::Unaligned:
         return {code::kUnalignedPayload, Severity::Warning,
-            "is not aligned as torch aligns it and cannot be mapped into memory",
-            "are not aligned as torch aligns them and cannot be mapped into memory"};
+            "is not aligned as torch requires and cannot be mapped into memory",
+            "are not aligned as torch requires and cannot be mapped into memory"};
     case Oddity::Compressed:
         return {code::kNotSupported, Severity::Warning,
             "is compressed, which torch never does; ranges of it cannot be read",

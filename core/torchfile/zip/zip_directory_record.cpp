@@ -55,18 +55,18 @@ Status readPieces(const io::ReadFile& file, const ZipRecord& record, JobContext&
 Status inflatePieces(const io::ReadFile& file, const ZipRecord& record, JobContext& job, const Sink& sink)
 {
     if (record.inflatedBytes / kDeflateRatio > record.bytes)
-        return fail(ErrorCode::Hostile, "record '" + record.name + "' claims to grow more than deflate can",
-            file.path().string());
+        return fail(ErrorCode::Hostile,
+            "record '" + record.name + "' declares a size that deflate cannot reach", file.path().string());
     Inflater inflater;
     if (!inflater.ready)
-        return fail(
-            ErrorCode::LimitExceeded, "there is no memory to decompress a record", file.path().string());
+        return fail(ErrorCode::LimitExceeded, "there is not enough memory to decompress a record",
+            file.path().string());
     std::vector<uint8_t> out(std::min(record.inflatedBytes + 1, kChunkBytes));
     uint64_t produced = 0;
     int state = Z_OK;
     bool tooLong = false;
     const Status status = readPieces(file, record, job, [&](std::span<const uint8_t> piece) {
-        inflater.stream.next_in = const_cast<Bytef*>(piece.data()); // zlib 1.2 lacks the const
+        inflater.stream.next_in = const_cast<Bytef*>(piece.data()); // zlib 1.2 does not have the const
         inflater.stream.avail_in = static_cast<uInt>(piece.size());
         // At most one byte more than declared is ever produced.
         while (

@@ -47,8 +47,7 @@ public:
             found.endOffset = next;
         }
         if (found.entries.empty() || found.entries.front().record.damaged)
-            return fail(
-                ErrorCode::Damaged, "the file breaks off inside its first record", m_file.path().string());
+            return fail(ErrorCode::Damaged, "the file ends within its first record", m_file.path().string());
         return found;
     }
 
@@ -126,7 +125,8 @@ private:
                     continue;
                 const ptrdiff_t after = end - at - length;
                 const uint32_t next = after >= 4 ? get32(at + length) : 0;
-                // Behind the last record there may be anything that a broken save leaves: nothing, or zeros.
+                // After the last record there may be anything that an interrupted save leaves: nothing, or
+                // zeros.
                 if (!(last && after < 4) && next != kLocalSignature && next != kCentralSignature && next != 0)
                     continue;
                 record.crc32 = get32(at + 4);

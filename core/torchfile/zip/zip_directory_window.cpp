@@ -39,7 +39,7 @@ Result<std::span<const uint8_t>> HeaderWindow::view(uint64_t offset, uint64_t le
             return fail(
                 ErrorCode::Damaged, "the archive ends in the middle of a header", m_file.path().string());
         const uint64_t wanted = std::max(length, std::min(ahead, kWindowBytes));
-        m_window.clear(); // nothing stays visible of a read that failed half-way
+        m_window.clear(); // a read that failed half-way leaves no visible bytes
         std::vector<uint8_t> bytes(std::min(wanted, m_file.size() - offset));
         SHARDSCOPE_CHECK(m_file.readAt(offset, bytes));
         m_window = std::move(bytes);

@@ -8,7 +8,7 @@
 
 namespace shardscope::zip {
 
-/// A sliding view of an archive's headers. Headers of small records lie next to each other, so one read
+/// A sliding view of an archive's headers. Headers of small records are next to each other, so one read
 /// serves many; the end of the file is kept, since it is needed first and usually holds the whole directory.
 /// Not thread-safe.
 class HeaderWindow

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <bit>
 
-static_assert(
-    std::endian::native == std::endian::little, "zip fields are read and written as they lie in memory");
+static_assert(std::endian::native == std::endian::little, "zip fields are read and written in memory order");
 
 namespace shardscope::zip {
 namespace {
@@ -80,7 +79,7 @@ void appendLocalHeader(std::string& out, std::string_view prefix, std::string_vi
     put16(out, flagsOf(bytes));
     put16(out, 0); // method: stored
     put32(out, 0); // time and date
-    put32(out, 0); // CRC and sizes stand in the descriptor
+    put32(out, 0); // CRC and sizes are in the descriptor
     put32(out, 0);
     put32(out, 0);
     put16(out, nameBytes);

@@ -11,7 +11,7 @@
 namespace shardscope {
 namespace {
 
-/// The padding itself is an extra field, whose length has 16 bits.
+/// The padding itself is an extra field with a 16-bit length.
 constexpr uint32_t kLargestAlignment = 32768;
 
 std::span<const uint8_t> bytesOf(std::string_view text)
@@ -35,8 +35,7 @@ Result<ZipLayout> ZipLayout::make(std::string prefix, std::vector<ZipRecordSpec>
     names.reserve(records.size());
     layout.m_headerOffsets.reserve(records.size());
     layout.m_padBytes.reserve(records.size());
-    const Error tooLong{
-        ErrorCode::LimitExceeded, "the archive would be longer than 64-bit offsets can say", {}, {}};
+    const Error tooLong{ErrorCode::LimitExceeded, "the archive would be too long for 64-bit offsets", {}, {}};
     uint64_t cursor = 0;
     uint64_t directoryBytes = 0;
     for (const ZipRecordSpec& record : records) {

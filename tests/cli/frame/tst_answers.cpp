@@ -37,7 +37,7 @@ std::string sha256(const std::string& bytes)
 
 } // namespace
 
-TEST_CASE("inspect tells what the engine was")
+TEST_CASE("inspect shows the state of the engine")
 {
     for (const std::string& name : kSampleNames) {
         CAPTURE(name);
@@ -84,7 +84,7 @@ TEST_CASE("inspect finds any level and any tag")
     CHECK(answer.at("checkpoint") == (run / "global_step6").string());
 }
 
-TEST_CASE("params lists what the engine held, with the same states and sizes")
+TEST_CASE("params lists the parameters of the engine, with the same states and sizes")
 {
     for (const std::string& name : kSampleNames) {
         CAPTURE(name);
@@ -112,7 +112,7 @@ TEST_CASE("params lists what the engine held, with the same states and sizes")
     }
 }
 
-TEST_CASE("show --npy writes exactly the tensor that the engine held")
+TEST_CASE("show --npy writes exactly the tensor of the engine")
 {
     const TemporaryFolder folder;
     for (const std::string& name : {std::string("zero2-w2"), std::string("zero3-w4")}) {
@@ -120,8 +120,7 @@ TEST_CASE("show --npy writes exactly the tensor that the engine held")
         int seen = 0;
         for (const auto& [parameter, facts] : truth.at("parameters").items()) {
             for (const auto& [state, tensor] : facts.at("states").items()) {
-                if (++seen % 7
-                    != 0) // a process each: every seventh is enough to meet every kind of parameter
+                if (++seen % 7 != 0) // one process each: every seventh parameter covers all kinds
                     continue;
                 CAPTURE(parameter);
                 CAPTURE(state);
@@ -176,7 +175,7 @@ TEST_CASE("buffers, frozen and tied parameters are shown like all others")
     CHECK(npyPayload(slurp(file)).empty());
 }
 
-TEST_CASE("files lists what is there and, with --records, what uses it")
+TEST_CASE("files lists existing files and, with --records, what uses them")
 {
     for (const std::string& name : kSampleNames) {
         CAPTURE(name);
@@ -205,7 +204,7 @@ TEST_CASE("files lists what is there and, with --records, what uses it")
     }
 }
 
-TEST_CASE("verify reads everything and says yes")
+TEST_CASE("verify reads everything and succeeds")
 {
     for (const std::string& name : kSampleNames) {
         const Json answer = answerOf({"verify", samplePath(name)});

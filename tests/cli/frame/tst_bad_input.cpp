@@ -49,7 +49,7 @@ void checkRow(const fs::path& path, const Row& row, const TemporaryFolder& folde
     runVerb({"layout", path}, row.model);
     runVerb({"show", path, kName}, row.model);
     runVerb({"verify", path}, row.verify);
-    runVerb({"fingerprint", path}, row.write); // there is no digest of what is damaged
+    runVerb({"fingerprint", path}, row.write); // damaged data has no digest
     runVerb({"reshard", path, folder / "out", "-w", "2"}, row.write);
     runVerb({"reshard", path, folder / "out", "-w", "2", "--dry-run"}, row.write);
     runVerb({"plan", "reshard", path, folder / "out", "-w", "2", "-o", folder / "plan"}, row.write);
@@ -72,7 +72,7 @@ constexpr Row kOneFileBad{0, 0, 1, 6};
 
 } // namespace
 
-TEST_CASE("what is no checkpoint")
+TEST_CASE("input that is not a checkpoint")
 {
     const TemporaryFolder folder;
     fs::create_directory(folder / "empty");
@@ -132,7 +132,7 @@ TEST_CASE("a rank's file is missing")
               .get<std::string>()
               .find("rank-missing")
         != std::string::npos);
-    // What rank 3 held is null; the rest is there.
+    // Values of rank 3 are null; the rest is shown.
     const Json values = answerOf({"show", run, kName, "--limit", "100000"}).at("values");
     size_t missing = 0;
     for (const Json& value : values)
@@ -160,7 +160,7 @@ TEST_CASE("a rank's file is from another step")
     checkRow(run, kOneFileBad, folder);
 }
 
-TEST_CASE("one file is torn or hostile")
+TEST_CASE("one file is truncated or malicious")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero3-w4", folder);
@@ -209,7 +209,7 @@ TEST_CASE("a recognised kind that this build cannot interpret")
     checkRow(experts, {0, 4, 4, 4}, folder);
 }
 
-TEST_CASE("links that lead in circles")
+TEST_CASE("circular links")
 {
     const TemporaryFolder folder;
     fs::create_symlink(folder / "loop", folder / "loop");

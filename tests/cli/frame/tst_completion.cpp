@@ -14,7 +14,7 @@ namespace {
 
 const std::string kBash = "/bin/bash";
 
-/// What bash offers for the last of the words.
+/// The completions of bash for the last word.
 Words offeredByBash(const TemporaryFolder& folder, const Words& words)
 {
     std::string script = "source '" + (folder / "completion").string() + "'\ncd '" + folder.path().string()

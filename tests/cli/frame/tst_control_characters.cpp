@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names in files and paths can contain control characters. None of them reaches a terminal.
 #include "tests/cli/cli_fixture.h"
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 

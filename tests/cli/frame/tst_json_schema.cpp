@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checker that the other tests trust: it must say no.
+// The schema checker of the other tests must reject wrong answers.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
 

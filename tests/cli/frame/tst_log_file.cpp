@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --log-file: only a regular file can be the log, and nothing else may make the program wait.
+// --log-file accepts only regular files; no other file may block the program.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/places.h"
 
@@ -11,7 +11,7 @@ using namespace shardscope;
 using namespace shardscope::test;
 namespace fs = std::filesystem;
 
-TEST_CASE("a log file that is no regular file is refused at once")
+TEST_CASE("a log file that is not a regular file is refused at once")
 {
     const TemporaryFolder folder;
     const fs::path fifo = folder / "fifo";
@@ -25,7 +25,7 @@ TEST_CASE("a log file that is no regular file is refused at once")
         const ProcessResult result = runProcess(
             {"/usr/bin/timeout", "10", programPath(), "inspect", samplePath("zero2-w2"), "--log-file", path});
         CHECK(result.exitCode == 5);
-        CHECK(result.err.find("only a regular file can be the log") != std::string::npos);
+        CHECK(result.err.find("not a regular file") != std::string::npos);
         CHECK(result.out.empty());
     }
 }

@@ -22,7 +22,7 @@ std::string hintOf(const Words& words)
 
 } // namespace
 
-TEST_CASE("an address that is no parameter names the nearest parameter")
+TEST_CASE("an unknown parameter in an address suggests the nearest one")
 {
     const std::string run = samplePath("zero3-w4");
     const std::string right = "layers.0.attention.wo.weight";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes where: the answer alone on standard output, all else on standard error, and nothing that harms a
+// Standard output has only the answer, standard error has the rest, and nothing that harms a
 // terminal.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
@@ -24,7 +24,7 @@ bool contains(const std::string& text, const std::string& part)
 
 } // namespace
 
-TEST_CASE("colours on a terminal that wants them only")
+TEST_CASE("colours only on a terminal that supports them")
 {
     const Words words{"inspect", samplePath("zero2-w2")};
     const auto onTerminal
@@ -63,7 +63,7 @@ TEST_CASE("progress as JSON lines, and none without a terminal")
               .err.empty());
 }
 
-TEST_CASE("the log file has times, -v speaks on standard error")
+TEST_CASE("the log file has times, -v logs on standard error")
 {
     const TemporaryFolder folder;
     const fs::path log = folder / "log.txt";
@@ -101,7 +101,7 @@ TEST_CASE("an answer that cannot be written is an error")
         if (fs::exists("/dev/full"))
             check(runProcess({"/bin/sh", "-c", line + " >/dev/full; echo exit $? >&2"}));
         check(runProcess({"/bin/sh", "-c", line + " >&-; echo exit $? >&2"}));
-        // The reader is gone before the answer comes.
+        // The reader closes the pipe before the answer.
         check(runProcess({"/bin/sh", "-c", "{ sleep 0.1; " + line + "; echo exit $? >&2; } | :"}));
     }
 }
@@ -124,7 +124,7 @@ TEST_CASE("a hyphen is standard output for reports and plans")
     const ProcessResult sarif = runShardscope({"check", run, "--sarif", "-"});
     CHECK(sarif.exitCode == 0);
     CHECK(Json::parse(sarif.out).at("version") == "2.1.0");
-    CHECK(contains(sarif.err, "global_step6")); // the answer in words
+    CHECK(contains(sarif.err, "global_step6")); // the text answer
     CHECK(runShardscope({"check", run, "--sarif=-", "--quiet"}).err.empty());
     CHECK(runShardscope({"check", run, "--sarif", "-"}, {.outputFile = "/dev/full"}).exitCode == 5);
     const ProcessResult html = runShardscope({"check", run, "--html", "-", "--sarif", folder / "a.sarif"});
@@ -149,7 +149,7 @@ TEST_CASE("a hyphen is standard output for reports and plans")
     errorOf({"check", run, "--html", "-"}, 2, "usage");
     errorOf(with({"-o", "-"}), 2, "usage");
     CHECK(runShardscope({"check", run, "--sarif", "-", "--html", "-"}).exitCode == 2);
-    // What is written in pieces needs a file.
+    // Output that is written in pieces needs a file.
     errorOf({"show", run, "layers.0.attention.wo.weight", "--npy", "-"}, 2, "usage");
     errorOf({"inspect", run, "--log-file", "-"}, 2, "usage");
     errorOf({"skeleton", run, "-"}, 2, "usage");
@@ -178,11 +178,11 @@ TEST_CASE("--quiet leaves the result line")
     CHECK(contains(lineOf({"plan", "reshard", run, folder / "g", "-w", "3", "-o", folder / "g.json", "-q"}),
         "saved to "));
     CHECK(contains(lineOf({"run", folder / "g.json", "-q"}), "written  "));
-    // An answer that was asked for is the result.
+    // A requested answer is the result.
     CHECK(runShardscope({"inspect", run, "-q"}).out == runShardscope({"inspect", run}).out);
 }
 
-TEST_CASE("warnings go to standard error and leave with --quiet")
+TEST_CASE("warnings go to standard error, but not with --quiet")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero3-w4", folder);
@@ -196,7 +196,7 @@ TEST_CASE("warnings go to standard error and leave with --quiet")
     CHECK(quiet.out == loud.out);
 }
 
-TEST_CASE("names cannot drive a terminal or break JSON")
+TEST_CASE("names cannot control a terminal or break JSON")
 {
     const TemporaryFolder folder;
     const fs::path hostile = folder / "a\x1b[2Jb\xff\n";
@@ -224,7 +224,7 @@ TEST_CASE("the program needs neither Qt nor LibTorch")
         CHECK(!contains(result.out, library));
 }
 
-TEST_CASE("a terminal sees one progress line, and it is gone at the end")
+TEST_CASE("a terminal shows one progress line, and it is removed at the end")
 {
     const TemporaryFolder folder;
     const ProcessOptions terminal{.environment = {{"TERM", "xterm"}}, .onTerminal = true};

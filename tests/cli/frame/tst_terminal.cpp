@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a terminal gets: lines that fit its width, and no control codes where it takes none.
+// Output on a terminal: lines fit its width, and control codes appear only if it supports them.
 #include "app/cli/frame/command.h"
 #include "core/report/text/printable.h"
 #include "tests/cli/cli_fixture.h"
@@ -37,7 +37,7 @@ size_t longestLine(const std::string& text)
     return longest;
 }
 
-/// What stood on the progress line, one after the other.
+/// The texts of the progress line, in order.
 std::vector<std::string> progressLines(const std::string& shown)
 {
     const std::string erase = "\r\x1b[K";
@@ -105,7 +105,7 @@ TEST_CASE("a terminal without cursor codes gets none")
     Words without{"/usr/bin/env", "-u", "TERM", "-u", "NO_COLOR", programPath()};
     without.insert(without.end(), words.begin(), words.end());
     CHECK(!contains(runProcess(without, {.onTerminal = true}).out, "\x1b"));
-    // NO_COLOR speaks of colours alone.
+    // NO_COLOR is only about colours.
     const std::string plain = runShardscope(words, terminal("80")).out;
     CHECK(contains(plain, "\x1b[K"));
     CHECK(!contains(plain, "m\x1b[K"));

@@ -58,7 +58,7 @@ TEST_CASE("every command explains itself like a man page")
     }
 }
 
-TEST_CASE("help wins over what is missing")
+TEST_CASE("help works with missing arguments")
 {
     CHECK(runShardscope({"reshard", "--help"}).exitCode == 0);
     CHECK(runShardscope({"reshard", "-h", "--world-size", "2"}).exitCode == 0);
@@ -96,7 +96,7 @@ TEST_CASE("wrong calls are usage errors, in words and as an object")
     }
 }
 
-TEST_CASE("options may stand anywhere, and -- ends them")
+TEST_CASE("options can be anywhere, and -- ends them")
 {
     const TemporaryFolder folder;
     const std::string source = samplePath("zero2-w2");
@@ -127,7 +127,7 @@ TEST_CASE("an option with one value is given once")
     CHECK(runShardscope({"inspect", run, "-q", "-q", "--quiet"}).exitCode == 0);
 }
 
-TEST_CASE("an empty value is no value")
+TEST_CASE("an empty value is an error")
 {
     const std::string run = samplePath("zero2-w2");
     const TemporaryFolder folder;

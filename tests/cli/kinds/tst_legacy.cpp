@@ -50,7 +50,7 @@ TEST_CASE("a legacy checkpoint answers like the zip files it was made from")
     CHECK(answerOf({"verify", kLegacy, "--against", samplePath("zero1-w2")}).at("ok") == true);
 }
 
-TEST_CASE("what is written from a legacy checkpoint has the zip form and the same state")
+TEST_CASE("output from a legacy checkpoint has the zip form and the same state")
 {
     const TemporaryFolder folder;
     for (const std::string ranks : {"1", "2", "3"}) {
@@ -73,7 +73,7 @@ TEST_CASE("what is written from a legacy checkpoint has the zip form and the sam
     CHECK(answerOf({"inspect", folder / "universal"}).at("kind") == "universal");
 }
 
-TEST_CASE("a torn legacy file shows what is left, and nothing is written from it")
+TEST_CASE("a truncated legacy file shows its remaining content and cannot be rewritten")
 {
     const TemporaryFolder folder;
     const fs::path run = folder / "run";
@@ -88,7 +88,7 @@ TEST_CASE("a torn legacy file shows what is left, and nothing is written from it
     CHECK(answerOf({"verify", run}, 1).at("ok") == false);
 }
 
-TEST_CASE("a lone legacy file lists its records")
+TEST_CASE("a single legacy file lists its records")
 {
     const Json told
         = answerOf({"files", fs::path(sourceFolder()) / "tests/data/torch/legacy.pt", "--records"});

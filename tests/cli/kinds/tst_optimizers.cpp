@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Optimizers whose files lack something or keep it by rules of their own, through every verb.
+// Every verb on optimizers with missing state or with their own storage rules.
 #include "tests/cli/cli_fixture.h"
 
 #include <doctest/doctest.h>
@@ -22,7 +22,7 @@ Words withOptions(Words words)
 
 } // namespace
 
-TEST_CASE("options that an elastic checkpoint lacks are asked for, named, and kept in a saved plan")
+TEST_CASE("missing options of an elastic checkpoint are reported by name and kept in a saved plan")
 {
     const TemporaryFolder folder;
     const fs::path source = samplePath("elastic-w3");
@@ -45,7 +45,7 @@ TEST_CASE("options that an elastic checkpoint lacks are asked for, named, and ke
     answerOf(withOptions({"convert", source, folder / "u", "--to", "universal"}));
 }
 
-TEST_CASE("every verb reads Muon's momentum where a rank keeps it for whole parameters")
+TEST_CASE("every verb reads Muon's momentum when a rank keeps it for whole parameters")
 {
     const TemporaryFolder folder;
     const fs::path source = samplePath("muon-w3");

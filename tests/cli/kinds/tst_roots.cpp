@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One checkpoint whose ranks lie in several folders, as when every node kept its own files.
+// One checkpoint with ranks in several folders, as when every node saved to its own disk.
 #include "tests/cli/cli_fixture.h"
 
 #include <doctest/doctest.h>
@@ -14,7 +14,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// A sample over run folders node0, node1, …: `node` tells where a file of the tag goes.
+/// A sample over run folders node0, node1, …: `node` returns the folder for a file of the tag.
 std::string spread(const std::string& sample, const TemporaryFolder& folder,
     const std::function<int(const std::string& name)>& node)
 {
@@ -43,7 +43,7 @@ size_t countOf(const Json& answer, const std::string& code)
 
 } // namespace
 
-TEST_CASE("ranks are found in any root, and what is written holds them all")
+TEST_CASE("ranks are found in any root, and the output holds them all")
 {
     const TemporaryFolder folder;
     const std::string tag = spread("zero3-w4", folder, byHalf);
@@ -76,7 +76,7 @@ TEST_CASE("ranks are found in any root, and what is written holds them all")
         answerOf({"params", first, "--root", second}).at("parameters").at(0).at("name")});
 }
 
-TEST_CASE("a saved plan remembers its roots")
+TEST_CASE("a saved plan records its roots")
 {
     const TemporaryFolder folder;
     const std::string tag = spread("zero3-w4", folder, byHalf);
@@ -98,7 +98,7 @@ TEST_CASE("one file in two roots is one file when both are the same, and a findi
     const Words inspect{"inspect", folder / "node0", "--root", folder / "node1"};
     CHECK(answerOf(inspect).at("findings") == answerOf({"inspect", samplePath("zero1-w2")}).at("findings"));
 
-    // Of another run: other tensors under the same name.
+    // A file of another run: other tensors with the same name.
     fs::remove(copy);
     fs::copy(samplePath("roundrobin-w3") / slurp(samplePath("roundrobin-w3") / "latest") / model, copy);
     const Json told = answerOf(inspect);
@@ -108,13 +108,13 @@ TEST_CASE("one file in two roots is one file when both are the same, and a findi
         {"reshard", folder / "node0", folder / "out", "-w", "1", "--root", folder / "node1"}, 6, "refused");
     CHECK(error.at("message").get<std::string>().find("rank-foreign") != std::string::npos);
 
-    // One that cannot be compared.
+    // A file that cannot be compared.
     spill(copy, "torn");
     CHECK(countOf(answerOf(inspect), "file-unreadable") == 1);
     CHECK(answerOf(inspect).at("complete") == true);
 }
 
-TEST_CASE("no root is written into, nor one that is not there taken for empty")
+TEST_CASE("roots are never written to, and a missing root is an error")
 {
     const TemporaryFolder folder;
     const std::string tag = spread("zero3-w4", folder, byHalf);

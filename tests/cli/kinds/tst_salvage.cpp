@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The swap folder of a run that ended without a save, with an earlier checkpoint as the donor of what it
-// lacks; and results that are marked, because something in them is not what a run saved.
+// The swap folder of a run that ended without a save, with an earlier checkpoint as donor of missing
+// records. Also marked results: they hold values that no run saved.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/swapped_checkpoint.h"
 
@@ -25,7 +25,7 @@ Json findingsOf(const Json& findings, const std::string& code)
     return out;
 }
 
-/// A run that kept these sub-groups in swap files, saved, and went on: its swap folder is of a later step.
+/// A run that kept these sub-groups in swap files, saved, and continued: its swap folder is of a later step.
 class EndedRun
 {
 public:
@@ -90,11 +90,11 @@ TEST_CASE("a swap folder without a checkpoint is salvaged with a donor, and the 
         CHECK(values == answerOf({"show", run.later(), address}).at("values"));
         CHECK(values != answerOf({"show", run.saved(), address}).at("values"));
     }
-    // All of it is what the later checkpoint would have been: what was not swapped is alike there.
+    // The result equals the later checkpoint: values that were not swapped are equal in both.
     CHECK(answerOf({"verify", run / "to3", "--allow-marked", "--against", run.later()}).at("ok") == true);
     CHECK(answerOf({"verify", run / "to3", "--allow-marked", "--against", run.saved()}, 1).at("ok") == false);
 
-    // The mark stays with the result, and with what is made of it.
+    // The mark stays in the result and in later rewrites of it.
     answerOf({"convert", run / "to3", run / "universal", "--to", "universal"});
     for (const fs::path& result : {run / "to3", run / "universal"}) {
         const Json again = findingsOf(answerOf({"inspect", result}).at("findings"), "marked");
@@ -104,7 +104,7 @@ TEST_CASE("a swap folder without a checkpoint is salvaged with a donor, and the 
     }
 }
 
-TEST_CASE("a donor whose run did not swap tells by sizes what the files are")
+TEST_CASE("a donor of a run without swapping identifies the files by size")
 {
     const EndedRun run({0, 1, 2});
     const Json seen = answerOf({"inspect", run.swap(), "--donor", samplePath(kSample)});
@@ -123,7 +123,7 @@ TEST_CASE("a saved plan knows the donor")
     CHECK(findingsOf(answerOf({"inspect", run / "to2"}).at("findings"), "marked").size() == 1);
 }
 
-TEST_CASE("what cannot be a swap folder's donor is refused by name")
+TEST_CASE("an unsuitable donor of a swap folder is refused with the reason")
 {
     const EndedRun run({0, 1, 2});
     const Json stage
@@ -132,7 +132,7 @@ TEST_CASE("what cannot be a swap folder's donor is refused by name")
     CHECK(stage.at("message").get<std::string>().find("only a ZeRO-3 checkpoint") != std::string::npos);
     errorOf({"reshard", samplePath("zero2-w2"), run / "no", "--world-size", "2", "--donor", run.saved()}, 2,
         "usage");
-    // Of another number of ranks: the sizes do not fit, and the ranks are told.
+    // Another number of ranks: the sizes do not match, and the error names the ranks.
     answerOf({"reshard", samplePath(kSample), run / "of2", "--world-size", "2"});
     const Json ranks = errorOf(
         {"reshard", run.swap(), run / "no", "--world-size", "2", "--donor", run / "of2"}, 6, "refused");
@@ -140,13 +140,13 @@ TEST_CASE("what cannot be a swap folder's donor is refused by name")
               "has 2 ranks that the donor, which was saved by 2 ranks, has not")
         != std::string::npos);
     CHECK(!fs::exists(run / "no"));
-    // And the way out that the finding names works.
+    // The workaround that the finding names works.
     answerOf({"reshard", run / "of2", run / "of4", "--world-size", "4"});
     answerOf({"reshard", run.swap(), run / "yes", "--world-size", "2", "--donor", run / "of4"});
     CHECK(answerOf({"verify", run / "yes", "--allow-marked", "--against", run.later()}).at("ok") == true);
 }
 
-TEST_CASE("what is written in spite of a finding is marked with it")
+TEST_CASE("a result written despite a finding is marked with it")
 {
     const EndedRun run({0, 2});
     const Words words{"reshard", run.saved(), run / "mixed", "--world-size", "2", "--root", run.swap()};
@@ -156,14 +156,14 @@ TEST_CASE("what is written in spite of a finding is marked with it")
     answerOf(allowed);
     const Json marks = findingsOf(answerOf({"inspect", run / "mixed"}).at("findings"), "marked");
     REQUIRE(marks.size() == 1);
-    CHECK(marks[0].at("message").get<std::string>().starts_with("written in spite of swap-mismatch: "));
-    // Nothing is marked where nothing was allowed.
+    CHECK(marks[0].at("message").get<std::string>().starts_with("written despite swap-mismatch: "));
+    // Without --allow nothing is marked.
     answerOf(
         {"reshard", samplePath(kSample), run / "plain", "--world-size", "2", "--allow", "swap-mismatch"});
     CHECK(findingsOf(answerOf({"inspect", run / "plain"}).at("findings"), "marked").empty());
 }
 
-TEST_CASE("a manifest that is none of ours marks nothing and stops nothing")
+TEST_CASE("a foreign manifest marks nothing and stops nothing")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample(kSample, folder);

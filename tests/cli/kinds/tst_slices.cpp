@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tensor slices of another number, as a user asks for them.
+// Rewrites into another number of tensor slices.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
 
@@ -19,7 +19,7 @@ std::string textOf(const Json& error, const char* key)
 
 } // namespace
 
-TEST_CASE("slices are cut by a saved plan as by the verb, and verify compares over the degrees")
+TEST_CASE("a saved plan splits slices like the verb, and verify compares different degrees")
 {
     const TemporaryFolder folder;
     const fs::path source = samplePath("megatron-w2");
@@ -47,7 +47,7 @@ TEST_CASE("slices are cut by a saved plan as by the verb, and verify compares ov
     CHECK(answerOf({"verify", source, "--against", folder / "out"}).at("ok") == true);
 }
 
-TEST_CASE("what is missing to cut slices is asked for")
+TEST_CASE("missing options for splitting slices are reported")
 {
     const TemporaryFolder folder;
     const std::string source = samplePath("megatron-w2");
@@ -99,7 +99,7 @@ TEST_CASE("slices without ZeRO are read, and rewritten for other ranks, stages a
     answerOf({"convert", source, folder / "universal", "--to", "universal"});
 }
 
-TEST_CASE("slices that are joined without ZeRO open again as one")
+TEST_CASE("slices that are merged without ZeRO open as one")
 {
     const TemporaryFolder folder;
     const fs::path source = samplePath("slices-w4");
@@ -111,7 +111,7 @@ TEST_CASE("slices that are joined without ZeRO open again as one")
     CHECK(answerOf({"verify", folder / "sliced", "--against", source}).at("ok") == true);
 }
 
-TEST_CASE("an optimizer file in place of a stage's model file, beside torn ones, is no crash")
+TEST_CASE("an optimizer file in place of a stage's model file, next to truncated ones, causes no crash")
 {
     const TemporaryFolder folder;
     const std::filesystem::path run = copySample("pipeline-w4", folder);

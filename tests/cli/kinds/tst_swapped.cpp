@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint of NVMe offload through every verb, as the sample that it was made from.
+// Every verb on a checkpoint of NVMe offload gives the same as on its original sample.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/swapped_checkpoint.h"
 
@@ -66,7 +66,7 @@ TEST_CASE("every verb reads a checkpoint of NVMe offload")
     CHECK(text.out.find("offloaded_tensors/rank00/exp_avg-") != std::string::npos);
 }
 
-TEST_CASE("a checkpoint of NVMe offload is completed in one pass that changes nothing of it")
+TEST_CASE("a checkpoint of NVMe offload is completed in one pass, and the source stays the same")
 {
     const TemporaryFolder folder;
     const fs::path run = swappedSample(folder);
@@ -87,7 +87,7 @@ TEST_CASE("a checkpoint of NVMe offload is completed in one pass that changes no
     CHECK(contentOf(run) == before);
 }
 
-TEST_CASE("a run's swap folder is named with --root, and one alone says so")
+TEST_CASE("a run's swap folder is given with --root, and is reported when opened alone")
 {
     const TemporaryFolder folder;
     const fs::path run = swappedSample(folder);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The name of a tag is bytes: every verb works where they are not UTF-8, and the JSON carries them as hex.
+// The name of a tag is bytes: every verb works if they are not UTF-8, and the JSON has them as hex.
 #include "tests/cli/cli_fixture.h"
 
 #include <doctest/doctest.h>

@@ -38,7 +38,7 @@ TEST_CASE("a tie that no file records is named with --tie, in every stage")
         CAPTURE(stage);
         const fs::path out = folder.path() / ("stage" + stage);
         const Words reshard{"reshard", kTies, out, "--world-size", "3", "--stage", stage};
-        if (stage != "3") { // where the name alone is enough
+        if (stage != "3") { // here the name is enough
             const auto error = errorOf(reshard, 6, "refused");
             CHECK(error.at("hint").get<std::string>().find("--tie NAME=OWNER") != std::string::npos);
         }
@@ -60,7 +60,7 @@ TEST_CASE("an export takes ties, and writes tensors without elements")
     CHECK(parameterOf(answer, "spare.train_empty").at("shape") == nlohmann::json({0, 4}));
 }
 
-TEST_CASE("a tie that cannot be is a usage error")
+TEST_CASE("an impossible tie is a usage error")
 {
     const TemporaryFolder folder;
     for (const std::string tie : {"b2.weight", "=b.weight", "b2.weight=", "b2.weight=nothing",

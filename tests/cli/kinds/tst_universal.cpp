@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Universal folders, as DeepSpeed's own converter wrote them, at every level of PATH and through every verb.
+// Every verb on universal folders of DeepSpeed's own converter, at every level of PATH.
 #include "tests/cli/cli_fixture.h"
 
 #include <doctest/doctest.h>
@@ -55,25 +55,25 @@ TEST_CASE("a universal folder holds the training state of the checkpoint it was 
     }
 }
 
-TEST_CASE("a changed element shows in comparison, and where it lies")
+TEST_CASE("a comparison shows a changed element and its position")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero3-universal-w3", folder);
     const fs::path file = run / "global_step3_universal/zero/norm.bias/exp_avg.pt";
     std::string bytes = slurp(file);
-    bytes[704] ^= 1; // where `layout` shows its tensor to begin
+    bytes[704] ^= 1; // `layout` shows that its tensor begins here
     spill(file, bytes);
     const Json verified = answerOf({"verify", run / "global_step3_universal", "--against", run}, 1);
     CHECK(verified.dump().find("norm.bias") != std::string::npos);
 }
 
-TEST_CASE("a universal folder is found at every level, and beside native tags")
+TEST_CASE("a universal folder is found at every level, and next to native tags")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-universal-w2", folder);
     const std::string name = "global_step5_universal";
     const auto kindOf = [](const fs::path& path) { return answerOf({"inspect", path}).at("kind"); };
-    CHECK(kindOf(run) == "zero2"); // `latest` wins
+    CHECK(kindOf(run) == "zero2"); // `latest` is preferred
     CHECK(answerOf({"inspect", run}).at("tags") == Json({"global_step5", name}));
     CHECK(answerOf({"inspect", run, "--tag", name}).at("kind") == "universal");
     CHECK(kindOf(run / "latest_universal") == "universal");
@@ -92,7 +92,7 @@ TEST_CASE("a universal folder is found at every level, and beside native tags")
     CHECK(dangling.dump().find("latest-dangling") != std::string::npos);
     errorOf({"params", run}, 3, "not-found");
 
-    fs::rename(run / name, folder / "alone"); // the model file alone makes it no native tag
+    fs::rename(run / name, folder / "alone"); // with only the model file it is not a native tag
     CHECK(kindOf(folder / "alone") == "universal");
     spill(folder / "alone/latest_universal", "");
     CHECK(kindOf(folder / "alone") == "universal");
@@ -130,7 +130,7 @@ TEST_CASE("convert writes one universal folder and its pointer")
     CHECK(fs::exists(folder / "u/latest_universal"));
     CHECK(!fs::exists(folder / "u/latest"));
     CHECK(answerOf({"verify", folder / "u", "--against", samplePath("zero2-w2")}).at("ok") == true);
-    // The suffix is there once, whatever is converted.
+    // The suffix is added only once.
     answerOf({"convert", folder / "u", folder / "again", "--to", "universal"});
     CHECK(fs::exists(folder / "again/global_step6_universal"));
     errorOf({"convert", samplePath("zero2-w2"), folder / "x", "--to", "gguf"}, 2, "usage");

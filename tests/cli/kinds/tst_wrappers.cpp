@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders of frameworks around DeepSpeed: found at every level, and what lies beside the tag goes along.
+// Folders of frameworks around DeepSpeed: found at every level, and their files next to the tag are copied.
 #include "tests/cli/cli_fixture.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ using Json = nlohmann::json;
 
 namespace {
 
-/// What a Trainer of two processes writes beside the tag.
+/// Files that a Trainer with two processes writes next to the tag.
 const std::vector<std::pair<std::string, std::string>> kTrainerFiles{{"config.json", "{}"},
     {"model.safetensors", "sixteen bits"}, {"rng_state_0.pth", "random 0"}, {"rng_state_1.pth", "random 1"},
     {"scheduler.pt", "schedule"}, {"training_args.bin", ""},
@@ -87,7 +87,7 @@ TEST_CASE("a Trainer's checkpoint is found from its output folder down to a file
                   "`trainer_state.json`: global_step 5, max_steps 9, epoch 0.5")
             != evidence.end());
     }
-    // The other one by its name, also from within a checkpoint of the same folder.
+    // The other tag by its name, also from inside a checkpoint of the same folder.
     CHECK(answerOf({"inspect", output, "--tag", "checkpoint-9"}).at("kind") == "zero2");
     CHECK(answerOf({"inspect", newer, "--tag", "checkpoint-9"}).at("kind") == "zero2");
     CHECK(answerOf({"inspect", older}).at("kind") == "zero2");
@@ -98,7 +98,7 @@ TEST_CASE("a Trainer's checkpoint is found from its output folder down to a file
     CHECK(selected.at("selected") == "../rng_state_1.pth");
 }
 
-TEST_CASE("files beside the tag are listed, with the process whose random states they hold")
+TEST_CASE("files next to the tag are listed, with the process of the random states")
 {
     const TemporaryFolder folder;
     const fs::path run = addCheckpoint(folder / "out", "checkpoint-5", "zero2-w2");
@@ -119,7 +119,7 @@ TEST_CASE("files beside the tag are listed, with the process whose random states
         == answerOf({"inspect", samplePath("zero2-w2")}).at("findings"));
 }
 
-TEST_CASE("a Trainer's files go along, random states to the processes that are there")
+TEST_CASE("a Trainer's files are copied, and random states go to the existing processes")
 {
     const TemporaryFolder folder;
     const fs::path run = addCheckpoint(folder / "out", "checkpoint-5", "zero2-w2");
@@ -144,13 +144,13 @@ TEST_CASE("a Trainer's files go along, random states to the processes that are t
     CHECK_FALSE(fs::exists(folder / "three/rng_state_2.pth"));
     CHECK(warningOf(three, "client-state-per-rank", "warning").at("where") == "../rng_state_2.pth");
 
-    // From one process to two its states change their name again.
+    // From one process to two, the files of random states change their names again.
     answerOf({"reshard", folder / "one", folder / "two", "-w", "2"});
     CHECK(slurp(folder / "two/rng_state_0.pth") == "random 0");
     CHECK_FALSE(fs::exists(folder / "two/rng_state.pth"));
 }
 
-TEST_CASE("what went along is verified, and another checkpoint's files are not mixed in")
+TEST_CASE("copied files are verified, and files of another checkpoint are not mixed in")
 {
     const TemporaryFolder folder;
     const fs::path run = addCheckpoint(folder / "out", "checkpoint-5", "zero2-w2");
@@ -172,7 +172,7 @@ TEST_CASE("what went along is verified, and another checkpoint's files are not m
     CHECK(answerOf({"verify", target}, 1).at("problems").at(0).at("where") == "../scheduler.pt");
 }
 
-TEST_CASE("a universal folder has the Trainer's files beside it, and gives them on")
+TEST_CASE("a universal folder has the Trainer's files next to it and passes them on")
 {
     const TemporaryFolder folder;
     const fs::path run = addCheckpoint(folder / "out", "checkpoint-5", "zero2-w2");
@@ -212,7 +212,7 @@ TEST_CASE("Accelerate's folder keeps its tag and its files")
     CHECK(slurp(folder / "one/random_states_0.pkl") == "of random_states_0.pkl");
 }
 
-TEST_CASE("Lightning's folder is one by its name")
+TEST_CASE("Lightning's folder is recognised by its name")
 {
     const TemporaryFolder folder;
     const fs::path run = folder / "epoch=1-step=5.ckpt";
@@ -226,7 +226,7 @@ TEST_CASE("Lightning's folder is one by its name")
     errorOf({"reshard", run, folder / "x", "-w", "1", "--tag-out", "other"}, 2, "usage");
 }
 
-TEST_CASE("Megatron's pointer goes along with the tag that it means")
+TEST_CASE("Megatron's pointer is copied with its tag")
 {
     const TemporaryFolder folder;
     const fs::path run = folder / "save";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `check` as a process: silent on what is healthy, loud on what is not, and in every form of report.
+// `check` as a process: no findings for healthy checkpoints, findings for damaged ones, in every report
+// format.
 #include "tests/cli/cli_fixture.h"
 
 #include <doctest/doctest.h>
@@ -33,7 +34,7 @@ fs::path newestOf(const fs::path& run)
 
 } // namespace
 
-TEST_CASE("healthy checkpoints have no finding above a note, at any depth")
+TEST_CASE("healthy checkpoints have no finding above info, at any depth")
 {
     for (const char* depth : {"names", "headers", "metadata", "bytes"}) {
         CAPTURE(depth);
@@ -158,7 +159,7 @@ TEST_CASE("a folder of nothing but damaged files is examined all the same")
     CHECK(!codesOf(answer, "error").empty());
 }
 
-TEST_CASE("reports are written beside the answer, and replaced only when asked to")
+TEST_CASE("reports are written in addition to the answer, and replaced only with --force")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -237,7 +238,7 @@ TEST_CASE("a large checkpoint is not read whole unless every byte is asked for")
     CHECK(result.at("not_read").at("what") == "values");
 }
 
-TEST_CASE("all that can be found is listed")
+TEST_CASE("all possible findings are listed")
 {
     const Json answer = answerOf({"check", "--list"});
     CHECK(answer.at("diagnoses").size() > 39);

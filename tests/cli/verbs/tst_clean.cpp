@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What interrupted jobs leave: who reports it, `clean`, and what a failed job must not leave.
+// Leftovers of interrupted jobs: their report, `clean`, and what a failed job must not leave.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/places.h"
 
@@ -126,7 +126,7 @@ TEST_CASE("clean removes temporary files of reports whose process has ended")
     CHECK(!fs::exists(folder / ".a.json.partial-2147483646-0"));
 }
 
-TEST_CASE("clean leaves alone what has such a name and other content, and follows no links")
+TEST_CASE("clean ignores folders with such a name but other content, and follows no links")
 {
     const TemporaryFolder folder;
     const std::string id = ".partial-0123456789abcdef";
@@ -160,7 +160,7 @@ TEST_CASE("clean keeps half-published work")
     REQUIRE(kept.size() == 1);
     CHECK(kept[0].at("state") == "half-published");
     CHECK(fs::exists(work / "journal"));
-    CHECK(runShardscope({"clean", folder / "out"}).out.find("The same command completes it")
+    CHECK(runShardscope({"clean", folder / "out"}).out.find("Run the same command again to complete it")
         != std::string::npos);
 }
 

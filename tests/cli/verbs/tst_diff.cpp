@@ -20,7 +20,7 @@ bool names(const Json& answer, const std::string& cause)
 
 } // namespace
 
-TEST_CASE("a state that neither side has compares nothing, which is not equal")
+TEST_CASE("a state that neither side has is an error, not equality")
 {
     const Json error = errorOf(
         {"diff", samplePath("zero2-w2"), samplePath("zero2-w2"), "--state", "exp_avgsq"}, 2, "usage");
@@ -31,7 +31,7 @@ TEST_CASE("a state that neither side has compares nothing, which is not equal")
     errorOf({"stats", samplePath("zero2-w2"), "--state", "exp_avgsq"}, 2, "usage");
 }
 
-TEST_CASE("every sample is the same training state in other worlds and forms")
+TEST_CASE("every sample keeps its training state in other world sizes and forms")
 {
     for (const std::string& sample : kSampleNames) {
         CAPTURE(sample);
@@ -72,7 +72,7 @@ TEST_CASE("two times of a run: which tensors, how far, and why")
     for (const Json& update : answer.at("updates")) {
         const double step = std::max(
             update.at("without_gradient").get<double>(), update.at("with_unit_gradient").get<double>());
-        CHECK(step <= before); // what matters most comes first
+        CHECK(step <= before); // the most important comes first
         before = step;
     }
     CHECK(before < 1e300);
@@ -101,7 +101,7 @@ TEST_CASE("the answer does not depend on the number of jobs")
     CHECK(text("1") == text("6"));
 }
 
-TEST_CASE("a lost rank is told, and other models are not compared")
+TEST_CASE("a lost rank is reported, and different models are not compared")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero3-w4", folder);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `export` as a process: what lands on disk, what is refused, and what its answers look like.
+// `export` as a process: its files, refusals and answers.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
 
@@ -20,7 +20,7 @@ Words exportOf(const fs::path& source, const fs::path& target, const Words& more
     return out;
 }
 
-/// Names and contents, but for the times and sizes of directories.
+/// Names and contents, without times, and without sizes of directories.
 std::set<std::string> namesIn(const fs::path& folder)
 {
     std::set<std::string> out;
@@ -75,7 +75,7 @@ TEST_CASE("export writes one folder that holds all of it")
     CHECK(header.at("batches_seen").at("dtype") == "I64"); // no floating-point number
     CHECK(headerOf(folder / "out/exp_avg.safetensors").at("norm.weight").at("dtype") == "F32");
 
-    // What was written is read like any weights.
+    // The output can be read like any weights.
     CHECK(answerOf({"inspect", folder / "out"}).at("kind") == "weights");
     const Json shown = answerOf({"show", folder / "out", "norm.weight"});
     CHECK(shown.at("dtype") == "bfloat16");
@@ -91,7 +91,7 @@ TEST_CASE("export writes one folder that holds all of it")
     CHECK(contentOf(folder / "other") == contentOf(folder / "out"));
 }
 
-TEST_CASE("verify finds every byte of an export that is not what was written")
+TEST_CASE("verify finds every changed byte of an export")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -151,7 +151,7 @@ TEST_CASE("export as NumPy files, with an index that leads to them")
     CHECK(!fs::exists(folder / "x"));
 }
 
-TEST_CASE("export of a LoRA adapter, with the configuration that is there or what is told of it")
+TEST_CASE("export of a LoRA adapter, with its configuration file or --adapter-option")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -219,7 +219,7 @@ TEST_CASE("convert --to dcp writes one folder that torch.distributed.checkpoint 
     CHECK(contentOf(folder / "planned") == contentOf(folder / "out"));
 }
 
-TEST_CASE("what was exported opens as weights and is verified by its manifest, in every form")
+TEST_CASE("exports in every format open as weights and are verified by their manifest")
 {
     const TemporaryFolder folder;
     const fs::path run = samplePath("zero2-w2");
@@ -243,7 +243,7 @@ TEST_CASE("what was exported opens as weights and is verified by its manifest, i
         if (form != "adapter")
             CHECK(answerOf({"show", folder / form, "norm.weight"}).at("values") == shown);
     }
-    // One file by itself, and one that a shard's index misses.
+    // A single file, and a file that is missing from the index.
     const std::set<std::string> names = namesIn(folder / "torch");
     const std::string shard = *names.lower_bound("pytorch_model-00002-of-");
     answerOf({"params", folder / "torch" / shard});
@@ -294,7 +294,7 @@ TEST_CASE("what was exported opens as weights and is verified by its manifest, i
     CHECK(checked.at("ok") == true);
     CHECK(checked.at("manifest") == false);
     CHECK(checked.at("fingerprint") == answerOf({"fingerprint", run}).at("fingerprint"));
-    fs::path largest = folder / "dcp/__0_7.distcp"; // whose middle is elements
+    fs::path largest = folder / "dcp/__0_7.distcp"; // its middle holds elements
     for (const auto& entry : fs::directory_iterator(folder / "dcp")) {
         if (entry.path().filename() != "__0_0.distcp" && entry.path().extension() == ".distcp"
             && entry.file_size() > fs::file_size(largest))
@@ -306,7 +306,7 @@ TEST_CASE("what was exported opens as weights and is verified by its manifest, i
     spill(largest, flipped);
     CHECK(answerOf({"verify", folder / "dcp"}, 1).at("problems")[0].at("code") == "record-corrupt");
     errorOf({"fingerprint", folder / "dcp"}, 6, "refused");
-    spill(largest, tensor + "x"); // what lies behind an archive is nobody's
+    spill(largest, tensor + "x"); // bytes after an archive belong to nothing
     CHECK(answerOf({"verify", folder / "dcp"}).at("ok") == true);
     std::string manifest = slurp(folder / "npy/shardscope.json");
     manifest.replace(manifest.find("norm.bias.npy"), 13, "../m.bias.npy");
@@ -322,7 +322,7 @@ TEST_CASE("a dry run shows the plan, and refuses what the run would refuse")
     CHECK(!fs::exists(folder / "out"));
     CHECK(!dry.contains("result"));
     CHECK(dry.at("plan").at("files").size() > 3);
-    fs::create_directory(folder / "out"); // may be there, empty
+    fs::create_directory(folder / "out"); // may exist if it is empty
     const Json done = answerOf(exportOf(run, folder / "out/", {"--shard-size", "2000"}));
     CHECK(done.at("plan").at("files") == dry.at("plan").at("files"));
     errorOf(exportOf(run, folder / "out"), 5, "target-exists");
@@ -355,7 +355,7 @@ TEST_CASE("DST may be a bare name, or a link to an empty folder")
     CHECK(fs::is_symlink(folder / "link"));
 }
 
-TEST_CASE("options that fit nothing are said to")
+TEST_CASE("options without effect are reported")
 {
     const TemporaryFolder folder;
     const fs::path run = samplePath("zero2-w2");
@@ -374,7 +374,7 @@ TEST_CASE("options that fit nothing are said to")
     CHECK(!fs::exists(folder / "out"));
 }
 
-TEST_CASE("a damaged checkpoint is refused, and one that is no model said to be")
+TEST_CASE("a damaged checkpoint is refused, and a folder without a model is reported")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -384,7 +384,7 @@ TEST_CASE("a damaged checkpoint is refused, and one that is no model said to be"
     CHECK(!fs::exists(folder / "out"));
 }
 
-TEST_CASE("slices that no record joins are refused, and joined by patterns")
+TEST_CASE("slices without a record are refused, and merged with --patterns")
 {
     const TemporaryFolder folder;
     const Json joined = answerOf(exportOf(samplePath("slices-w4"), folder / "joined"));
@@ -396,7 +396,7 @@ TEST_CASE("slices that no record joins are refused, and joined by patterns")
         "usage");
 }
 
-TEST_CASE("a saved plan of an export runs where and when it is asked to")
+TEST_CASE("a saved plan of an export runs later and for another folder")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -417,7 +417,7 @@ TEST_CASE("a saved plan of an export runs where and when it is asked to")
     CHECK(headerOf(folder / "out/model.safetensors").contains("ln.weight"));
     answerOf({"run", file, folder / "elsewhere"});
     CHECK(contentOf(folder / "elsewhere") == contentOf(folder / "out"));
-    spill(run / "config.json", "{}"); // would go along now
+    spill(run / "config.json", "{}"); // would be copied now
     errorOf({"run", file, folder / "third"}, 6, "source-changed");
 }
 

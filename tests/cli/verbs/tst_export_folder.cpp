@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An export into a folder that exists: what it replaces, what it says of that, and mount points.
+// An export into an existing folder: replaced files, their report, and mount points.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/places.h"
 
@@ -25,7 +25,7 @@ Words exportTo(const fs::path& target, const Words& more = {})
 
 } // namespace
 
-TEST_CASE("export . --force leaves all other files alone, and a dry run lists what it replaces")
+TEST_CASE("export . --force does not change other files, and a dry run lists the files that it replaces")
 {
     const TemporaryFolder folder;
     spill(folder / "README.md", "mine");
@@ -64,7 +64,7 @@ TEST_CASE("a dry run of a tag lists the files of the tag that --force replaces")
     CHECK(dry.at("plan").at("replaces").size() == dry.at("plan").at("files").size() + 1); // the manifest
 }
 
-TEST_CASE("names of the target that are no regular files are not replaced")
+TEST_CASE("target names that are not regular files are not replaced")
 {
     const TemporaryFolder folder;
     fs::create_directories(folder / "out/model.safetensors");

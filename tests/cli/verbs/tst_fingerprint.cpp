@@ -19,7 +19,7 @@ Digest digestAt(const Json& value)
     return *digest;
 }
 
-/// The sum of what the answer lists beside the fingerprint.
+/// The sum of the digests that the answer lists with the fingerprint.
 Digest sumOf(const Json& answer)
 {
     Digest sum;
@@ -110,7 +110,7 @@ TEST_CASE("stages and forms have the same fingerprint")
     }
 }
 
-TEST_CASE("slices have one fingerprint when they are joined")
+TEST_CASE("slices have one fingerprint when they are merged")
 {
     const TemporaryFolder folder;
     const fs::path source = samplePath("megatron-w2");
@@ -132,7 +132,7 @@ TEST_CASE("slices have one fingerprint when they are joined")
     CHECK(printOf(samplePath("zero2-w2"), {"--join"}) == printOf(samplePath("zero2-w2")));
 }
 
-TEST_CASE("parts that lie in several places add up, and copies count once")
+TEST_CASE("parts in several folders add up, and copies count once")
 {
     const TemporaryFolder folder;
     const fs::path whole = samplePath("zero3-w4");
@@ -165,7 +165,7 @@ TEST_CASE("parts that lie in several places add up, and copies count once")
     CHECK(answerOf({"fingerprint", whole, "--partial"}).at("fingerprint") == expected.at("fingerprint"));
 }
 
-TEST_CASE("ZeRO-1 and 2 need the model file wherever ranks lie")
+TEST_CASE("ZeRO-1 and 2 need the model file in every folder with ranks")
 {
     const TemporaryFolder folder;
     const fs::path whole = samplePath("zero2-w2");
@@ -203,13 +203,13 @@ TEST_CASE("answers of other runs, steps, worlds and contents are not added")
     refused(other, "parameters");
     other = same;
     other["files"][1]["sha256"] = std::string(64, '0');
-    refused(other, "is another file in each of two");
+    refused(other, "differs between two results");
     other = same;
     other["files"][0]["states"]["fp32"]["digest"] = std::string(32, '0');
-    refused(other, "another digest");
+    refused(other, "different digests");
     other = same;
     other["scalars"][0]["digest"] = std::string(32, '0');
-    refused(other, "another value");
+    refused(other, "different values");
     refused(answerOf({"fingerprint", samplePath("zero2-w2"), "--partial"}), "tag `global_step5`");
 
     for (const std::string text : {"", "{}", "[]", "{\"schema\":\"shardscope/fingerprint/1\"}"}) {
@@ -228,7 +228,7 @@ TEST_CASE("answers of other runs, steps, worlds and contents are not added")
     errorOf({"fingerprint", "--combine", folder / "absent.json"}, 3, "not-found");
 }
 
-TEST_CASE("of what has a wrong CRC there is no digest")
+TEST_CASE("a record with a wrong CRC has no digest")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero3-w4", folder);
@@ -247,7 +247,7 @@ TEST_CASE("of what has a wrong CRC there is no digest")
     errorOf({"fingerprint", run, "--partial"}, 6, "refused");
 }
 
-TEST_CASE("options that do not go together, and what has no fingerprint")
+TEST_CASE("options that cannot be combined, and input without a fingerprint")
 {
     const std::string path = samplePath("zero2-w2");
     errorOf({"fingerprint"}, 2, "usage");

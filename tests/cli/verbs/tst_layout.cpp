@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where everything lives, as the command line tells it: fragments tile, addresses translate, bytes are the
-// values.
+// Positions in the answers of `layout`: fragments cover every element once, addresses translate, bytes hold
+// the values.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/places.h"
 
@@ -125,7 +125,7 @@ TEST_CASE("the bytes of a fragment are the values that show prints")
     }
 }
 
-TEST_CASE("one place in three spellings, each leading to the others")
+TEST_CASE("one position in three notations that translate into each other")
 {
     for (const std::string& name : kSampleNames) {
         CAPTURE(name);
@@ -155,7 +155,7 @@ TEST_CASE("one place in three spellings, each leading to the others")
     }
 }
 
-TEST_CASE("addresses that lead nowhere are refused by name")
+TEST_CASE("invalid addresses are refused by name")
 {
     const std::string run = samplePath("zero3-w4");
     errorOf({"layout", run, "--address", "no.such.weight#fp32"}, 2, "usage");
@@ -171,7 +171,7 @@ TEST_CASE("addresses that lead nowhere are refused by name")
     errorOf({"show", run, "layers.0.attention.wo.weight#fp32[0:99999999]"}, 2, "usage");
 }
 
-TEST_CASE("show cuts at its limit and starts where it is told")
+TEST_CASE("show stops at its limit and starts at the given element")
 {
     const std::string run = samplePath("zero3-w4");
     const std::string name = "layers.0.attention.wo.weight";
@@ -194,7 +194,7 @@ TEST_CASE("show cuts at its limit and starts where it is told")
     CHECK(answerOf({"show", run, name, "--limit", "0"}).at("values").empty());
 }
 
-TEST_CASE("the layout names experts where there are some")
+TEST_CASE("the layout names experts")
 {
     const auto textOf = [](const char* sample) {
         const auto result = runProcess({programPath(), "layout", samplePath(sample), "--no-color"});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `repair` as a process: what changes is shown, the copy is marked, and the source is never touched.
+// `repair` as a process: changes are shown, the copy is marked, and the source is never changed.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
 #include "tests/support/places.h"
@@ -32,7 +32,7 @@ fs::path damaged(const TemporaryFolder& folder)
 
 } // namespace
 
-TEST_CASE("a mended copy is marked, checked again, and verifies only as such")
+TEST_CASE("a repaired copy is marked, checked again, and verifies only as such")
 {
     const TemporaryFolder folder;
     const fs::path run = damaged(folder);
@@ -75,7 +75,7 @@ TEST_CASE("a check after the repair that was stopped is not reported as done")
         if (file.path().filename().string().find("zero_pp_rank_1_") != std::string::npos)
             fs::remove(file.path());
     }
-    // The check of a small copy may be over before the signal arrives; then it is done, and said to be.
+    // The check of a small copy can end before the signal arrives. Then it is reported as done.
     int stopped = 0;
     for (int i = 0; i < 40 && stopped == 0; ++i) {
         const fs::path out = folder / ("out" + std::to_string(i));
@@ -96,7 +96,7 @@ TEST_CASE("a check after the repair that was stopped is not reported as done")
     CHECK(stopped == 1);
 }
 
-TEST_CASE("the way back gives the source's bytes")
+TEST_CASE("--undo gives the bytes of the source")
 {
     const TemporaryFolder folder;
     const fs::path run = damaged(folder);
@@ -109,7 +109,7 @@ TEST_CASE("the way back gives the source's bytes")
     errorOf({"repair", "--undo", folder / "out", folder / "x", "--fix", "F1"}, 3, "not-found");
 }
 
-TEST_CASE("the way back reads the folders that the repair was given with --root")
+TEST_CASE("--undo reads the --root folders of the repair")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -125,7 +125,7 @@ TEST_CASE("the way back reads the folders that the repair was given with --root"
     CHECK(gone.at("path") == second.string());
 }
 
-TEST_CASE("optimizer files with exchanged names get their own names back, and no value is lost")
+TEST_CASE("optimizer files with swapped names get their own names again, and no value is lost")
 {
     for (const std::string sample : {"zero1-w2", "zero2-w2", "zero3-w4", "roundrobin-w3", "slices-w4"}) {
         CAPTURE(sample);
@@ -143,7 +143,7 @@ TEST_CASE("optimizer files with exchanged names get their own names back, and no
             std::erase_if(shards,
                 [](const fs::path& path) { return path.string().find("mp_rank_01") != std::string::npos; });
         REQUIRE(shards.size() > 1);
-        // Two change places; of three or more, all move on by one.
+        // Two files are swapped; three or more are rotated by one.
         const fs::path aside = folder / "aside";
         fs::rename(shards.back(), aside);
         for (size_t i = shards.size() - 1; i > 0; --i)
@@ -163,7 +163,7 @@ TEST_CASE("optimizer files with exchanged names get their own names back, and no
     }
 }
 
-TEST_CASE("a file that lies under another rank's name too is no exchange")
+TEST_CASE("a file that also has another rank's name is not a swap")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -173,7 +173,7 @@ TEST_CASE("a file that lies under another rank's name too is no exchange")
     CHECK(answer.dump().find("renamed: ") == std::string::npos);
 }
 
-TEST_CASE("what undo does not need is refused, and so is a donor of swap folders")
+TEST_CASE("--undo refuses options that it does not need, and a donor of swap folders")
 {
     const TemporaryFolder folder;
     for (const std::vector<std::string>& more :
@@ -188,7 +188,7 @@ TEST_CASE("what undo does not need is refused, and so is a donor of swap folders
     errorOf({"check", samplePath("zero2-w2"), "--donor", "x"}, 2, "usage");
 }
 
-TEST_CASE("reviewed values alone make a copy, which tells them and is not marked")
+TEST_CASE("a copy with only set values records them and is not marked")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -205,7 +205,7 @@ TEST_CASE("reviewed values alone make a copy, which tells them and is not marked
     for (const auto& entry : fs::directory_iterator(newestOf(run)))
         CHECK(slurp(newestOf(folder / "again") / entry.path().filename()) == slurp(entry.path()));
 
-    // Where the options lie in another file: the one of a universal folder.
+    // The options are in another file in a universal folder.
     answerOf({"convert", run, folder / "universal", "--to", "universal"});
     answerOf({"repair", folder / "universal", folder / "set", "--set", "lr=0.5", "--set", "step=9"});
     CHECK(answerOf({"diff", folder / "out", folder / "set"}, 1).dump().find("\"0.5\"") != std::string::npos);
@@ -214,7 +214,7 @@ TEST_CASE("reviewed values alone make a copy, which tells them and is not marked
     CHECK(!fs::exists(folder / "x"));
 }
 
-TEST_CASE("a bit that changed on the disk is found at every byte, and its record alone refilled")
+TEST_CASE("a changed bit is found at depth bytes, and only its record is refilled")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -247,7 +247,7 @@ TEST_CASE("a lost shard is refilled from a distributed checkpoint of the same st
     }
 }
 
-TEST_CASE("a shard of another step: its own values are no one's, so it is refilled")
+TEST_CASE("a shard of another step is refilled")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);
@@ -258,7 +258,7 @@ TEST_CASE("a shard of another step: its own values are no one's, so it is refill
     const Json answer = answerOf({"repair", run, folder / "out", "--fix", "step-mismatch"});
     CHECK(answer.at("check").at("ok") == true);
     const Json masters = answerOf({"diff", folder / "out", samplePath("zero2-w2")}, 1);
-    // Masters are what their 16-bit copies are; the moments of rank 1 are those of the neighbour.
+    // Masters come from their 16-bit copies; moments of rank 1 come from the nearest tag.
     CHECK(masters.dump().find("0x") == std::string::npos);
     size_t marked = 0;
     for (const Json& change : answer.at("changes"))
@@ -266,7 +266,7 @@ TEST_CASE("a shard of another step: its own values are no one's, so it is refill
     CHECK(marked > 0);
 }
 
-TEST_CASE("what cannot be mended is refused, and nothing is written")
+TEST_CASE("what cannot be repaired is refused, and nothing is written")
 {
     const TemporaryFolder folder;
     const fs::path healthy = copySample("zero3-w4", folder);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `skeleton` as a process: what is in it, what is not, and that it opens as the checkpoint did.
+// `skeleton` as a process: what it keeps, what it removes, and that it opens like the checkpoint.
 #include "core/torchfile/torch_file.h"
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/places.h"
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Samples whose names or groups only values tell.
+/// Samples with names or groups that only values determine.
 const Words kNeedValues{"ds0192-experts-w4", "ds0310-zero2-w2", "stage0-fp16"};
 
 std::vector<std::string> allSamples()
@@ -60,7 +60,7 @@ std::string allOf(const fs::path& zip)
     return out;
 }
 
-/// An answer without what a skeleton may say otherwise: where it lies, and that it is one.
+/// An answer without the fields that differ for a skeleton: its path, and that it is a skeleton.
 Json comparable(const Json& answer, const std::string& asked, const std::string& folder)
 {
     std::string text = answer.dump();
@@ -78,7 +78,7 @@ Json comparable(const Json& answer, const std::string& asked, const std::string&
                            [](const Json& finding) { return finding.at("code") == "skeleton"; }),
             findings.end());
     }
-    if (out.contains("evidence")) { // how sure it is of an order, which values tell
+    if (out.contains("evidence")) { // the confidence in an order depends on values
         Json& evidence = out["evidence"];
         evidence.erase(std::remove_if(evidence.begin(), evidence.end(),
                            [](const Json& said) {
@@ -144,7 +144,7 @@ TEST_CASE("files in torch's legacy form open as a skeleton, too, with their step
     checkAnswersAlike(source, out);
 }
 
-TEST_CASE("it says what it is, in words and as an object")
+TEST_CASE("skeleton reports its content as text and as JSON")
 {
     const TemporaryFolder folder;
     const std::string out = folder / "s.zip";
@@ -202,7 +202,7 @@ TEST_CASE("no part of a storage and no value of the client is in it")
     }
 }
 
-TEST_CASE("values of keys that are asked for stay")
+TEST_CASE("--keep keeps the values of a key")
 {
     const TemporaryFolder folder;
     const std::string out = folder / "s.zip";
@@ -217,7 +217,7 @@ TEST_CASE("values of keys that are asked for stay")
     CHECK(!fs::exists(folder / "t.zip"));
 }
 
-TEST_CASE("a plan is made of it, and what needs values refuses by name")
+TEST_CASE("a plan can be made from a skeleton, and commands that need values refuse it")
 {
     const TemporaryFolder folder;
     const std::string out = folder / "s.zip";
@@ -246,7 +246,7 @@ TEST_CASE("a plan is made of it, and what needs values refuses by name")
     CHECK(!fs::exists(folder / "p.json"));
 }
 
-TEST_CASE("a tag that is named, and one file, open again as they were asked for")
+TEST_CASE("a named tag and a single file open as requested")
 {
     const TemporaryFolder folder;
     const std::string tagged = folder / "tag.zip";
@@ -261,7 +261,7 @@ TEST_CASE("a tag that is named, and one file, open again as they were asked for"
     CHECK(answerOf({"inspect", one}).at("kind") == "zero3");
 }
 
-TEST_CASE("a checkpoint with wounds shows them from its skeleton")
+TEST_CASE("a skeleton shows the damage of its checkpoint")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero2-w2", folder);

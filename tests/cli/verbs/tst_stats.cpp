@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `stats` against what NumPy files of the same tensors hold.
+// `stats` compared with NumPy files of the same tensors.
 #include "tests/cli/cli_fixture.h"
 
 #include "core/tensor/dtype.h"
@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The float32 payload of what `show --npy` writes.
+/// The float32 payload of a file from `show --npy`.
 std::vector<float> valuesOf(
     const std::string& sample, const std::string& address, const TemporaryFolder& folder)
 {
@@ -90,7 +90,7 @@ TEST_CASE("every tensor of every sample has statistics, and they are those of it
     }
 }
 
-TEST_CASE("what is asked for is what is told")
+TEST_CASE("stats shows exactly the requested tensors")
 {
     const fs::path path = samplePath("zero3-w4");
     const std::string name = "layers.0.attention.wq.weight";
@@ -120,7 +120,7 @@ TEST_CASE("the answer does not depend on the number of jobs")
     CHECK(text("1") == text("7"));
 }
 
-TEST_CASE("of a checkpoint without one rank, what is there")
+TEST_CASE("a checkpoint without one rank has statistics of the remaining elements")
 {
     const TemporaryFolder folder;
     const fs::path run = copySample("zero3-w4", folder);

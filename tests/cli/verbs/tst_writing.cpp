@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The verbs that write: what they promise of the target, the source and the plan in between.
+// Guarantees of the writing verbs for target, source and plan.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
 #include "tests/support/places.h"
@@ -59,7 +59,7 @@ TEST_CASE("options of reshard do what they say")
     CHECK(!fs::exists(folder / "a/latest"));
     answerOf({"reshard", source, folder / "b", "-w", "2", "--tag-out", "other", "--no-latest",
         "--sub-group-size", "100000", "--jobs", "4"});
-    CHECK(contentOf(folder / "a") == contentOf(folder / "b")); // whatever the jobs and the checking
+    CHECK(contentOf(folder / "a") == contentOf(folder / "b")); // independent of --jobs and --no-verify
 
     errorOf(
         {"reshard", source, folder / "c", "-w", "2", "--stage", "0", "--stage0-form", "torch"}, 2, "usage");
@@ -86,7 +86,7 @@ TEST_CASE("options of reshard do what they say")
               .contains("plan"));
 }
 
-TEST_CASE("whatever computes, the bytes are the same, and the answer says what did")
+TEST_CASE("the bytes are the same for all devices, and the answer names the device")
 {
     const TemporaryFolder folder;
     const std::string source = samplePath("zero2-w2");
@@ -120,7 +120,7 @@ TEST_CASE("whatever computes, the bytes are the same, and the answer says what d
     errorOf({"stats", source, "--device", "cuda", "--device-memory", "1M"}, 2, "usage");
 }
 
-TEST_CASE("a dry run tells everything and writes nothing")
+TEST_CASE("a dry run shows the whole plan and writes nothing")
 {
     const TemporaryFolder folder;
     const std::string source = samplePath("zero2-w2");
@@ -130,12 +130,12 @@ TEST_CASE("a dry run tells everything and writes nothing")
     const Json real = answerOf({"reshard", source, folder / "out", "-w", "3"});
     CHECK(real.at("plan").at("files") == dry.at("plan").at("files"));
     CHECK(real.at("plan").at("id") == dry.at("plan").at("id"));
-    // It also tells what would stop the run.
+    // It also reports what would stop the run.
     errorOf({"reshard", source, folder / "out", "-w", "3", "--dry-run"}, 5, "target-exists");
     errorOf({"reshard", source, samplePath("zero2-w2") / "inside", "-w", "3", "--dry-run"}, 2, "usage");
 }
 
-TEST_CASE("a target that exists stays, unless --force")
+TEST_CASE("an existing target is not replaced without --force")
 {
     const TemporaryFolder folder;
     const std::string source = samplePath("zero2-w2");
@@ -149,7 +149,7 @@ TEST_CASE("a target that exists stays, unless --force")
     CHECK(answerOf({"inspect", folder / "out", "--tag", "global_step3"}).at("parallel").at("dp") == 1);
 }
 
-TEST_CASE("the target must lie outside the source's run folder")
+TEST_CASE("the target must be outside the source's run folder")
 {
     const TemporaryFolder folder;
     const fs::path source = copySample("zero2-w2", folder);
@@ -213,7 +213,7 @@ TEST_CASE("a plan for stage 0 names the form and runs to it")
     errorOf({"run", file, folder / "late"}, 2, "usage");
 }
 
-TEST_CASE("a plan of matrices row by row runs to them, and layout tells both orders")
+TEST_CASE("a plan with --row-major writes rows, and layout shows both orders")
 {
     const TemporaryFolder folder;
     const fs::path file = folder / "plan.json";
@@ -241,7 +241,7 @@ TEST_CASE("a plan of matrices row by row runs to them, and layout tells both ord
     CHECK(shown(samplePath("ds0192-zenflow-w2")) == shown(folder / "out"));
 }
 
-TEST_CASE("what is no plan is not run")
+TEST_CASE("a file that is not a plan is refused")
 {
     const TemporaryFolder folder;
     const fs::path file = folder / "plan.json";
@@ -256,7 +256,7 @@ TEST_CASE("what is no plan is not run")
     errorOf({"run", file}, 4, "unsupported");
 }
 
-TEST_CASE("an interrupted reshard says how to go on, and going on gives the same bytes")
+TEST_CASE("an interrupted reshard says how to continue, and continuing gives the same bytes")
 {
     const TemporaryFolder folder;
     const Words command{"reshard", samplePath("zero3-w4"), folder / "out", "--world-size", "2"};
@@ -268,7 +268,7 @@ TEST_CASE("an interrupted reshard says how to go on, and going on gives the same
         Words words{programPath()};
         words.insert(words.end(), command.begin(), command.end());
         words.emplace_back("-v");
-        // The plan does not fit into the full pipe, so the run stands between planning and writing.
+        // The plan does not fit into the full pipe, so the run waits between planning and writing.
         Process process(words, {.blockedOutput = true});
         REQUIRE(process.waitForError("running plan"));
         process.signal(number);
@@ -302,7 +302,7 @@ TEST_CASE("an interrupted job continues after a chmod and a hard link of a sourc
     CHECK(runShardscope(command).exitCode == 0);
 }
 
-TEST_CASE("a signal that was ignored at the start stays ignored, as nohup has it")
+TEST_CASE("a signal that was ignored at the start stays ignored, as with nohup")
 {
     const TemporaryFolder folder;
     // The shell ignores SIGHUP, and the program inherits that.
@@ -339,7 +339,7 @@ TEST_CASE("a tag cannot have the name of a file that is next to it")
     CHECK(!fs::exists(folder / "out"));
 }
 
-TEST_CASE("a report replaces only a file, and leaves what is next to it alone")
+TEST_CASE("a report replaces only a file, and does not change files next to it")
 {
     const TemporaryFolder folder;
     const std::string source = samplePath("zero2-w2");

@@ -53,7 +53,7 @@ TEST_CASE("a stop ends parallelFor as cancelled")
     CHECK(begun < 100000);
 }
 
-TEST_CASE("progress tells phase and bytes, and the last report of a phase is complete")
+TEST_CASE("progress reports phase and bytes, and the last report of a phase is complete")
 {
     std::vector<Progress> seen;
     JobContext job({}, [&](const Progress& progress) { seen.push_back(progress); });

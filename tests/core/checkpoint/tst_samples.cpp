@@ -246,7 +246,7 @@ TEST_CASE("a fully read universal folder keeps only the files that a plan needs"
     const CheckpointPtr checkpoint = openSample("zero2-universal-w2", "global_step5_universal");
     for (uint32_t i = 0; i < checkpoint->files.size(); ++i) {
         const CheckpointFile& file = checkpoint->files[i];
-        const bool kept = FileId{i} == checkpoint->rank0Model || FileId{i} == checkpoint->rank0Optim;
+        const bool kept = FileId{i} == checkpoint->templateModel || FileId{i} == checkpoint->templateOptim;
         CHECK((file.content != nullptr) == kept);
         CHECK(file.status == FileStatus::Ok);
         CHECK(file.recordCount > 0);

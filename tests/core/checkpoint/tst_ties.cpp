@@ -45,10 +45,10 @@ TEST_CASE("what shares bytes with several buffers is tied to the first of them")
     file.name = path.filename();
     file.role = FileRole::ModelStates;
     out.files.push_back(file);
-    out.rank0Model = FileId{0};
+    out.templateModel = FileId{0};
     Reading reading{io::realFileSystem(), job, OpenDepth::Full, out};
-    REQUIRE(loadFile(reading, out.rank0Model));
-    reading.modelRoot = reading.content(out.rank0Model)->pickle().root();
+    REQUIRE(loadFile(reading, out.templateModel));
+    reading.modelRoot = reading.content(out.templateModel)->pickle().root();
     readModule(reading, true);
 
     const auto first = out.findParam("first");

@@ -137,7 +137,7 @@ TEST_CASE("a GPU that is lost at any step costs nothing but time")
     }
 }
 
-TEST_CASE("of two GPUs the other one goes on")
+TEST_CASE("with two GPUs, the other one continues after a failure")
 {
     Bench bench(2);
     bench.plans[1]->failAfter = 0;

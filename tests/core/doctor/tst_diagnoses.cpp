@@ -35,7 +35,7 @@ TEST_CASE("every diagnosis is whole and unlike the others")
         CHECK(!diagnosis->name.empty());
         if (diagnosis->worst == Severity::Info)
             continue;
-        // What is wrong is explained, and mended or not with a reason.
+        // What is wrong is explained, and repaired or not with a reason.
         CHECK((diagnosis->code == "not-examined" || !diagnosis->means.loading.empty()));
         CHECK(diagnosis->remedy.empty() != diagnosis->noRemedy.empty());
         CHECK((!diagnosis->repairs || !diagnosis->remedy.empty()));

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that nothing mends, or that say what only a person can decide: each wound on a copy of what stock
+// Files that nothing repairs, or that say what only a person can decide: each damage on a copy of what stock
 // DeepSpeed wrote.
 #include "core/checkpoint/open/open.h"
 #include "core/engine/skeleton/skeleton.h"
 #include "core/io/faulting_file_system.h"
 #include "core/torchfile/skeleton/skeleton_files.h"
+#include "tests/support/damages.h"
 #include "tests/support/torch_archive_builder.h"
-#include "tests/support/wounds.h"
 
 #include <array>
 
@@ -50,7 +50,7 @@ TEST_CASE("E2: a pickle that would run code is an error, in any file of the tag"
     }
 }
 
-TEST_CASE("E2: a record that claims to be a link is told, and read as what it is")
+TEST_CASE("E2: a record that claims to be a link is reported, and read as a record")
 {
     const Patchable hurt("zero2-w2");
     auto records = foreignRecordsOf(hurt.tag() / kShard);
@@ -60,7 +60,7 @@ TEST_CASE("E2: a record that claims to be a link is told, and read as what it is
     checkExplained(hurt.check(), "file-hostile", Severity::Warning);
 }
 
-TEST_CASE("a shard whose bytes are out of reach is an error")
+TEST_CASE("a shard that cannot be read is an error")
 {
     const Patchable hurt("zero2-w2");
     fs::remove(hurt.tag() / kShard);
@@ -82,7 +82,7 @@ TEST_CASE("L2: a pointer to a tag that is not there")
     CHECK(found->diagnosis->repairs);
 }
 
-TEST_CASE("a sub-group size that the sub-groups on disk contradict is told")
+TEST_CASE("a sub-group size that the sub-groups on disk contradict is reported")
 {
     const Patchable hurt("zero3-w4");
     hurt.operateOnAll("model_states.pt", [](Surgery& surgery) {
@@ -112,7 +112,7 @@ TEST_CASE("a skeleton says that it has no values")
     CHECK(troubles(*result).empty());
 }
 
-TEST_CASE("a diagnosis that cannot look says so, and the others go on")
+TEST_CASE("a diagnosis that cannot run says so, and the others continue")
 {
     const Patchable sample("zero3-w4");
     fs::remove(sample.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");

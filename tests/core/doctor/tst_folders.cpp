@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Diagnoses of folders and files: each wound on a copy of what stock DeepSpeed wrote.
+// Diagnoses of folders and files: each damage on a copy of what stock DeepSpeed wrote.
 #include "core/doctor/examine.h"
+#include "tests/support/damages.h"
 #include "tests/support/places.h"
-#include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
 
@@ -47,7 +47,7 @@ std::string shardName(const char* prefix, int rank)
 
 } // namespace
 
-TEST_CASE("L3: another level of the folders is a note")
+TEST_CASE("L3: a wrong folder level is an info")
 {
     CHECK(findingOf(check(kSamples / "zero2-w2"), "wrong-level") == nullptr);
     const auto inTag = checkAt(kSamples / "zero2-w2/global_step6", CheckDepth::Names);
@@ -78,7 +78,7 @@ TEST_CASE("L4: the rest of a save in another folder is found by opening both")
     const DoctorFinding* found = findingOf(result, "split-shards");
     REQUIRE(found != nullptr);
     CHECK(found->command.ends_with(" DST --fix split-shards"));
-    // What lies there is of another step: no rest of this save.
+    // The files there are from another step, not the rest of this save.
     fs::copy_file(
         run / "global_step3" / shard, run / "tmp-checkpoint-6" / shard, fs::copy_options::overwrite_existing);
     CHECK(findingOf(check(run), "split-shards") == nullptr);
@@ -123,7 +123,7 @@ TEST_CASE("L5: missing blocks of ranks are nodes, one missing rank is none")
         findingOf(result, "node-local-shards")->finding.evidence.back().find("2 to 3") != std::string::npos);
 }
 
-TEST_CASE("L10: layer files without layer 1 are a note")
+TEST_CASE("L10: layer files without layer 1 are an info")
 {
     const TemporaryFolder folder;
     const fs::path run = copyOf("pipeline-w4", folder / "run");
@@ -171,7 +171,7 @@ TEST_CASE("F4: a pointer of Git LFS or a page of HTML is named")
     }
 }
 
-TEST_CASE("R1, R2: what a machine lacks is told when it is named")
+TEST_CASE("R1, R2: missing memory and space are reported for a target")
 {
     CheckOptions options;
     options.target.memoryBytes = 1000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // No false alarm: what stock DeepSpeed wrote and nobody hurt has nothing above a note, however deep one
 // looks.
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ std::set<std::string> rightly(const std::string& sample)
 
 } // namespace
 
-TEST_CASE("nothing above a note is found in any sample, at any depth")
+TEST_CASE("no finding above info in any sample, at any depth")
 {
     for (const std::string& sample : allSamples()) {
         CAPTURE(sample);

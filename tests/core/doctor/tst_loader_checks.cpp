@@ -5,7 +5,7 @@
 #include "core/checkpoint/open/open.h"
 #include "core/doctor/diagnosis.h"
 #include "core/io/faulting_file_system.h"
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <array>
 #include <optional>
@@ -180,10 +180,12 @@ const std::vector<Planted>& planted()
         {Id::Stage0Optimizer, "stage0-fp32", kModel, without({}, "optimizer")},
         {Id::UniversalGroups, "zero2-universal-w2", kUniversal, without({}, "param_groups")},
         {Id::UniversalVersion, "zero2-universal-w2", kUniversal, without({}, "ds_version")},
-        {Id::UniversalGroups, "zero3-universal-w3", kUniversal, emptyList({"optimizer_state_dict", "param_groups"})},
+        {Id::UniversalGroups, "zero3-universal-w3", kUniversal,
+            emptyList({"optimizer_state_dict", "param_groups"})},
         {Id::UniversalStep, "zero3-universal-w3", kUniversal,
             without({"optimizer_state_dict", "state", 0}, "step")},
-        {Id::UniversalStep, "zero3-universal-w3", kUniversal, withoutFirst({"optimizer_state_dict", "state"})},
+        {Id::UniversalStep, "zero3-universal-w3", kUniversal,
+            withoutFirst({"optimizer_state_dict", "state"})},
         // Each ZeRO-3 rank reads a model file of its own.
         {Id::ModuleKey, "zero3-w4", kRank1Model, without({}, "module")},
         {Id::DataParallelSize, "zero3-w4", kRank1Model, without({}, "dp_world_size")},
@@ -198,7 +200,7 @@ const std::vector<Planted>& planted()
     return kAll;
 }
 
-/// The samples of universal folders have the native tag beside them, which `latest` names.
+/// The samples of universal folders have the native tag next to them, which `latest` names.
 std::string tagOf(std::string_view sample)
 {
     if (sample == "zero2-universal-w2")
@@ -220,7 +222,7 @@ TEST_CASE("a violation of every loader check is found under the check's number")
         CAPTURE(one.sample);
         const Patchable hurt(one.sample, tagOf(one.sample));
         if (fs::exists(hurt.tag() / one.ending))
-            hurt.operate(one.ending, one.edit); // not the experts' files, whose names end alike
+            hurt.operate(one.ending, one.edit); // not the experts' files, which have the same name ending
         else
             hurt.operateOnAll(one.ending, one.edit);
         const CheckResult result = hurt.check();
@@ -306,7 +308,7 @@ TEST_CASE("without the key `num_experts` that key is the only thing that is wron
     }
 }
 
-TEST_CASE("an expert's file beside a model without experts is left from another run")
+TEST_CASE("an expert's file with a model without experts is left from another run")
 {
     constexpr const char* kExpert = "layer_0_expert_0_mp_rank_00_model_states.pt";
     const Patchable experts("experts-w4");

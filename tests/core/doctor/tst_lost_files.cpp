@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every file of every sample, gone or cut off: it is missed by its name, and nothing is said of the others.
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@ std::set<std::string> falselySaid(const CheckResult& result)
     return out;
 }
 
-/// Whether a finding above a note speaks of the file.
+/// Whether there is a finding above info about the file.
 bool isMissed(const CheckResult& result, const std::string& name)
 {
     return std::any_of(result.findings.begin(), result.findings.end(), [&](const DoctorFinding& found) {
@@ -63,7 +63,7 @@ TEST_CASE("a file that is gone is missed, and no other one is said to be wrong")
                 continue;
             }
             const size_t old
-                = name.find("00optim"); // as releases up to 0.3.10 spell it; today's name is told
+                = name.find("00optim"); // name in releases up to 0.3.10; the current name is reported
             if (old != std::string::npos)
                 name.insert(old + 2, "_");
             const bool ofExpert = name.starts_with("layer_") && name.find("expert") != std::string::npos;
@@ -75,7 +75,7 @@ TEST_CASE("a file that is gone is missed, and no other one is said to be wrong")
     }
 }
 
-TEST_CASE("a file that is cut off is told, and its rank is at no other step for it")
+TEST_CASE("a truncated file is reported, without a finding about the step of its rank")
 {
     for (const std::string& sample : allSamples()) {
         const size_t colon = sample.find(':');
@@ -122,7 +122,7 @@ TEST_CASE("a layer without parameters of its own is missed where another tag of 
     CHECK(troubles(result) == std::set<std::string>{"model-states-missing"});
     CHECK(isMissed(result, "layer_00-model_states.pt"));
     CHECK(isMissed(result, "global_step2"));
-    // Another model's layers tell nothing.
+    // Another model's layers are not evidence.
     fs::rename(hurt.run() / "global_step2" / "layer_05-model_states.pt",
         hurt.run() / "global_step2" / "layer_06-model_states.pt");
     CHECK(troubles(hurt.check()).empty());
@@ -138,7 +138,7 @@ TEST_CASE("a universal folder lacks what the only parameter of a group has lost"
             const Patchable hurt(sample, tag);
             const fs::path file
                 = hurt.tag() / "zero" / "tok_embeddings.weight" / (std::string(state) + ".pt");
-            if (!fs::exists(file)) // ZeRO-3's steps lie in optimizer_state.pt
+            if (!fs::exists(file)) // ZeRO-3's steps are in optimizer_state.pt
                 continue;
             fs::remove(file);
             const CheckResult result = hurt.check();

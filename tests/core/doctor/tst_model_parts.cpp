@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parts of the model that are named and not there, or there twice and not alike.
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 
@@ -11,7 +11,7 @@ using namespace shardscope::test;
 using Codes = std::set<std::string>;
 namespace fs = std::filesystem;
 
-TEST_CASE("frozen parameters whose fragments are gone")
+TEST_CASE("frozen parameters without fragments")
 {
     const Patchable copy("zero3-w4");
     copy.operateOnAll("model_states.pt",
@@ -34,7 +34,7 @@ TEST_CASE("buffers that are listed and not held")
     CHECK(findingOf(result, "buffers-lost")->finding.where == "inverse_frequency#weight");
 }
 
-TEST_CASE("tied parameters whose copies went different ways")
+TEST_CASE("tied parameters with different copies")
 {
     const Patchable copy("zero2-w2");
     copy.operateOnAll("model_states.pt", [](Surgery& surgery) {
@@ -60,7 +60,7 @@ TEST_CASE("a module of another model than the optimizer's")
     const DoctorFinding* found = findingOf(result, "model-changed");
     REQUIRE(found != nullptr);
     CHECK(found->finding.where == "layers.1.mlp.up.weight#fp32");
-    // What is there in its place is told, too.
+    // The replacement is reported too.
     CHECK(troubles(result) == Codes{"alias-unrecorded", "model-changed"});
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("random states of fewer ranks than trained, or than are to train")
     REQUIRE(findingOf(result, "rng-gap") != nullptr);
     CHECK(findingOf(result, "rng-gap")->finding.where == "../rng_state_2.pth");
 
-    spill(copy.tag() / "shardscope.json", "{}"); // laid out by this program, which told it then
+    spill(copy.tag() / "shardscope.json", "{}"); // written by this program, which reported it then
     CHECK(!troubles(copy.check()).contains("rng-gap"));
     const Patchable universal("zero2-universal-w2", "global_step5_universal");
     spill(universal.run() / "trainer_state.json", R"({"global_step": 5})");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is true of healthy files and still good to know: notes, which say it where it is so and nowhere else.
+#include "tests/support/damages.h"
 #include "tests/support/swapped_checkpoint.h"
-#include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
 

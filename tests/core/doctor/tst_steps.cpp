@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps, schedules and scales that contradict each other in files that all ranks agree on.
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 
@@ -47,7 +47,7 @@ TEST_CASE("a step that the counters cannot have led to")
     CHECK(found->finding.message == "the optimizer is at step 1, and the engine has taken 6");
 }
 
-TEST_CASE("an optimizer that is ahead is a note")
+TEST_CASE("an optimizer that is ahead is an info")
 {
     const Patchable copy("zero2-w2");
     copy.operateOnAll("optim_states.pt", [](Surgery& surgery) {
@@ -128,7 +128,7 @@ TEST_CASE("learning rates that the scheduler did not set")
     CHECK(troubles(whole.check()) == Codes{"schedule-discontinuity"});
 }
 
-TEST_CASE("a scheduler of DeepSpeed's own that began anew")
+TEST_CASE("a DeepSpeed scheduler that was reset")
 {
     const Patchable copy("zero2-w2"); // at step 6
     const auto schedule = [&](int64_t last) {

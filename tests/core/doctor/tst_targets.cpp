@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands in the way of a target: another number of ranks, another ZeRO stage.
-#include "tests/support/wounds.h"
+// What prevents loading at a target: another number of ranks, another ZeRO stage.
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 
@@ -37,11 +37,11 @@ TEST_CASE("another number of ranks is in the way of ZeRO's shards, and of nothin
     const CheckResult result = copy.check(CheckDepth::Metadata, "world-size=6");
     const DoctorFinding* found = findingOf(result, "world-size-mismatch");
     REQUIRE(found != nullptr);
-    CHECK(found->finding.message == "it was saved by 4 ranks and is wanted on 6");
+    CHECK(found->finding.message == "it was saved by 4 ranks, and the target has 6");
     CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 6");
 }
 
-TEST_CASE("a stage that looks for other files is told, with the command that makes them")
+TEST_CASE("a stage that needs other files is reported, with the command that writes them")
 {
     const Codes kMismatch{"stage-mismatch"};
     for (const char* target : {"stage=0", "stage=3"}) {
@@ -66,7 +66,7 @@ TEST_CASE("a stage that looks for other files is told, with the command that mak
     CHECK(found->command == "reshard " + copy.run().string() + " DST --world-size 2 --stage 3");
 }
 
-TEST_CASE("a universal folder whose groups differ loses that in stage 3, and is told so for stage 3")
+TEST_CASE("a universal folder with different groups loses options in stage 3, and reports it for stage 3")
 {
     const char* kFolder = "zero3-universal-w3:global_step3_universal";
     CHECK(troublesFor(kFolder, "stage=3") == Codes{"group-collapse"});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What only every byte shows: values that cannot be, and masters of another model than the copies.
+#include "tests/support/damages.h"
 #include "tests/support/places.h"
-#include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
 
@@ -37,7 +37,7 @@ TEST_CASE("NaN in a moment and a negative mean of squares, by their addresses")
         squares.emplace_back("exp_avg_sq");
         surgery.editTensor(squares, [](std::string& elements) { poke(elements, 7, -1e-9F); });
     });
-    CHECK(troubles(copy.check()).empty()); // nothing but the bytes tell
+    CHECK(troubles(copy.check()).empty()); // only the bytes show it
     const CheckResult result = copy.check(CheckDepth::Bytes);
     CHECK(troubles(result) == Codes{"non-finite"});
     std::set<std::string> places;
@@ -67,7 +67,7 @@ TEST_CASE("masters of which some are not what the copy was rounded from")
     CHECK(found->finding.evidence.empty());
 }
 
-TEST_CASE("masters in another order are told from those of another step")
+TEST_CASE("masters in another order are distinguished from those of another step")
 {
     const Patchable copy("roundrobin-w3");
     copy.operateOnAll("optim_states.pt", [](Surgery& surgery) {
@@ -82,7 +82,7 @@ TEST_CASE("masters in another order are told from those of another step")
     CHECK(textOf(*found).find("another order") != std::string::npos);
 }
 
-TEST_CASE("a universal folder whose masters are not those of the tag beside it")
+TEST_CASE("a universal folder with other masters than the tag next to it")
 {
     for (const char* sample : {"zero3-universal-w3", "zero2-universal-w2"}) {
         CAPTURE(sample);

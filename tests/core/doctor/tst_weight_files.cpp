@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights beside a checkpoint that are not the weights; and universal folders that lost some on the way.
+// Wrong weights next to a checkpoint, and universal folders that lost weights in conversion.
 #include "core/checkpoint/slices/joined_slices.h"
 #include "core/tensor/convert.h"
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -48,7 +48,7 @@ Shapes shapesOf(const Checkpoint& checkpoint)
 
 } // namespace
 
-TEST_CASE("placeholders of ZeRO-3 beside a checkpoint that has the weights")
+TEST_CASE("placeholders of ZeRO-3 next to a checkpoint that has the weights")
 {
     const Patchable copy("zero3-w4");
     const Shapes good{{"norm.weight", {32}}, {"tok_embeddings.weight", {96, 32}}};
@@ -61,7 +61,7 @@ TEST_CASE("placeholders of ZeRO-3 beside a checkpoint that has the weights")
     const DoctorFinding* found = findingOf(result, "empty-placeholders");
     REQUIRE(found != nullptr);
     CHECK(found->finding.where == "../model.safetensors");
-    CHECK(found->finding.message == "2 of 3 tensors are empty placeholders of ZeRO-3, without the weights");
+    CHECK(found->finding.message == "2 of 3 tensors are empty placeholders of ZeRO-3, without weights");
     CHECK(found->command == "export " + copy.run().string() + " DST --format safetensors");
 }
 

@@ -44,7 +44,7 @@ struct Bench {
 /// Everything below a folder: relative path → bytes; folders end in '/'.
 std::map<std::string, std::string> treeOf(const std::filesystem::path& folder);
 
-/// Hooks whose model is the plan's own knowledge of where elements lie; the fingerprint is the sum of all
+/// Hooks with a model from the plan's own places of elements; the fingerprint is the sum of all
 /// digests.
 ExecuteHooks modelHooks(const SyntheticPlan& plan);
 

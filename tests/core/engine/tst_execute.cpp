@@ -51,7 +51,7 @@ TEST_CASE("files larger than all buffers, many small segments, more targets than
     }
 }
 
-TEST_CASE("the manifest says what lies beside it and nothing of where and when")
+TEST_CASE("the manifest lists the files and records no place or time")
 {
     Bench bench;
     REQUIRE(run(bench, bench.options()));

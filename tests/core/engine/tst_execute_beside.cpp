@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that belong to the target and lie beside it: what a framework keeps in the run folder.
+// Files that belong to the target and are next to it: files of a framework in the run folder.
 #include "core/io/faulting_file_system.h"
 #include "tests/core/engine/execute_fixture.h"
 
@@ -61,7 +61,7 @@ TEST_CASE("the same file in its place already is in nobody's way")
 TEST_CASE("a file that came into the way after the commit is not overwritten, and latest waits")
 {
     Bench bench;
-    // The first call that makes a name beside the target fails; then somebody else takes the name.
+    // The first call that creates a name next to the target fails; then another program takes the name.
     const auto commits = [&](uint64_t call) {
         std::filesystem::remove_all(bench.destination());
         io::FaultingFileSystem files(io::realFileSystem(), {.callNumber = call, .errnoValue = EIO});
@@ -87,7 +87,7 @@ TEST_CASE("a file that came into the way after the commit is not overwritten, an
     checkComplete(bench);
 }
 
-TEST_CASE("force replaces the files beside the target with it")
+TEST_CASE("force replaces the target and the files next to it")
 {
     Bench bench;
     spill(bench.destination() / "weights.bin", "theirs");

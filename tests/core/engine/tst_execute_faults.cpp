@@ -167,7 +167,7 @@ TEST_CASE("calls fail while several threads are at work")
     }
 }
 
-TEST_CASE("a full disk says how to go on, and finished files are kept")
+TEST_CASE("a full disk says how to continue, and finished files are kept")
 {
     Bench bench(kSmall);
     uint64_t kept = 0;

@@ -31,7 +31,7 @@ void flip(const std::filesystem::path& path, uint64_t offset)
 
 } // namespace
 
-TEST_CASE("a stop leaves the work folder and nothing else; the same call goes on")
+TEST_CASE("a stop leaves only the work folder; the same call continues")
 {
     for (const std::string phase : {"writing", "checking the source", "verifying"}) {
         for (const unsigned jobs : {1u, 4u}) {
@@ -148,7 +148,7 @@ TEST_CASE("a journal with torn and false lines is believed only where it is whol
     REQUIRE_FALSE(runUntil(bench, bench.options(), "verifying"));
     const io::Path journal = bench.work() / "journal";
     std::string text = slurp(journal);
-    text[12] = static_cast<char>(text[12] ^ 1); // the first line lies
+    text[12] = static_cast<char>(text[12] ^ 1); // the first line is wrong
     text = "no line\n" + text.substr(0, text.size() - 5); // the last one is torn
     spill(journal, text);
     const auto report = run(bench, bench.options());
@@ -221,7 +221,7 @@ TEST_CASE("a flipped byte anywhere in a record that is used stops the job: file 
     }
 }
 
-TEST_CASE("damage that happened after some files were finished is found by the run that goes on")
+TEST_CASE("damage that happened after some files were finished is found by the run that continues")
 {
     Bench bench;
     REQUIRE_FALSE(runUntil(bench, bench.options(), "checking the source"));

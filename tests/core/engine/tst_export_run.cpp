@@ -206,7 +206,7 @@ TEST_CASE("a distributed checkpoint is written, read back by its metadata, and g
     }
 }
 
-TEST_CASE("the least memory gives the same bytes in every form")
+TEST_CASE("the minimum memory gives the same bytes in every form")
 {
     for (const ExportFormat format :
         {ExportFormat::Safetensors, ExportFormat::Torch, ExportFormat::Npy, ExportFormat::Dcp}) {
@@ -242,7 +242,7 @@ TEST_CASE("DST may be there with other files, which are never touched")
     CHECK(fs::is_directory(bench.target() / "folder"));
 }
 
-TEST_CASE("DST keeps away from the source, and may lie beside it")
+TEST_CASE("DST must be outside the source, and may be next to it")
 {
     Export bench("zero2-w2");
     const auto refused = [&](const fs::path& folder) {
@@ -267,7 +267,7 @@ TEST_CASE("DST keeps away from the source, and may lie beside it")
     CHECK(bench.run().has_value());
 }
 
-TEST_CASE("a stop leaves the work folder and nothing else; the same call goes on")
+TEST_CASE("a stop leaves only the work folder; the same call continues")
 {
     for (const std::string phase : {"writing", "checking the source", "verifying"}) {
         CAPTURE(phase);
@@ -285,7 +285,7 @@ TEST_CASE("a source that lost a bit is refused though every element of it is cas
     for (const char* name : {"zero2-w2", "zenflow-w2"}) {
         CAPTURE(std::string(name));
         Export bench(name, {.dtype = DType::BFloat16});
-        // In the middle of a record whose elements are cast.
+        // In the middle of a record with cast elements.
         const auto cursor = bench.plan->recipe(0)->records.at(1).cursor();
         Segment segment;
         while (!segment.isConverted())

@@ -60,7 +60,7 @@ Rows rowsOf(const TransposedOrder& order, uint64_t begin, uint64_t end, uint32_t
 
 } // namespace
 
-TEST_CASE("gathered rows are the elements that stand there")
+TEST_CASE("gathered rows are the stored elements")
 {
     std::mt19937 random(11);
     const TemporaryFolder folder;

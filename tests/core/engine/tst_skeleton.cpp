@@ -162,7 +162,7 @@ TEST_CASE("keys that are asked for keep their values")
     CHECK(!has(content.kept.bytes(), "CCCC"));
 }
 
-TEST_CASE("checksums of small storages do not tell them, a wrong one stays wrong")
+TEST_CASE("checksums of small storages do not reveal them, a wrong one stays wrong")
 {
     const TemporaryFolder folder;
     const io::Path path = folder / "mp_rank_00_model_states.pt";
@@ -282,7 +282,7 @@ TEST_CASE("whatever call fails, there is a whole skeleton or none, and nothing e
             CHECK(left.size() == 1);
             break;
         }
-        if (std::filesystem::exists(out)) { // a file that could not be read is told of, not left out
+        if (std::filesystem::exists(out)) { // an unreadable file is listed, not omitted
             CHECK(SkeletonArchive::read(io::realFileSystem(), out));
             CHECK(left.size() == 1);
         } else {
@@ -292,7 +292,7 @@ TEST_CASE("whatever call fails, there is a whole skeleton or none, and nothing e
     }
 }
 
-TEST_CASE("what cannot be one, or lies in the way, is refused before anything is read")
+TEST_CASE("invalid sources and targets are refused before anything is read")
 {
     const TemporaryFolder folder;
     SkeletonFiles files(io::realFileSystem());

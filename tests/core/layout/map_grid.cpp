@@ -15,7 +15,7 @@ uint64_t pick(Random& random, uint64_t low, uint64_t high)
 
 namespace {
 
-/// The slots, straight from where each element is said to lie; padding is what remains.
+/// The slots, directly from the recorded place of each element; the rest is padding.
 Grid spellOut(const Checkpoint& checkpoint, const FlatUnit& unit, const UnitState& state, uint32_t missing,
     uint32_t pending)
 {

@@ -85,7 +85,7 @@ TEST_CASE("what a rank holds is what the parameters' fragments say")
     }
 }
 
-TEST_CASE("bytes of fragments: distinct elements lie at distinct bytes of a file")
+TEST_CASE("bytes of fragments: distinct elements are at distinct bytes of a file")
 {
     const Checkpoint checkpoint = buildSyntheticCheckpoint(smallModel(2, 3));
     std::map<std::pair<FileId, uint64_t>, std::pair<ParamId, uint64_t>> byByte;

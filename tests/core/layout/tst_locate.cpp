@@ -178,7 +178,7 @@ TEST_CASE("places that do not exist")
     options.ranks = 2;
     options.missingRanks = {1};
     const Checkpoint checkpoint = test::buildSyntheticCheckpoint(options);
-    const std::string file = checkpoint.file(checkpoint.rank0Optim).name;
+    const std::string file = checkpoint.file(checkpoint.templateOptim).name;
     const std::string gone = checkpoint.files.back().name;
     const std::vector<Address> places{
         ParamAddress{"v", "fp32", std::nullopt},
@@ -207,7 +207,7 @@ TEST_CASE("places that do not exist")
     }
 }
 
-TEST_CASE("a record of a file whose content is not kept is not said to be absent")
+TEST_CASE("a record of a file without kept content is not reported as missing")
 {
     Checkpoint checkpoint = test::buildSyntheticCheckpoint({});
     CheckpointFile& file = checkpoint.files[index(checkpoint.modelFiles[1])];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements read back from files whose every byte was put there by the test.
+// Elements read back from files that the test wrote completely.
 #include "core/layout/fragments.h"
 #include "tests/support/synthetic_checkpoint.h"
 #include "tests/support/temporary_folder.h"

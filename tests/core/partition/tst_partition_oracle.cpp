@@ -127,7 +127,7 @@ TEST_CASE("oracle: padding after every parameter, and what lean states keep")
             REQUIRE(trial.partition.paddingAfter(param) == padding);
             filled += padding;
         }
-        uint64_t lean = 0; // nothing but padding lies behind it
+        uint64_t lean = 0; // only padding is after it
         for (uint32_t rank = 0; rank < trial.slots.size(); ++rank) {
             const uint64_t here = trial.partition.leanElementsOn(rank);
             REQUIRE((here == trial.slots[rank].size() || lean + here == filled));

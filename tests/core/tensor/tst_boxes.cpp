@@ -98,7 +98,7 @@ TEST_CASE("runs of boxes are those of every element, whatever the cut")
     }
 }
 
-TEST_CASE("boxes that leave a hole or overlap are told")
+TEST_CASE("boxes that leave a hole or overlap are detected")
 {
     const Shape shape{4, 4};
     CHECK(coveredOnce(shape, {{{0, 0}, {4, 2}}, {{0, 2}, {4, 2}}}));

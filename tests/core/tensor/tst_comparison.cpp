@@ -111,7 +111,7 @@ TEST_CASE("zeros of two signs are neighbours, NaN and infinity are not finite")
     CHECK(!compared({0.0F}, {1.0F}).cosine());
 }
 
-TEST_CASE("pieces joined are the whole")
+TEST_CASE("merged pieces give the whole")
 {
     const auto left = randomValues(4096, 1);
     const auto right = randomValues(4096, 2);

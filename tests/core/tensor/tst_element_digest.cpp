@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/element_digest.h"
 
-#include "core/tensor/word_sums.h"
 #include "core/io/sha256.h"
+#include "core/tensor/word_sums.h"
 
 #include <doctest/doctest.h>
 
@@ -100,7 +100,7 @@ TEST_CASE("sums do not depend on the vectors that the processor has")
     }
 }
 
-TEST_CASE("a digest does not depend on how a tensor is cut or in which order parts are added")
+TEST_CASE("a digest does not depend on how a tensor is split or in which order parts are added")
 {
     std::mt19937_64 random(2);
     const DigestKey key = digestKey("w", "fp32");

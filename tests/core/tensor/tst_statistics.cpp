@@ -88,7 +88,7 @@ TEST_CASE("statistics are what two plain loops in long double find")
     }
 }
 
-TEST_CASE("pieces joined are the whole")
+TEST_CASE("merged pieces give the whole")
 {
     const auto bytes = bytesOf(randomValues(5000, 7), DType::Float32);
     const Statistics whole = plainStatistics(DType::Float32, bytes, nullptr);

@@ -114,7 +114,7 @@ TEST_CASE("records of a legacy file are its parts, without checksums")
     CHECK(pickle.back() == '.');
 }
 
-TEST_CASE("a legacy file cut anywhere is refused, or shown with what is lost")
+TEST_CASE("a legacy file truncated anywhere is refused, or shown with its losses")
 {
     const Bytes place;
     for (const io::Path& path : {kData / "torch/legacy.pt", kData / "legacy/views.pt"}) {
@@ -182,8 +182,8 @@ TEST_CASE("what a legacy file can hold and no reader should guess is refused by 
     refused(
         with(whole, "X\x07" + std::string(3, '\0') + "storage", "X\x06" + std::string(3, '\0') + "module"),
         ErrorCode::Unsupported, "source code");
-    refused(with(whole, kView, ")t"), ErrorCode::Unsupported, "parts of others");
-    refused(with(whole, kView, "t"), ErrorCode::Damaged, "no storage");
+    refused(with(whole, kView, ")t"), ErrorCode::Unsupported, "parts of other storages");
+    refused(with(whole, kView, "t"), ErrorCode::Damaged, "not a storage");
     // The list of storages names one that the object does not use.
     const size_t list = whole.rfind("94900578330976");
     std::string other = whole;
@@ -199,7 +199,7 @@ TEST_CASE("what a legacy file can hold and no reader should guess is refused by 
         ErrorCode::Damaged, "list of storages");
 }
 
-TEST_CASE("counts that do not fit, and bytes that follow, are told")
+TEST_CASE("wrong counts and trailing bytes are reported")
 {
     const Bytes place;
     const std::string whole = test::slurp(kData / "torch/legacy.pt");

@@ -125,7 +125,7 @@ TEST_CASE("other zip files and folders are themselves")
     CHECK(files.create(folder / "b.zip/new", 0644));
 }
 
-TEST_CASE("an index that lies is refused by what is wrong with it")
+TEST_CASE("a false index is refused with the reason")
 {
     using enum ErrorCode;
     CHECK(codeOf("{") == Damaged);

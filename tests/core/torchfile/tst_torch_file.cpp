@@ -93,7 +93,7 @@ test::NamedRecords without(const std::string& name)
 
 } // namespace
 
-TEST_CASE("tensors of a real file lie where their values are")
+TEST_CASE("tensors of a real file are where their values are")
 {
     const auto opened = open(kData / "views.pt");
     REQUIRE(opened);
@@ -210,7 +210,7 @@ TEST_CASE("files that DeepSpeed wrote open without a finding and are rebuilt byt
     CHECK(count > 0);
 }
 
-TEST_CASE("what is no torch file is called by its name")
+TEST_CASE("files of other kinds are named")
 {
     Folder folder;
     using namespace std::string_literals;
@@ -347,7 +347,7 @@ TEST_CASE("a damaged pickle is refused with the file's name")
     }
 }
 
-TEST_CASE("a cut file opens as far as it goes")
+TEST_CASE("a truncated file opens as far as possible")
 {
     Folder folder;
     const std::string bytes = test::slurp(kData / "views.pt");

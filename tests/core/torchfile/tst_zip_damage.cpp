@@ -59,7 +59,7 @@ bool hasTorn(const ZipDirectory& zip)
 
 } // namespace
 
-TEST_CASE("Z03 Z04: a file cut anywhere never gives a wrong value")
+TEST_CASE("Z03 Z04: a file truncated anywhere never gives a wrong value")
 {
     for (const char* name : {"tiny.pt", "file_object.pt", "views.pt"}) {
         CAPTURE(name);
@@ -87,7 +87,7 @@ TEST_CASE("Z03 Z04: a file cut anywhere never gives a wrong value")
     }
 }
 
-TEST_CASE("a flipped byte anywhere is refused, told, or changes nothing")
+TEST_CASE("a flipped byte anywhere is refused, reported, or changes nothing")
 {
     for (const char* name : {"tiny.pt", "file_object.pt"}) {
         CAPTURE(name);
@@ -116,7 +116,7 @@ TEST_CASE("a flipped byte anywhere is refused, told, or changes nothing")
                     CHECK((payload[at] ? readable == content.size() - 1
                                        : readable == content.size() || !zip->findings().empty()));
                     if (!payload[at]) {
-                        // Whatever is accepted without a word is not torch's own bytes any more, and says so.
+                        // Whatever is accepted silently is not torch's own bytes any more, and says so.
                         CHECK_FALSE(zip->isTorchProfile());
                         if (zip->findings().empty())
                             ++silent;

@@ -109,7 +109,7 @@ TEST_CASE("headers are read in windows, payloads not at all")
     REQUIRE(ZipDirectory::readEnd(*gigantic));
 }
 
-TEST_CASE("what was saved without checksums is told and still readable")
+TEST_CASE("files saved without checksums are reported and still readable")
 {
     const test::MemoryFile file(test::slurp(kData / "no_crc.pt"));
     const auto zip = open(file);
@@ -145,7 +145,7 @@ TEST_CASE("a flipped payload byte is found by its checksum")
     }
 }
 
-TEST_CASE("checking a checksum stops when asked and tells how far it is")
+TEST_CASE("checking a checksum stops on request and reports progress")
 {
     const test::MemoryFile file(test::buildTorchArchive({{"data/0", std::string(3 << 20, 'x')}}));
     const auto zip = open(file);
@@ -174,7 +174,7 @@ TEST_CASE("a file that only another program wrote opens with what is odd about i
     CHECK(readRecord(file, zip->records()[1], 100).value() == std::string(32, 'y'));
 }
 
-TEST_CASE("an unreadable block damages only what lies there")
+TEST_CASE("an unreadable block damages only its own content")
 {
     test::NamedRecords records;
     for (int i = 0; i < 6; ++i)

@@ -75,7 +75,7 @@ struct Ends {
     }
 };
 
-/// `second` behind `first`, with all its offsets mended.
+/// `second` behind `first`, with all its offsets repaired.
 std::string behind(const std::string& first, const std::string& second)
 {
     std::string out = second;
@@ -100,7 +100,7 @@ ForeignRecord compressed(const std::string& name, const std::string& text, uint6
 
 } // namespace
 
-TEST_CASE("Z01 Z02 Z08: what is no archive")
+TEST_CASE("Z01 Z02 Z08: files that are not archives")
 {
     checkRefused("", ErrorCode::Damaged, "empty");
     checkRefused("PK", ErrorCode::Damaged, "too short");
@@ -123,7 +123,7 @@ TEST_CASE("Z07: two archives one behind the other")
     const std::string bytes = test::buildTorchArchive(kPlain);
     checkRefused(bytes + bytes, ErrorCode::Hostile, "two archives");
     checkRefused(bytes + buildForeignArchive({{"a/x", "y"}}), ErrorCode::Hostile, "two archives");
-    // The second one's offsets mended, so that it is consistent: the first is what a streaming reader sees.
+    // The second one's offsets repaired, so that it is consistent: the first is what a streaming reader sees.
     const std::string longOne = test::buildTorchArchive({{"data.pkl", std::string(100'000, 'x')}});
     checkRefused(behind(bytes, bytes), ErrorCode::Hostile, "two end records");
     checkRefused(behind(bytes, longOne), ErrorCode::Hostile, "before the archive's first record");
@@ -218,7 +218,7 @@ TEST_CASE("Z14 Z15 Z16: local headers that differ from the directory")
     checkRefused(poked(torchs, ends.directory + 20, uint32_t{3}), ErrorCode::Hostile, "two different sizes");
 }
 
-TEST_CASE("Z17: a local header is gone")
+TEST_CASE("Z17: a local header is missing")
 {
     const std::string bytes = test::buildTorchArchive(kPlain);
     const auto healthy = open(bytes, ReadMode::Strict);
@@ -233,7 +233,7 @@ TEST_CASE("Z17: a local header is gone")
     CHECK(readRecord(file, zip.records()[0], 1000).value() == "pickle");
 }
 
-TEST_CASE("Z18 Z19: records that overlap or lie outside")
+TEST_CASE("Z18 Z19: records that overlap or are outside")
 {
     ForeignRecord first{"a/data.pkl", std::string(200, 'x')};
     ForeignRecord second{"a/data/0", std::string(50, 'y')};
@@ -261,7 +261,7 @@ TEST_CASE("Z18 Z19: records that overlap or lie outside")
     checkRefused(buildForeignArchive({outer, inside}), ErrorCode::Hostile, "overlap");
 }
 
-TEST_CASE("Z20 Z21 Z24: names that cannot be told apart, prefixes")
+TEST_CASE("Z20 Z21 Z24: names that cannot be determined apart, prefixes")
 {
     checkRefused(
         buildForeignArchive({{"a/x", "1"}, {"a/y", "2"}, {"a/x", "3"}}), ErrorCode::Hostile, "two records");
@@ -284,7 +284,7 @@ TEST_CASE("Z22: names that would leave their folder")
         CHECK(open(buildForeignArchive({{name, "1"}}), ReadMode::Strict));
 }
 
-TEST_CASE("Z23 Z25 Z32 Z33: oddities that are told")
+TEST_CASE("Z23 Z25 Z32 Z33: oddities that are reported")
 {
     ForeignRecord link{"a/data.pkl", "/etc/passwd"};
     link.externalAttributes = 0120777u << 16;
@@ -362,7 +362,7 @@ TEST_CASE("Z31: descriptors")
     }
 }
 
-TEST_CASE("bytes between records are told")
+TEST_CASE("bytes between records are reported")
 {
     // A record that only the local headers know, hidden from the directory.
     std::string bytes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the maps in compare colours say of a place.
+// Descriptions of places on maps in compare colours.
 #include "core/layout/fragments.h"
 #include "tests/ui/pages/compare_fixture.h"
 #include "tests/ui/ui_tests.h"
@@ -123,12 +123,12 @@ private Q_SLOTS:
             const QString tip = MapText::tooltip(*canvas->source(), *pinned, canvas->shownDifferences());
             QVERIFY2(tip.contains(words, Qt::CaseInsensitive), qPrintable(tip));
             QTest::mouseMove(canvas, QPoint(-40, -40));
-            // Under the keyboard's cursor: there and back again.
+            // At the keyboard's cursor, forward and back.
             canvas->setFocus(Qt::TabFocusReason);
             QTest::keyClick(canvas, Qt::Key_Right);
             QTest::keyClick(canvas, Qt::Key_Left);
             QVERIFY2(hover->text().startsWith(words, Qt::CaseInsensitive), qPrintable(hover->text()));
-            // In other colours it is the place alone.
+            // In other colours only the place is described.
             map->setColourMode(MapColourMode::Kind);
             QTest::keyClick(canvas, Qt::Key_Right);
             QVERIFY(!hover->text().isEmpty());

@@ -137,7 +137,7 @@ private Q_SLOTS:
         QPainter painter(&image);
         renderer.render(&painter, QRectF(QPointF(), QSizeF(picture.size)));
         painter.end();
-        // Everything stands at the same place and has the same size; edges are drawn a little differently.
+        // All shapes have the same place and size; edges are drawn a little differently.
         const double far = differingShare(image, QImage(folder.filePath(u"map.png"_s)));
         QVERIFY2(far < 0.01, qPrintable(QString::number(far)));
     }

@@ -91,7 +91,7 @@ void TestMapGeometry::bandsCoverEverythingOnce()
 
 void TestMapGeometry::hugePositionsAreExact()
 {
-    // Neighbouring elements near 2^53 and beyond, which floating point cannot tell apart.
+    // Neighbouring elements near 2^53 and beyond, which floating point cannot distinguish.
     const MapScale scale(-6 * MapScale::kStepsPerOctave);
     const uint64_t element = (uint64_t{1} << 55) + 12345;
     QCOMPARE(scale.leftEdge(element), static_cast<int64_t>(element) * 64);

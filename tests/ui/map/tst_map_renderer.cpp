@@ -84,7 +84,7 @@ int8_t worstBySight(const MapQuery& query, const MapRange& rows, const MapRange&
     int8_t worst = -1;
     for (uint64_t row = rows.begin; row < rows.end; ++row) {
         query.forEachCell(static_cast<uint32_t>(row), elements.begin, elements.end, [&](const MapCell& cell) {
-            // A cell is flagged as a whole; what was asked for may be only a part of it.
+            // A cell is flagged as a whole; the requested part may be smaller.
             for (uint64_t x = std::max(cell.begin, elements.begin); x < std::min(cell.end, elements.end);
                  ++x) {
                 worst = std::max(worst,
@@ -208,7 +208,7 @@ void TestMapRenderer::tilesAgreeWithOnePicture()
                 request.height = std::min(tile, whole.height() - y);
                 QImage part = renderMap(request);
                 QImage expected = whole.copy(x, y, request.width, request.height);
-                // The corner triangle of a finding is anchored at its run's beginning and may be cut by a
+                // The corner triangle of a finding is anchored at its run's beginning and may be clipped by a
                 // tile.
                 if (query.worstSeverity(0, query.rows(), 0, query.columns()) < 0) {
                     QCOMPARE(part, expected);

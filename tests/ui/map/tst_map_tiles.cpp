@@ -13,7 +13,7 @@
 using namespace shardscope;
 using namespace shardscope::ui;
 
-/// Tiles: kept while there is room, rendered in the background.
+/// Tiles: kept while there is space, rendered in the background.
 class TestMapTiles : public QObject
 {
     Q_OBJECT

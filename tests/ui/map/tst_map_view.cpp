@@ -23,7 +23,7 @@ using namespace shardscope;
 using namespace shardscope::ui;
 using test::kShapes;
 
-/// The map as a person uses it: keys, mouse, selection.
+/// The map with user input: keys, mouse, selection.
 class TestMapView : public QObject
 {
     Q_OBJECT

@@ -10,7 +10,7 @@
 
 namespace shardscope::ui {
 
-/// Runs a comparison as a person does: path, Compare, wait.
+/// Runs a comparison as a user does: path, Compare, wait.
 inline bool compareWith(WindowFixture& ui, const QString& other)
 {
     ui.window().actionSet().compare->trigger();
@@ -20,7 +20,7 @@ inline bool compareWith(WindowFixture& ui, const QString& other)
     return ui.settle();
 }
 
-/// What a row of the differences shows.
+/// The text of a row of the differences.
 inline QString cell(const QTableView* table, int row, DifferenceColumn column)
 {
     return table->model()->index(row, static_cast<int>(column)).data().toString();

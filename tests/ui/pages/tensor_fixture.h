@@ -23,7 +23,7 @@ inline bool showTensor(WindowFixture& ui, const char* name, const char* state)
     return ui.settle();
 }
 
-/// One tensor of 4 GiB in a file that takes no room.
+/// One tensor of 4 GiB in a sparse file.
 inline CheckpointPtr hugeCheckpoint(const QString& path)
 {
     QFile file(path);

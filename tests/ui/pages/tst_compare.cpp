@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two checkpoints held against each other in the window.
+// The comparison of two checkpoints in the window.
 #include "tests/ui/pages/compare_fixture.h"
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
@@ -137,7 +137,7 @@ private Q_SLOTS:
         QCOMPARE(lines.size(), shown + 1); // what the filter leaves, under a header
         const QStringList names = lines.first().split(u',');
         QCOMPARE(names.first(), u"kind"_s);
-        // The numbers are those of the JSON answer, the order that of the screen.
+        // The numbers are those of the JSON result, the order is that of the screen.
         QVERIFY(ui.find<ComparePage>("comparePage") != nullptr);
         const QString json = ui.folder(u"diff.json"_s);
         ui.find<ComparePage>("comparePage")->saveReport(json);
@@ -186,7 +186,7 @@ private Q_SLOTS:
         QVERIFY(compareWith(ui, samplePath("zero2-w2")));
         auto* table = ui.find<QTableView>("differenceTable");
         QVERIFY(table->model()->rowCount() > 10);
-        // Options come first, then what is on one side alone, then values.
+        // Options come first, then parameters on one side only, then values.
         QCOMPARE(cell(table, 0, DifferenceColumn::Kind), u"step"_s);
         QCOMPARE(cell(table, 0, DifferenceColumn::Different), u"5 → 6"_s);
         int first = 0;
@@ -206,7 +206,7 @@ private Q_SLOTS:
         QCOMPARE(table->currentIndex().row(), first - 1);
         QVERIFY(!cell(table, first, DifferenceColumn::MaxAbs).isEmpty());
         QVERIFY(!cell(table, first, DifferenceColumn::NextStep).isEmpty());
-        // On from the map as well.
+        // The same steps from the map.
         QVERIFY(ui.window().showPage(u"map"_s));
         QTest::keyClick(&ui.window(), Qt::Key_F7);
         QCOMPARE(table->currentIndex().row(), first);
@@ -241,7 +241,7 @@ private Q_SLOTS:
         for (int row = 0; row < some; ++row)
             QCOMPARE(cell(table, row, DifferenceColumn::State), u"exp_avg_sq"_s);
         QVERIFY(ui.find<QLabel>("compareCount")->text().contains(u" of "_s));
-        // The filter of parameters is another one.
+        // The filter of parameters is separate.
         QVERIFY(ui.window().showPage(u"parameters"_s));
         QVERIFY(ui.find<QLineEdit>("filterField")->text().isEmpty());
     }
@@ -263,7 +263,7 @@ private Q_SLOTS:
         const auto* table = ui.find<QTableView>("differenceTable");
         for (int row = 0; row < table->model()->rowCount(); ++row)
             QVERIFY(cell(table, row, DifferenceColumn::State) != "exp_avg"_L1);
-        // What was not compared says so on the map.
+        // The map marks parameters that were not compared.
         auto* maps = ui.find<CompareMaps>("compareMaps");
         const DifferenceMarksPtr marks = maps->left()->canvas()->mapStyle().differences;
         QVERIFY(marks && marks->ofState("fp32") != nullptr && marks->ofState("exp_avg") == nullptr);
@@ -285,7 +285,7 @@ private Q_SLOTS:
         QVERIFY(marks);
         for (const DifferenceMark mark : *marks->ofState("fp32"))
             QVERIFY(mark == DifferenceMark::Values || mark == DifferenceMark::Equal);
-        // Another checkpoint has nothing to do with that comparison.
+        // Opening another checkpoint clears the comparison.
         QVERIFY(ui.open(samplePath("zero3-w4")));
         QCOMPARE(modes->count(), plain);
         QCOMPARE(map->colourMode(), MapColourMode::Kind);

@@ -39,7 +39,7 @@ QModelIndex kindOf(const FindingTreeModel& model, const char* code)
 
 constexpr const char* kShard = "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
 
-/// A sample of which one bit of rank 1's masters changed on the disk; empty where that did not work.
+/// A sample with one changed bit in rank 1's masters; empty if the change failed.
 QString flippedSample(const WindowFixture& ui)
 {
     const QString run = copiedSample("zero2-w2", ui.folder(u"flipped"_s));

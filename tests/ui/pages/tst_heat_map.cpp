@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The heat map by keyboard, and what makes the statistics beside it.
+// The heat map by keyboard, and the compute device of the statistics next to it.
 #include "core/layout/fragments.h"
 #include "tests/ui/pages/tensor_fixture.h"
 #include "tests/ui/ui_tests.h"
@@ -62,9 +62,9 @@ private Q_SLOTS:
             QCOMPARE(page->cursor().element(), element);
             const QString value = u"%1 = "_s.arg(page->source()->indexText(element))
                 % page->grid()->selectedText(); // of that one cell
-            for (const QString& told :
+            for (const QString& text :
                 {heat->accessibleDescription(), ui.find<QLabel>("statusHover")->text()})
-                QVERIFY2(told.contains(value), qPrintable(told % u" has no "_s % value));
+                QVERIFY2(text.contains(value), qPrintable(text % u" has no "_s % value));
         }
         page->grid()->setFocus(Qt::TabFocusReason);
         QVERIFY(ui.find<QLabel>("statusHover")->text().isEmpty());
@@ -102,7 +102,7 @@ private Q_SLOTS:
         heat->setFocus(Qt::TabFocusReason);
         for (int i = 0; i < 40; ++i)
             QTest::keyClick(heat, i % 2 == 0 ? Qt::Key_Down : Qt::Key_Right);
-        // A cell stands for many elements, and says so; the cursor goes to the one that is shown.
+        // A cell represents many elements and says so; the cursor goes to the shown element.
         const auto cell = *page.grid()->slice().cellOf(page.cursor().element());
         QVERIFY(cell.row > 40 && cell.column > 40);
         QTRY_VERIFY2(heat->accessibleDescription().contains(u"one cell of about"_s),

@@ -46,7 +46,7 @@ std::vector<ParamId> rowsFor(const ParameterIndexPtr& index, const QString& filt
     return queryRows(*index, ParameterFilter::parse(filter), column, descending, {}).rows;
 }
 
-/// The names a plain loop would keep.
+/// The expected names, filtered by a plain loop.
 template <class Keep>
 size_t countWhere(const CheckpointPtr& checkpoint, Keep keep)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overview, Files and Parameters by mouse and keyboard, and what they say of files that cannot be read.
+// Overview, Files and Parameters by mouse and keyboard, and their texts for files that cannot be read.
 #include "core/io/faulting_file_system.h"
 #include "tests/ui/pages/broken_sample.h"
 #include "tests/ui/pages/compare_fixture.h"
@@ -205,7 +205,7 @@ private Q_SLOTS:
         const FlatUnit& unit = checkpoint.units.front();
         QVERIFY(isUnreadable(checkpoint, unit, 1));
         QVERIFY(!isUnreadable(checkpoint, unit, 0));
-        // What is missing still says so.
+        // Missing files are still shown as missing.
         WindowFixture other;
         QVERIFY(other.open(brokenSample(other)));
         QVERIFY(!isUnreadable(*other.checkpoint(), other.checkpoint()->units.front(), 1));

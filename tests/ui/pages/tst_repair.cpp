@@ -36,7 +36,7 @@ QMap<QString, QByteArray> contentsOf(const QString& folder)
     return all;
 }
 
-/// Chooses the kind and ticks its box, as a person would.
+/// Selects the kind and ticks its box, as a user does.
 bool tick(WindowFixture& ui, const char* code)
 {
     auto* page = ui.find<FindingsPage>("findingsPage");
@@ -77,7 +77,7 @@ private Q_SLOTS:
         auto* dialog = ui.find<QFileDialog>("repairFolderDialog");
         QVERIFY(dialog != nullptr);
         dialog->close();
-        panel->apply(ui.folder(u"mended"_s));
+        panel->apply(ui.folder(u"repaired"_s));
         Job* job = ui.window().jobs().jobs().first();
         QTRY_VERIFY_WITH_TIMEOUT(!job->isActive(), 60'000);
         QVERIFY2(job->state() == JobState::Succeeded, describe(job->error()).c_str());
@@ -87,7 +87,7 @@ private Q_SLOTS:
         ui.window().findChild<JobCard*>()->findChild<QPushButton*>(u"jobOpen"_s)->click();
         QVERIFY(ui.settle());
         QVERIFY(ui.checkpoint()->complete);
-        // The copy says of itself what was not saved by a run, on the page and in the overview.
+        // The copy reports its reconstructed values, on the page and in the overview.
         auto* page = ui.find<FindingsPage>("findingsPage");
         bool marked = false;
         for (int row = 0; row < page->model()->rowCount(); ++row)
@@ -128,7 +128,7 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         QVERIFY(panel->preview().problem);
         ui.find<QLineEdit>("repairValues")->clear();
-        // A donor that is none is said in words, and nothing can be applied.
+        // An invalid donor shows an error, and Apply is disabled.
         ui.find<QComboBox>("repairMasters")->setCurrentIndex(2);
         ui.find<QLineEdit>("repairDonor")->setText(ui.folder(u"not there"_s));
         QVERIFY(ui.settle());
@@ -148,7 +148,7 @@ private Q_SLOTS:
         QVERIFY(ui.settle());
         QVERIFY(!panel->isVisible());
         QVERIFY(panel->preview().plan == nullptr);
-        panel->apply(ui.folder(u"mended"_s));
+        panel->apply(ui.folder(u"repaired"_s));
         QVERIFY(ui.window().jobs().jobs().isEmpty());
     }
 };

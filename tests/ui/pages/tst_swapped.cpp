@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The values of all facts whose name begins so.
+/// The values of all facts with this prefix in their name.
 QStringList factsNamed(const Details& details, const QString& name)
 {
     QStringList out;

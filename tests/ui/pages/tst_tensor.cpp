@@ -49,7 +49,7 @@ std::vector<float> floatsOf(const Checkpoint& checkpoint, const char* name, cons
     return out;
 }
 
-/// Writes one fp32 master of a copied sample anew.
+/// Overwrites one fp32 master of a copied sample.
 bool overwrite(const Checkpoint& checkpoint, const char* name, uint64_t element, float value)
 {
     const auto pieces = fragmentsOf(checkpoint, *checkpoint.findParam(name), "fp32", element, element + 1);
@@ -200,8 +200,8 @@ private Q_SLOTS:
         }
         const auto [least, greatest] = std::minmax_element(values.begin(), values.end());
         auto* statistics = ui.find<StatisticsPanel>("statisticsPanel");
-        QCOMPARE(statistics->value(u"Least"_s), shortNumber(*least));
-        QCOMPARE(statistics->value(u"Greatest"_s), shortNumber(*greatest));
+        QCOMPARE(statistics->value(u"Min"_s), shortNumber(*least));
+        QCOMPARE(statistics->value(u"Max"_s), shortNumber(*greatest));
         QVERIFY(ui.find<QLabel>("tensorFacts")->text().contains(u"float32"_s));
         QCOMPARE(ui.find<HeatMap>("heatMap")->samples().low, static_cast<double>(*least));
     }
@@ -362,7 +362,7 @@ private Q_SLOTS:
 
     void slicesOfMoreDimensionsArePicked()
     {
-        // No sample has three dimensions of any size: an inner view of one is what the bar is for.
+        // No sample has three large dimensions, so the bar shows an inner view of one.
         WindowFixture ui;
         const QString path = ui.folder(u"cube.bin"_s);
         QFile file(path);
@@ -389,7 +389,7 @@ private Q_SLOTS:
         page.findChild<QComboBox*>(u"sliceRows"_s)->setCurrentIndex(0); // rows: dim 0, columns: dim 2
         QCOMPARE(page.grid()->slice().rows(), uint64_t{2});
         QTRY_COMPARE(page.grid()->cellText({1, 3}), u"15"_s);
-        // Choosing what the other field shows makes them change places.
+        // Choosing the other field's dimension swaps the two.
         page.findChild<QComboBox*>(u"sliceColumns"_s)->setCurrentIndex(0);
         QCOMPARE(page.grid()->slice().rows(), uint64_t{4});
         QCOMPARE(page.grid()->slice().columns(), uint64_t{2});
@@ -413,20 +413,20 @@ private Q_SLOTS:
         selection.selectParam(ParamId{0});
         QTRY_VERIFY_WITH_TIMEOUT(!page.isBusy() && page.grid()->isComplete(), 60'000);
         auto* statistics = page.findChild<StatisticsPanel*>(u"statisticsPanel"_s);
-        QVERIFY(statistics->value(u"Least"_s).startsWith(u"≈"_s));
+        QVERIFY(statistics->value(u"Min"_s).startsWith(u"≈"_s));
         QVERIFY(page.findChild<QPushButton*>(u"statisticsExact"_s)->isVisible());
         QVERIFY(page.findChild<HeatMap*>(u"heatMap"_s)->samples().sampled);
         page.grid()->setFocus();
         QTest::keyClick(page.grid(), Qt::Key_End, Qt::ControlModifier);
         QCOMPARE(page.cursor().element(), checkpoint->params[0].elements - 1);
         QTRY_COMPARE(page.grid()->cellText({32767, 32767}), u"0"_s);
-        // Exact ones are asked for, and can be given up.
+        // Exact statistics are requested, and can be cancelled.
         auto* exact = page.findChild<QPushButton*>(u"statisticsExact"_s);
         exact->click();
         QCOMPARE(exact->text(), u"Cancel"_s);
         exact->click();
         QTRY_VERIFY(!page.isBusy());
-        QVERIFY(statistics->value(u"Least"_s).startsWith(u"≈"_s));
+        QVERIFY(statistics->value(u"Min"_s).startsWith(u"≈"_s));
     }
 };
 

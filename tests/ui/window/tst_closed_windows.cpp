@@ -40,7 +40,7 @@ PageWindow* openOwn(WindowFixture& ui, const QString& page)
     return windows.isEmpty() ? nullptr : windows.last();
 }
 
-/// Presses every button and every key that goes somewhere, as somebody does who does not know what is shown.
+/// Presses every button and every navigation key, whatever is shown.
 void useEverything(QWidget* page)
 {
     const auto buttons = page->findChildren<QAbstractButton*>();
@@ -65,7 +65,7 @@ void useEverything(QWidget* page)
             action->trigger();
 }
 
-/// Ends when it is told to, well or not.
+/// Ends on request, with success or failure.
 struct ManualJob {
     std::atomic<int> end{0}; ///< 1: well, 2: with an error, 3: with a result that needs attention
     Job* make()
@@ -112,7 +112,7 @@ private Q_SLOTS:
         QVERIFY(window->findChild<QToolButton*>(u"findingMark"_s) == nullptr);
         QVERIFY(window->findChild<QLabel*>(u"overviewEmpty"_s)->isVisible());
         QCOMPARE(window->findChild<QListWidget*>(u"tagList"_s)->count(), 0);
-        // A late click of a slow machine: the window itself must stand it.
+        // A late click on a slow machine must not crash the window.
         Q_EMIT static_cast<OverviewPage*>(window->page())->placeRequested(u"anything"_s);
         QVERIFY(ui.checkpoint() == nullptr);
     }
@@ -136,7 +136,7 @@ private Q_SLOTS:
         ui.window().session().close();
         useEverything(window->page());
         QVERIFY(ui.settle());
-        // Of another checkpoint, which has other numbers for everything.
+        // From another checkpoint with other ids.
         QVERIFY(ui.open(samplePath("stage0-fp32")));
         useEverything(window->page());
         QVERIFY(ui.settle());

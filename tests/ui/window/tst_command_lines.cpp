@@ -59,7 +59,7 @@ private Q_SLOTS:
         place.open.roots = {"/node 1", "/node2"};
         QCOMPARE(
             sourceWords(place).options.join(u' '), u"--tag global_step5 --root '/node 1' --root /node2"_s);
-        // The window opens the donor and adds the swap folder; the program is asked for the swap folder.
+        // The window opens the donor and adds the swap folder; the command line names the swap folder.
         place = {"/donor", {}};
         place.open.salvage = true;
         place.open.roots = {"/swap", "/node2"};
@@ -108,7 +108,7 @@ private Q_SLOTS:
         QVERIFY2(!again.contains(u"--tag"_s) && !again.contains(u"''"_s), qPrintable(again));
         const test::ProcessResult result = runCommand(again);
         QVERIFY2(result.exitCode == 0, (again.toStdString() + '\n' + result.err).c_str());
-        // The doctor examines the file, not the folder it is in.
+        // The check reads the file, not its folder.
         QVERIFY(ui.window().session().place().path == io::Path(file.toStdString()));
     }
 

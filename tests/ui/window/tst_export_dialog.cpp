@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The export dialog, from its fields to what lies on disk.
+// The export dialog, from its fields to the written files.
 #include "tests/ui/ui_tests.h"
 #include "tests/ui/window_fixture.h"
 #include "ui/controls/job_card.h"
@@ -27,7 +27,7 @@ using namespace shardscope::ui;
 
 namespace {
 
-/// Waits for the plan of what the form now says.
+/// Waits for the plan of the form's current choices.
 bool waitForPlan(ExportDialog* dialog)
 {
     QSignalSpy shown(dialog, &ExportDialog::previewShown);

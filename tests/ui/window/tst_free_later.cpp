@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who frees what the window lets go of.
+// The thread that frees objects released by the window.
 #include "tests/ui/ui_tests.h"
 #include "ui/jobs/free_later.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint that lies in several folders, and a swap folder that lies alone.
+// A checkpoint in several folders, and a swap folder without a checkpoint.
 #include "core/base/finding_codes.h"
 #include "tests/support/swapped_checkpoint.h"
 #include "tests/ui/ui_tests.h"
@@ -84,7 +84,7 @@ private Q_SLOTS:
         QVERIFY(!ui.checkpoint()->supported);
         const QAction* action = ui.window().actionSet().addFolder;
         QVERIFY(action->text().contains(u"Checkpoint"_s));
-        // What is no checkpoint is told, and left behind.
+        // A folder without a checkpoint is reported and dropped.
         QVERIFY(QDir().mkpath(ui.folder(u"empty"_s)));
         addFolder(ui, ui.folder(u"empty"_s));
         QVERIFY(ui.checkpoint()->kind == CheckpointKind::Swap);

@@ -132,7 +132,7 @@ private Q_SLOTS:
         pressIn(pick, Qt::Key_Return);
         QCOMPARE(ui.find<QTabWidget>("pageTabs")->currentWidget()->objectName(), u"mapPage"_s);
         QTRY_VERIFY(ui.find<QuickPick>("quickPick") == nullptr);
-        // What cannot be done now is not offered; what fits nothing says so.
+        // Disabled actions are not offered; text without matches shows a message.
         ui.window().session().close();
         pick = pickFor(ui, Qt::ControlModifier | Qt::ShiftModifier, u"reshard"_s);
         QVERIFY(pick != nullptr);
@@ -243,7 +243,7 @@ private Q_SLOTS:
         const ParamMarks lit = map->canvas()->mapStyle().lit;
         QVERIFY(lit != nullptr);
         for (uint32_t i = 0; i < ui.checkpoint()->params.size(); ++i) {
-            // lm_head.weight is stored as what it is tied to, which lights for it.
+            // lm_head.weight is stored as its tied parameter, which is highlighted instead.
             const std::string& name = ui.checkpoint()->params[i].name;
             const bool wanted = name.find("lm_head") != std::string::npos || name == "tok_embeddings.weight";
             QVERIFY2(isMarked(lit, ParamId{i}) == wanted, name.c_str());
@@ -322,7 +322,7 @@ private Q_SLOTS:
         QTest::keyClick(list, Qt::Key_P);
         QVERIFY(ui.settings().recent().first().pinned);
         QCOMPARE(ui.settings().recent().first().path, u"/b"_s);
-        QCOMPARE(list->currentRow(), 0); // pinned ones stand first, and it is still the current one
+        QCOMPARE(list->currentRow(), 0); // pinned ones are first, and it is still the current one
         QTest::keyClick(list, Qt::Key_Delete);
         QCOMPARE(ui.settings().recent().size(), 1);
         QCOMPARE(ui.settings().recent().first().path, u"/a"_s);

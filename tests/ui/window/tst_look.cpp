@@ -124,12 +124,12 @@ private Q_SLOTS:
         WindowFixture ui(dark ? ThemeMode::Dark : ThemeMode::Light);
         const auto shoot = [&](QWidget* widget, const QString& name) {
             QCoreApplication::processEvents();
-            (void)widget->grab(); // the first picture asks the map for its tiles
+            (void)widget->grab(); // the first picture makes the map request its tiles
             QVERIFY(QTest::qWaitFor([&] { return mapsDrawn(widget); }, 20'000));
             const QImage image = widget->grab().toImage();
             QVERIFY(image.save(picturePath(name + suffix)));
             QVERIFY2(coloursOf(image) > 8, qPrintable(name));
-            // The middle of the top left corner tells whether the theme reached it.
+            // The middle of the top left corner shows whether the theme was applied.
             QCOMPARE(image.pixelColor(4, image.height() - 6).lightness() < 128, dark);
         };
         ui.settings().remember({samplePath("zero3-w4"), {}, u"ZeRO-3 · 4 ranks · bf16"_s, 1'234'567, 1,
@@ -148,7 +148,7 @@ private Q_SLOTS:
         for (const QString& page : {u"map"_s, u"parameters"_s, u"files"_s}) {
             QVERIFY(ui.window().showPage(page));
             if (page == u"files"_s)
-                ui.window().selection().selectFile(ui.checkpoint()->rank0Optim);
+                ui.window().selection().selectFile(ui.checkpoint()->templateOptim);
             QVERIFY(ui.settle());
             shoot(&ui.window(), page);
         }

@@ -92,7 +92,7 @@ private Q_SLOTS:
         ui.window().selection().selectParam(ParamId{5});
         QVERIFY(window->selection().current().param == ParamId{2});
         QVERIFY(map->canvas()->marks().param == ParamId{2});
-        // What is clicked in it stays in it.
+        // Clicks in it do not change other windows.
         window->selection().selectParam(ParamId{7});
         QVERIFY(ui.window().selection().current().param == ParamId{5});
         // The same checkpoint, read again, keeps the pin.

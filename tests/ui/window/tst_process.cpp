@@ -53,7 +53,7 @@ class TestProcess : public QObject
 private Q_SLOTS:
     void startsAndShows()
     {
-        // The window writes to its log what it shows; ends when it is asked to.
+        // The window logs its content, and ends on request.
         const Program program;
         auto options = program.options();
         options.environment.emplace_back("QT_LOGGING_RULES", "shardscope.window=true");

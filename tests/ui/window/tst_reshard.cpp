@@ -29,7 +29,7 @@ using namespace shardscope::ui;
 
 namespace {
 
-/// Waits for the plan of what the form now says.
+/// Waits for the plan of the form's current choices.
 bool waitForPlan(ReshardDialog* dialog)
 {
     QSignalSpy shown(dialog, &ReshardDialog::previewShown);
@@ -319,7 +319,7 @@ private Q_SLOTS:
         QVERIFY(waitForPlan(dialog));
         QVERIFY(dialog->preview().problem && dialog->preview().problem->code == ErrorCode::Usage);
         QVERIFY(!dialog->startButton()->isEnabled());
-        // Not by its name, but by where it leads.
+        // Compared by target, not by name.
         QVERIFY(QFile::link(samplePath("zero3-w4"), ui.folder(u"link"_s)));
         dialog->form()->setDestination(ui.folder(u"link"_s) + u"/inside"_s);
         QVERIFY(waitForPlan(dialog));

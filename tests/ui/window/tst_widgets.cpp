@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of the window one by one: that what they draw can be read, and lies where it belongs.
+// Single widgets of the window: their drawing is readable and in the right place.
 #include "tests/support/synthetic_checkpoint.h"
 #include "tests/ui/ui_tests.h"
 #include "ui/layoutmap/layout_map_view.h"
@@ -73,7 +73,7 @@ private Q_SLOTS:
         QCOMPARE(elidedText(name, metrics, metrics.horizontalAdvance(shorter)), shorter);
         const QString shortest = u"…rank_17…optim_states"_s;
         QCOMPARE(elidedText(name, metrics, metrics.horizontalAdvance(shorter) - 1), shortest);
-        // Where not even that fits, and for other names, what every program does.
+        // If even that does not fit, and for other names: plain middle elision.
         const int narrow = metrics.horizontalAdvance(shortest) - 1;
         QCOMPARE(elidedText(name, metrics, narrow), metrics.elidedText(name, Qt::ElideMiddle, narrow));
         const QString path = u"/runs/llama/global_step5/"_s + name;

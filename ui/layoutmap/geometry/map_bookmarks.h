@@ -9,20 +9,20 @@
 
 namespace shardscope::ui {
 
-/// The marks a person drops on a map, per unit, kept as rank and offset so that they stay in place when the
+/// The marks that a user sets on a map, per unit, kept as rank and offset so that they stay in place when the
 /// projection changes. Value type.
 class MapBookmarks
 {
 public:
     static constexpr size_t kMost = 200; ///< per unit
 
-    /// Drops a mark at the beginning of the cell at `point`, or takes up the one that is in this cell.
+    /// Sets a mark at the beginning of the cell at `point`, or removes the mark in this cell.
     void toggle(const MapSource& source, MapSource::Point point);
     void clear() { m_places.clear(); }
 
     /// In the order of the map: by rank, then offset.
     [[nodiscard]] std::vector<MapSource::Point> pointsOf(const MapSource& source) const;
-    /// The first mark after `point`, or the first of all; nothing when there is none.
+    /// The first mark after `point`, or the first of all; empty if there are no marks.
     [[nodiscard]] std::optional<MapSource::Point> next(const MapSource& source, MapSource::Point point) const;
 
 private:

@@ -62,9 +62,9 @@ public:
 
     /// The element shown at content pixel x, not beyond the last one.
     [[nodiscard]] uint64_t elementAt(int64_t x) const;
-    /// The elements content pixel x stands for: at least one, no gap and, when zoomed out, no overlap.
+    /// The elements at content pixel x: at least one, no gap and, when zoomed out, no overlap.
     [[nodiscard]] MapRange elementsAt(int64_t x) const;
-    /// The rows content pixel y stands for: one, or the whole band that shares it. Empty below the last row.
+    /// The rows at content pixel y: one, or the whole band that shares it. Empty below the last row.
     [[nodiscard]] MapRange rowsAt(int64_t y) const;
     /// Elements of content pixels [begin, end), and rows likewise, clipped to the map.
     [[nodiscard]] MapRange elementsIn(int64_t begin, int64_t end) const;

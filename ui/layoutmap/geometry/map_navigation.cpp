@@ -9,7 +9,7 @@ namespace {
 
 using Point = MapSource::Point;
 
-/// Runs of findings are followed this many cells; then the search goes on at the next rank.
+/// Runs of findings are followed for this many cells; then the search continues at the next rank.
 constexpr int kLongestWalk = 4096;
 
 MapBlock blockOf(Point point, uint64_t elements)
@@ -58,7 +58,7 @@ MapRange rankRange(const MapSource& source, uint32_t rank)
     return {begin, begin + length};
 }
 
-/// Walks back over a run of flagged cells to its first one.
+/// Goes back over a run of flagged cells to its first one.
 uint64_t runBegin(const MapSource& source, uint32_t row, uint64_t element, uint64_t lowest)
 {
     for (int walked = 0; walked < kLongestWalk; ++walked) {
@@ -102,7 +102,7 @@ std::vector<MapBlock> fragmentBlocks(const MapSource& source, ParamId param, Map
     uint64_t begin = 0;
     uint64_t end = info.elements;
     if (source.hasEqualRows()) {
-        // Rank r holds elements [r·slice, (r+1)·slice): only the rows asked for need to be looked at.
+        // Rank r holds elements [r·slice, (r+1)·slice): only the requested rows are searched.
         const uint64_t slice = source.partition().sliceElements(info.indexInUnit);
         begin = std::min(end, slice * rows.begin);
         end = rows.end >= source.ranks() ? end : std::min(end, slice * rows.end);

@@ -10,7 +10,7 @@
 
 namespace shardscope::ui {
 
-/// The theme's colours as plain numbers: what worker threads may read while they write pixels. Value type.
+/// The theme's colours as plain numbers, which worker threads can read. Value type.
 struct MapPalette {
     std::array<QRgb, 8> classes{}; ///< by ParamClass
     std::array<QRgb, 12> hues{}; ///< by parameter or rank
@@ -28,7 +28,7 @@ struct MapPalette {
     QRgb selection = 0;
 };
 
-/// The colour of a mark where differences are shown; what is on one side only has each side's own.
+/// The colour of a difference mark; parameters on one side only have one colour per side.
 QRgb differenceColour(const MapPalette& palette, DifferenceMark mark, bool isRight);
 QRgb differentPaddingColour(const MapPalette& palette);
 
@@ -48,7 +48,7 @@ constexpr QRgb blended(QRgb from, QRgb to, int amount)
 
 /// Black or white, whichever reads better on `background`.
 QRgb readableOn(QRgb background);
-/// The colour with 60 % of its saturation taken away: frozen parameters.
+/// The colour with 60 % less saturation, for frozen parameters.
 QRgb desaturated(QRgb colour);
 
 } // namespace shardscope::ui

@@ -47,7 +47,7 @@ uint32_t MapRowSampler::chooseRow(const MapRange& rows) const
         || !query.anyMissing(static_cast<uint32_t>(rows.begin), static_cast<uint32_t>(rows.end))) {
         return middle;
     }
-    // A missing rank must not vanish behind its neighbours; it outranks one that has not been read yet.
+    // A missing rank must not be hidden by its neighbours; it has priority over one that is not read yet.
     uint32_t chosen = middle;
     for (auto row = static_cast<uint32_t>(rows.begin); row < rows.end; ++row) {
         if (query.anyMissing(row, row + 1)) {
@@ -214,7 +214,7 @@ int8_t MapRowSampler::severityOf(const MapRange& rows, int begin, int end) const
 
 void MapRowSampler::markFindings(const MapRange& rows, int begin, int end)
 {
-    // Halves without findings are settled with one question; the depth is the logarithm of the width.
+    // Halves without findings need one query; the depth is the logarithm of the width.
     const int8_t worst = severityOf(rows, begin, end);
     if (worst < 0) {
         return;

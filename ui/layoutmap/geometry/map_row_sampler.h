@@ -13,12 +13,12 @@
 
 namespace shardscope::ui {
 
-/// What one pixel column of one row shows, before patterns.
+/// The content of one pixel column of one row, before patterns.
 struct MapPixel {
     enum Flag : uint8_t {
         Start = 1, ///< first pixel of a fragment that is wide enough to have borders
         End = 2, ///< last pixel of it
-        Merged = 4, ///< stands for runs too narrow to be drawn one by one
+        Merged = 4, ///< represents runs too narrow to be drawn one by one
         Frozen = 8,
         SharedEdge = 16, ///< part of the double left edge of a tied parameter
         Dimmed = 32,
@@ -29,7 +29,7 @@ struct MapPixel {
     QRgb fill = 0;
     CellKind kind = CellKind::Param;
     uint8_t flags = 0;
-    int8_t severity = -1; ///< worst finding of everything the pixel stands for
+    int8_t severity = -1; ///< worst finding of all cells in the pixel
     DifferenceMark mark = DifferenceMark::Equal; ///< its pattern, where differences are shown
 };
 
@@ -37,7 +37,7 @@ struct MapPixel {
 struct MapStyle {
     MapColourMode mode = MapColourMode::Kind;
     uint8_t dimmedClasses = 0; ///< bit per ParamClass
-    ParamMarks lit = nullptr; ///< what the filter found; all else is dimmed
+    ParamMarks lit = nullptr; ///< parameters found by the filter; others are dimmed
     DifferenceMarksPtr differences = nullptr; ///< for MapColourMode::Difference
     bool operator==(const MapStyle&) const = default;
 };
@@ -55,7 +55,7 @@ public:
     MapRowSampler(const MapSource& source, const MapGeometry& geometry, const MapPalette& palette,
         MapStyle style, int64_t x, int width);
 
-    /// The pixels of the rows that share a pixel row: the middle one, or one that is missing; the worst
+    /// The pixels of the rows that share a pixel row: the middle row, or a missing one; the worst
     /// finding of all.
     std::span<const MapPixel> sample(const MapRange& rows);
 

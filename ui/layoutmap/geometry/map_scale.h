@@ -7,7 +7,7 @@ namespace shardscope::ui {
 
 /// One rung of the zoom ladder: how many elements (or rows) one device pixel covers.
 ///
-/// A rung is a power of two with small steps between, spelled as a ratio of integers, so that positions of
+/// A rung is a power of two with small steps between, stored as a ratio of integers, so that positions of
 /// 64-bit elements map to pixels and back without rounding errors and neighbouring tiles always agree.
 /// Content pixel p shows the element at its left edge. Value type.
 class MapScale
@@ -29,7 +29,7 @@ public:
     [[nodiscard]] uint64_t elementAt(int64_t pixel) const;
     /// The first content pixel whose left edge is at or after the element's beginning.
     [[nodiscard]] int64_t leftEdge(uint64_t element) const;
-    /// The content pixel that stands for the element: its first one, or the one it shares with others.
+    /// The content pixel of the element: its first one, or the one it shares with others.
     [[nodiscard]] int64_t pixelOf(uint64_t element) const;
 
     /// The finest rung at which `elements` fit into `pixels`.
@@ -60,7 +60,7 @@ public:
     [[nodiscard]] uint64_t rowAt(int64_t pixel) const;
     /// The first content pixel of a row.
     [[nodiscard]] int64_t topEdge(uint64_t row) const;
-    /// The content pixel that stands for the row: its first one, or the one it shares with others.
+    /// The content pixel of the row: its first one, or the one it shares with others.
     [[nodiscard]] int64_t pixelOf(uint64_t row) const;
 
     /// The tallest rows at which `rows` fit into `pixels`, not taller than `maxHeight`.

@@ -49,7 +49,7 @@ public:
         uint64_t offset = 0;
     };
     [[nodiscard]] Place placeOf(uint32_t row, uint64_t element) const;
-    /// The run that stores a cell which begins at `place`, and where in it.
+    /// The run that stores the cell at `place`, and the position in it.
     [[nodiscard]] UnitState::Place storedAt(const MapCell& cell, Place place) const;
     struct Point {
         uint32_t row = 0;
@@ -63,7 +63,7 @@ public:
     [[nodiscard]] uint32_t layerOf(ParamId param) const;
     [[nodiscard]] uint32_t highestLayer() const;
 
-    /// The name as text for a person; invalid bytes replaced.
+    /// The name as display text; invalid bytes replaced.
     [[nodiscard]] QString nameOf(ParamId param) const;
 
 private:
@@ -71,7 +71,7 @@ private:
     void readNames() const;
 
     MapQuery m_query;
-    /// Only some colour modes look at names; hundreds of thousands of them are read when the first one does.
+    /// Only some colour modes use names; they are read when the first such mode is shown.
     mutable std::once_flag m_namesRead;
     mutable std::vector<uint8_t> m_hues;
     mutable std::vector<uint32_t> m_layers;

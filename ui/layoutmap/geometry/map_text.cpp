@@ -150,7 +150,7 @@ QString MapText::difference(const MapSource& source, const MapCell& cell, const 
     case DifferenceMark::OneSide: {
         const ParamDifference* found = differences.params[index(cell.param)];
         if (found != nullptr && found->param.isPaired() && !found->param.sameShape) {
-            return tr("of another shape on the other side");
+            return tr("has another shape on the other side");
         }
         return differences.isRight ? tr("only right") : tr("only left");
     }

@@ -9,7 +9,7 @@
 
 namespace shardscope::ui {
 
-/// What the map says about places, in words: tool tip, status bar and screen reader share it.
+/// Descriptions of places on the map, for tool tip, status bar and screen reader.
 class MapText
 {
     Q_DECLARE_TR_FUNCTIONS(shardscope::ui::MapText)
@@ -18,7 +18,7 @@ public:
     /// range, file and bytes.
     static QString tooltip(
         const MapSource& source, MapSource::Point point, const DifferenceMarks* differences = nullptr);
-    /// The same in one line, for the status bar and QAccessible; what differs comes first.
+    /// The same in one line, for the status bar and QAccessible; the differences come first.
     static QString sentence(
         const MapSource& source, MapSource::Point point, const DifferenceMarks* differences = nullptr);
     /// "differs in 12 of 16 elements, by up to 0.00248", "equal": of the whole parameter's state.

@@ -11,10 +11,10 @@
 
 namespace shardscope::ui {
 
-/// Values of single elements, read in small chunks on a worker thread for whoever looks closely enough to see
+/// Values of single elements, read in small chunks on a worker thread when the zoom is high enough to show
 /// them.
 ///
-/// Lives on the GUI thread. Chunks that could not be read stay empty and are not asked for again.
+/// Lives on the GUI thread. Chunks that could not be read stay empty and are not requested again.
 class MapValues : public QObject
 {
     Q_OBJECT
@@ -24,9 +24,9 @@ public:
     explicit MapValues(QObject* parent = nullptr);
     ~MapValues() override;
 
-    /// Forgets everything; reads under way are dropped.
+    /// Clears everything; running reads are dropped.
     void setSource(MapSourcePtr source);
-    /// The element's value once `known`, by its stored number (Checkpoint::transposedOrder); asking for one
+    /// The element's value once `known`, by its stored number (Checkpoint::transposedOrder); requesting one
     /// that is not starts its read.
     [[nodiscard]] double valueOf(ParamId param, uint64_t element, bool* known);
     [[nodiscard]] bool isReading() const { return !m_pending.isEmpty(); }

@@ -8,7 +8,7 @@ namespace shardscope::ui {
 
 namespace {
 
-/// Few ranks do not become bricks: a fitted row is at most this tall, in logical pixels.
+/// Maximum height of a fitted row, in logical pixels, for maps of few ranks.
 constexpr int kFittedRowHeight = 64;
 constexpr int kFittedSingleRowHeight = 128;
 
@@ -159,7 +159,7 @@ void MapViewport::zoomTo(const MapBlock& block)
     if (block.isEmpty()) {
         return;
     }
-    // A little of the neighbours stays visible, so that one sees where one is.
+    // A part of the neighbours stays visible for orientation.
     const int64_t target = std::max<int64_t>(m_size.width() * int64_t{9} / 10, 1);
     m_geometry.setScale(MapScale::fitting(block.elements.size(), target));
     const auto rowsFit = MapRowScale::fitting(static_cast<uint32_t>(block.rows.size()), m_size.height(),

@@ -11,7 +11,7 @@ namespace shardscope::ui {
 
 /// What part of the map is on screen: whole ⊇ loaded ⊇ visible, and the selected block.
 ///
-/// Owns the zoom and the scroll position; every child of the map view draws what this says. Lives on the GUI
+/// Owns the zoom and the scroll position for every child of the map view. Lives on the GUI
 /// thread.
 class MapViewport : public QObject
 {

@@ -18,7 +18,7 @@ struct Shape {
     QRgb fill = 0;
 };
 
-/// One shape per fragment; nothing when there would be too many.
+/// One shape per fragment; empty if there would be too many.
 std::vector<Shape> shapesOf(const MapRenderRequest& request)
 {
     std::vector<Shape> shapes;

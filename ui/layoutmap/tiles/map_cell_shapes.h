@@ -9,11 +9,11 @@ class QRectF;
 namespace shardscope::ui {
 
 /// Draws a part of the map as shapes, for drawings that can be enlarged: one rectangle per fragment and
-/// pattern line, what is narrower than a pixel merged as on screen. Where rows are too thin to be told apart,
-/// or shapes would be too many, the pixels of renderMap() are drawn instead. Any thread.
+/// pattern line. Fragments narrower than a pixel are merged as on screen. If rows are too thin to
+/// distinguish, or there are too many shapes, the pixels of renderMap() are drawn instead. Any thread.
 void paintCellShapes(QPainter& painter, const MapRenderRequest& request);
 
-/// Lines at 45° with the painter's pen, cut at the box without clipping, which SVG painters do not know.
+/// Lines at 45° with the painter's pen, shortened to the box because SVG painters do not support clipping.
 void paintHatch(QPainter& painter, const QRectF& box, double apart, bool falling);
 
 } // namespace shardscope::ui

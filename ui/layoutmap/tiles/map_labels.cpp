@@ -39,7 +39,7 @@ QString shortenedName(const QString& name, int width, const QFontMetrics& metric
     }
     const qsizetype last = name.lastIndexOf(u'.');
     const QString leaf = name.mid(last + 1);
-    // Nearly every leaf is "weight": alone it says nothing, its owner does.
+    // Nearly every leaf is "weight", so the label needs its owner.
     const bool plainLeaf = leaf == QLatin1String("weight");
     for (qsizetype dot = name.indexOf(u'.'); dot >= 0 && !(plainLeaf && dot == last);
          dot = name.indexOf(u'.', dot + 1)) {

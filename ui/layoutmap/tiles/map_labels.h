@@ -18,24 +18,24 @@ namespace shardscope::ui {
 struct MapLabel {
     enum class Role { Name, Padding, MergedCount, Missing, NotYetRead };
     Role role = Role::Name;
-    QRect box{}; ///< visible part of what it names
+    QRect box{}; ///< visible part of the named item
     QString text{}; ///< already short enough for the box
     MapCell cell{};
     uint32_t rank = 0;
 };
 
-/// Shortens a dotted name until it fits: leading parts go first, because the tail tells tensors of one layer
-/// apart. Empty when not even the shortest form does.
+/// Shortens a dotted name until it fits. Leading parts are removed first, because the tail distinguishes the
+/// tensors of one layer. Empty if even the shortest form does not fit.
 QString shortenedName(const QString& name, int width, const QFontMetrics& metrics);
 
-/// Finds what can be named on screen. Cost follows the screen's width, not the number of fragments: a probe
-/// every few characters' width finds every fragment wide enough for a name.
+/// Finds places with space for a name on screen. The cost depends on the screen's width, not on the number of
+/// fragments: a probe every few characters' width finds every fragment wide enough for a name.
 class MapLabels
 {
 public:
     void setFont(const QFont& font);
     [[nodiscard]] const QFont& font() const { return m_font; }
-    /// Forgets shortened names; call it when the source changes.
+    /// Clears shortened names; call it when the source changes.
     void clear() { m_names.clear(); }
 
     [[nodiscard]] std::vector<MapLabel> layout(const MapSource& source, const MapViewport& viewport);
@@ -44,7 +44,7 @@ private:
     [[nodiscard]] int narrowest() const;
     void layoutRow(
         const MapSource& source, const MapViewport& viewport, uint32_t row, std::vector<MapLabel>& labels);
-    /// A stretch of fragments too narrow to be told apart.
+    /// A range of fragments too narrow to distinguish.
     struct Merged {
         MapCell first;
         MapCell last;
@@ -52,7 +52,7 @@ private:
     static std::vector<Merged> findMerged(const MapSource& source, const MapViewport& viewport, uint32_t row);
     void addMerged(
         const MapSource& source, const MapViewport& viewport, uint32_t row, std::vector<MapLabel>& labels);
-    /// Role and text; the text is empty when there is no room for it.
+    /// Role and text; the text is empty if there is no space for it.
     MapLabel labelFor(const MapSource& source, const MapCell& cell, uint32_t rank, int room);
     QString nameFor(const MapSource& source, ParamId param, int width);
 

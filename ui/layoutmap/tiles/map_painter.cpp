@@ -13,7 +13,7 @@ namespace shardscope::ui {
 namespace {
 
 constexpr size_t kMostTwins = 4000;
-/// Outlines of rows thinner than this, in logical pixels, would be all one sees.
+/// Rows thinner than this, in logical pixels, have no outlines, which would hide them.
 constexpr int kThinRow = 10;
 constexpr double kNarrowestElementWithValue = 24.0;
 
@@ -51,7 +51,7 @@ MapPainter::MapPainter(
 QRectF MapPainter::viewRect(const MapBlock& block) const
 {
     const auto rect = m_viewport.geometry().rectOf(block);
-    // Far outside, coordinates are cut so that they stay small numbers for the painter.
+    // Coordinates far outside are clamped to small numbers for the painter.
     const double margin = 16 * m_unit;
     const double left = std::max(static_cast<double>(rect.x - m_viewport.x()), -margin);
     const double right = std::min(
@@ -234,7 +234,7 @@ void MapPainter::paintSum(QPainter& painter, const QRectF& selected, const QStri
     const double gap = 6 * m_unit;
     const QSizeF plate(metrics.horizontalAdvance(text) + 2 * gap, metrics.height() + gap);
     const QSizeF view = m_viewport.size();
-    // Below the range, or above it where there is no room, or inside it.
+    // Below the range, or above it if there is no space, or inside it.
     double y = selected.bottom() + gap;
     if (y + plate.height() > view.height()) {
         y = selected.top() - gap - plate.height();

@@ -12,17 +12,17 @@
 
 namespace shardscope::ui {
 
-/// What the person points at and has chosen.
+/// The places under the pointer and the selected ones.
 struct MapMarks {
     std::optional<MapSource::Point> hovered;
     std::optional<MapSource::Point> pinned; ///< the focused cell
-    ParamId param = kNoParam; ///< lit on all ranks
-    std::vector<MapSource::Point> dropped; ///< marks that the person left
-    QString sumText; ///< what the selected range adds up to
+    ParamId param = kNoParam; ///< highlighted on all ranks
+    std::vector<MapSource::Point> dropped; ///< marks that the user set
+    QString sumText; ///< sum of the selected range
     bool hasFocus = false;
 };
 
-/// Draws what lies over the tiles: names, values, rank borders, twins, selection, hover. GUI thread.
+/// Draws over the tiles: names, values, rank borders, twins, selection, hover. GUI thread.
 ///
 /// The painter it is given counts device pixels from the view's left top corner.
 class MapPainter

@@ -12,7 +12,7 @@ namespace shardscope::ui {
 /// Width and height of a tile, in device pixels.
 inline constexpr int kTilePixels = 256;
 
-/// Everything that decides what a map's picture looks like at one zoom, apart from the place in it.
+/// Everything that determines a map's picture at one zoom, except the place in it.
 struct MapLayer {
     UnitId unit = kNoUnit;
     MapQuery::Projection projection = MapQuery::Projection::Partitions;

@@ -11,8 +11,8 @@
 
 namespace shardscope::ui {
 
-/// Renders tiles on worker threads. Only what the newest call of want() asked for is begun; older wishes are
-/// forgotten.
+/// Renders tiles on worker threads. Only tiles of the newest call of want() are started; older requests are
+/// dropped.
 ///
 /// Lives on the GUI thread; tileReady arrives there.
 class MapTileLoader : public QObject
@@ -29,7 +29,7 @@ public:
 
     /// Replaces the list of tiles to render, most urgent first.
     void want(std::vector<Order> orders);
-    /// Forgets everything that was asked for and returns once no worker is busy.
+    /// Drops all requests and returns once no worker is busy.
     void stop();
 
 Q_SIGNALS:

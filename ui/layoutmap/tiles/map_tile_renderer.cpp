@@ -42,8 +42,8 @@ bool onZigZag(const ScanLine& line, int64_t x)
     return (line.yInRow / line.pattern + wave) % 6 == 0;
 }
 
-/// Dots for the last bit, stripes for values, level lines for what is on one side only: no difference is told
-/// by its colour alone.
+/// Dots for the last bit, stripes for values, level lines for parameters on one side only: no difference is
+/// shown by its colour alone.
 bool onDifferencePattern(const ScanLine& line, DifferenceMark mark, int64_t x)
 {
     switch (mark) {
@@ -177,7 +177,7 @@ void drawLine(const ScanLine& line, std::span<const MapPixel> pixels, QRgb* targ
     }
 }
 
-/// Hair lines between elements, once each is wide enough to be a thing of its own.
+/// Hair lines between elements that are wide enough to be separate.
 std::vector<int> elementEdges(const MapRenderRequest& request)
 {
     std::vector<int> edges;

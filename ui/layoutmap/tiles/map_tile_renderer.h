@@ -28,7 +28,7 @@ int rowGap(int rowHeight);
 inline constexpr int kTallestFlatRow = 6;
 
 /// Draws a part of the map: kinds, patterns, borders and findings, pixel by pixel. A pure function; any
-/// thread. What lies outside the map is background.
+/// thread. Pixels outside the map are background.
 QImage renderMap(const MapRenderRequest& request);
 
 } // namespace shardscope::ui

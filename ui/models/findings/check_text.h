@@ -11,9 +11,9 @@ namespace shardscope::ui {
 
 class CheckRun;
 
-/// "2 errors, 1 warning", "No problems found". Info counts only where there is nothing else.
+/// "2 errors, 1 warning", "No problems found". Infos are counted only if there are no others.
 QString findingCountText(std::span<const Finding> findings);
-/// What an ended check read: "Every byte was read.", or "Values not read (1.2 GiB)."
+/// The data that a finished check read: "Every byte was read.", or "Values not read (1.2 GiB)."
 QString checkedText(const CheckRun& run, const Checkpoint& checkpoint);
 
 } // namespace shardscope::ui

@@ -22,7 +22,7 @@ bool isDigit(char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/// A message cut where its numbers are: "rank 12 of 16" is {"rank ", " of ", ""} and {"12", "16"}. Numbers
+/// A message split at its numbers: "rank 12 of 16" is {"rank ", " of ", ""} and {"12", "16"}. Numbers
 /// that are part of a word, as in a file name or a dtype, belong to the words.
 struct Parts {
     std::vector<std::string> words{std::string()};

@@ -9,11 +9,11 @@
 
 namespace shardscope::ui {
 
-/// Findings that say the same of several files or ranks, as one thing to read.
+/// Findings with the same message for several files or ranks, as one entry.
 struct FindingGroup {
-    /// "The file of rank 1, 5, 7 is missing": numbers that differ are listed, many of them cut short.
+    /// "The file of rank 1, 5, 7 is missing": different numbers are listed; long lists are shortened.
     QString message;
-    std::vector<const Finding*> findings; ///< in their own order; points into what was grouped
+    std::vector<const Finding*> findings; ///< in their own order; points into the input
     [[nodiscard]] const Finding& first() const { return *findings.front(); }
 };
 

@@ -176,11 +176,11 @@ QString FindingTreeModel::kindText(const Kind& kind, int column) const
                                          : tr("%1 (%2)").arg(kindName(kind), countText(kind.findings.size()));
     QStringList notes;
     if (kind.diagnosis->silent && kind.severity == Severity::Error)
-        notes.append(tr("loads without a word"));
+        notes.append(tr("loads silently"));
     if (m_ticked.contains(kind.code))
-        notes.append(tr("will be mended"));
+        notes.append(tr("will be repaired"));
     else if (kind.diagnosis->repairs && kind.severity >= kind.diagnosis->repairsFrom)
-        notes.append(tr("can be mended"));
+        notes.append(tr("can be repaired"));
     return notes.join(u" · "_s);
 }
 

@@ -12,7 +12,7 @@
 
 namespace shardscope::ui {
 
-/// The doctor's findings, grouped by kind: errors that load silently first, then errors, warnings, notes.
+/// The findings of the check, grouped by kind: errors that load silently first, then errors, warnings, infos.
 /// Below each kind its findings. Filtered by severity and by a part of the words.
 class FindingTreeModel : public QAbstractItemModel
 {
@@ -33,7 +33,7 @@ public:
     void setFindings(const std::vector<DoctorFinding>& findings);
     void setFilter(const QString& part);
     void setShown(Severity severity, bool shown);
-    /// Codes of kinds that will be mended.
+    /// Codes of kinds that will be repaired.
     void setTicked(const std::set<std::string>& codes);
 
     /// The findings of a row: one, or all of a kind. Never empty for a valid index.

@@ -38,7 +38,7 @@ std::vector<FindingWay> waysTo(const Checkpoint& checkpoint, const std::string& 
     if (const auto found = selectionOf(checkpoint, QString::fromStdString(where)))
         thing = *found;
     else if (const auto param = checkpoint.findParam(where))
-        thing.param = *param; // what has no elements has no address
+        thing.param = *param; // a parameter without elements has no address
     if (thing.unit != kNoUnit || thing.rank)
         add(Words::tr("partition map"), thing, u"mapPage"_s);
     if (thing.param != kNoParam) {

@@ -11,15 +11,15 @@
 
 namespace shardscope::ui {
 
-/// A way from a finding to what it is about.
+/// A link from a finding to its place.
 struct FindingWay {
     QString label; ///< "files", "partition map", "parameters"
     SelectedThing thing;
     QString page; ///< object name of the page that shows it
 };
 
-/// The ways to a place of a finding: a file's name or path, a parameter's name, or an address. Empty where it
-/// means nothing in the checkpoint.
+/// The links to a place of a finding: a file's name or path, a parameter's name, or an address. Empty if the
+/// checkpoint does not have this place.
 std::vector<FindingWay> waysTo(const Checkpoint& checkpoint, const std::string& where);
 
 } // namespace shardscope::ui

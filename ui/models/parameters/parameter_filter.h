@@ -12,7 +12,7 @@
 
 namespace shardscope::ui {
 
-/// What a typed filter means. Words must all match:
+/// A parsed filter text. All words must match:
 ///   mlp             part of the name, whatever its case
 ///   layers.*.bias   the whole name, `*` for anything
 ///   /up|down$/      a regular expression
@@ -21,9 +21,9 @@ namespace shardscope::ui {
 class ParameterFilter
 {
 public:
-    /// error() tells what is wrong; a filter with an error matches nothing.
+    /// error() describes the problem; a filter with an error matches nothing.
     static ParameterFilter parse(const QString& text);
-    /// What is typed, cut into the words that parse() reads: one chip each.
+    /// The typed text, split into the words that parse() reads: one chip each.
     static QStringList words(const QString& text);
 
     [[nodiscard]] const QString& error() const { return m_error; }
@@ -51,7 +51,7 @@ struct ParameterRows {
     uint64_t elements = 0; ///< of the rows, aliases counted once with their owner
     uint64_t bytes = 0;
     QString error;
-    /// The rows and, for aliases among them, those whose storage they share; null when nothing is filtered.
+    /// The rows and, for aliases among them, the owners of their storage; null without a filter.
     ParamMarks matches;
 };
 ParameterRows queryRows(const ParameterIndex& index, const ParameterFilter& filter, ParamColumn column,

@@ -23,8 +23,8 @@ struct ParamFacts {
     uint16_t states = 0; ///< index into ParameterIndex::stateSets()
 };
 
-/// What the parameter table is filtered and sorted by: lower-case names in one block, facts, and one order
-/// per column, so that a filter is one scan and a sort is none. Built on a worker; thread-safe.
+/// The index for filtering and sorting the parameter table: lower-case names in one block, facts, and one
+/// order per column. A filter is one scan, and a sort needs no scan. Built on a worker; thread-safe.
 class ParameterIndex
 {
 public:

@@ -15,17 +15,17 @@ namespace shardscope::ui {
 struct Pick {
     QString text;
     QString detail; ///< shape and size, or a key
-    uint32_t id = 0; ///< what it means to who asked
+    uint32_t id = 0; ///< meaning defined by the caller
     bool operator==(const Pick&) const = default;
 };
 
 using PickList = std::vector<Pick>;
-/// The best picks for what was typed, best first. Called on worker threads.
+/// The best matches for the typed text, best first. Called on worker threads.
 using PickFinder = std::function<PickList(const QString& typed, const std::stop_token& token)>;
 
 /// The best of a fixed list.
 PickFinder findAmong(PickList all);
-/// The best parameters of 300,000, by name; in the order of names while nothing is typed.
+/// The best parameters of 300,000, by name; in the order of names while the text is empty.
 PickFinder findParameter(ParameterIndexPtr index);
 
 } // namespace shardscope::ui

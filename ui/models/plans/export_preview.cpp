@@ -51,7 +51,7 @@ QString replacedText(const std::vector<std::string>& paths)
         .arg(names);
 }
 
-/// Whether the plan can run into the folder; what is free there is told in any case.
+/// Whether the plan can run into the folder; always sets the free bytes.
 Status checkTarget(
     io::FileSystem& files, const Checkpoint& source, const ExportWish& wish, ExportPreview& preview)
 {

@@ -12,19 +12,19 @@
 
 namespace shardscope::ui {
 
-/// What the export dialog asks for.
+/// The choices of the export dialog.
 struct ExportWish {
-    ExportOptions options; ///< but for the patterns, which the planner reads, and the folder's name
+    ExportOptions options; ///< except the patterns, which the planner reads, and the folder's name
     io::Path patternsFile; ///< empty: as the checkpoint records
     io::Path target; ///< the folder that is written
     bool verify = true;
     bool force = false;
 };
 
-/// What would happen, before anything does.
+/// The result of planning, before any file is written.
 struct ExportPreview {
     std::shared_ptr<const ExportPlan> plan; ///< null: see `problem`
-    io::Path folder; ///< that the target lies in
+    io::Path folder; ///< the parent folder of the target
     std::optional<uint64_t> freeBytes; ///< there
     QString note; ///< which files in the target the export replaces or removes, where it can be started
     std::optional<Error> problem; ///< why it cannot be started
@@ -34,7 +34,7 @@ struct ExportPreview {
 ExportPreview previewExport(
     io::FileSystem& files, const CheckpointPtr& source, const ExportWish& wish, const std::stop_token& token);
 
-/// Whether an adapter's configuration lies beside the checkpoint and is copied; else it is made.
+/// Whether an adapter's configuration is next to the checkpoint and is copied; else it is created.
 bool takesConfigurationAlong(const ExportPlan& plan);
 
 /// The same as a command line of `shardscope`, quoted for a shell.

@@ -11,21 +11,21 @@
 
 namespace shardscope::ui {
 
-/// A plan that mends, or why there is none.
+/// A plan that repairs, or why there is none.
 struct RepairPreview {
     std::shared_ptr<const RepairPlan> plan;
     std::optional<Error> problem; ///< set exactly when there is no plan
 };
 
-/// Plans it. For a worker; nothing is written.
+/// Plans the repair. For a worker; writes no files.
 RepairPreview previewRepair(io::FileSystem& files, const CheckPlace& place, const RepairOptions& options,
     const std::stop_token& token);
 
-/// The same as a command line of `shardscope`, quoted for a shell; `DST` stands for the folder that is not
-/// chosen yet.
+/// The same as a command line of `shardscope`, quoted for a shell; `DST` is a placeholder for the target
+/// folder, which is not chosen yet.
 QString repairCommand(const CheckPlace& place, const RepairOptions& options);
 
-/// One change as a line: where, what, and the values before and after where it is one.
+/// One change as a line: place, description, and for a single value the values before and after.
 QString changeText(const RepairChange& change);
 
 } // namespace shardscope::ui

@@ -58,7 +58,7 @@ void addPlannedFiles(Checkpoint& target, const Checkpoint& source, const Reshard
         target.parts.push_back(std::move(part));
     }
     target.optimFiles = optimFilesOf(target, 0);
-    // Of a universal folder's many files the first stands for all; without ZeRO there is one.
+    // The first of a universal folder's many files represents all; without ZeRO there is one.
     if ((isUniversal(plan.targetKind()) || isStage0(plan.targetKind())) && !target.files.empty())
         target.optimFiles.assign(1, FileId{0});
 }
@@ -70,7 +70,7 @@ FileId optimFileOf(const Checkpoint& target, const FlatUnit& unit, uint32_t rank
     return holder < files.size() ? files[holder] : kNoFile;
 }
 
-/// The plan's units say what each rank holds; the map wants to know that a file holds it.
+/// The plan's units say what each rank holds; the map also needs a file for it.
 void addPlannedUnits(Checkpoint& target, const ReshardPlan& plan)
 {
     target.units = plan.targetUnits();
@@ -110,8 +110,8 @@ CheckpointPtr plannedCheckpoint(const ReshardPlan& plan)
     target->findings.clear();
     target->modelFiles.clear();
     target->whole.clear();
-    target->rank0Model = kNoFile;
-    target->rank0Optim = kNoFile;
+    target->templateModel = kNoFile;
+    target->templateOptim = kNoFile;
     addPlannedFiles(*target, source, plan);
     addPlannedUnits(*target, plan);
     return target;

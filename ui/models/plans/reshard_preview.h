@@ -13,16 +13,16 @@
 
 namespace shardscope::ui {
 
-/// What the reshard dialog asks for.
+/// The choices of the reshard dialog.
 struct ReshardWish {
-    ReshardOptions options; ///< but for the patterns, which the planner reads
+    ReshardOptions options; ///< except the patterns, which the planner reads
     io::Path patternsFile; ///< empty: as the checkpoint records
     io::Path destination;
     bool verify = true;
     bool force = false;
 };
 
-/// What would happen, before anything does.
+/// The result of planning, before any file is written.
 struct ReshardPreview {
     std::shared_ptr<const ReshardPlan> plan; ///< null: see `problem`
     /// The new layout as a checkpoint that is not there yet, for the map: every param group as one unit.

@@ -1,45 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || !patient.target.disk)
+    if (!context.checkpoint || !context.target.disk)
         return {};
     uint64_t bytes = 0;
-    for (const CheckpointFile& file : patient.checkpoint->files)
+    for (const CheckpointFile& file : context.checkpoint->files)
         bytes += file.identity.bytes;
-    SHARDSCOPE_TRY(const io::Space space, patient.files.space(*patient.target.disk));
+    SHARDSCOPE_TRY(const io::Space space, context.files.space(*context.target.disk));
     if (space.freeBytes >= 2 * bytes)
         return {};
     const bool copyFits = space.freeBytes >= bytes;
     sink.add(Severity::Warning,
-        copyFits ? "a copy fits the disk; the stock converter, which writes everything twice, does not"
-                 : "not even a copy fits the disk",
+        copyFits ? "a copy fits on the disk, but the stock converter writes everything twice"
+                 : "a copy does not fit on the disk",
         {}, {"the checkpoint has " + formatBytes(bytes), formatBytes(space.freeBytes) + " are free"});
     return {};
 }
 
 } // namespace
 
-/// A disk that has no room for what a conversion writes (checkpoint/ds_to_universal.py: fragments, then the
+/// A disk with too little free space for a conversion (checkpoint/ds_to_universal.py: fragments, then the
 /// merged files).
 extern const Diagnosis kDiskShort;
 const Diagnosis kDiskShort{
     .code = "disk-short",
     .letter = "R2",
-    .name = "More than the disk holds",
+    .name = "Not enough space on the disk",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .needsTarget = true,
     .means = {.loading = "Loading writes nothing.",
         .exporting = "ds_to_universal.py writes every state as fragments first, then merged."},
-    .noRemedy = "make room, or name another disk; this program writes once and states the bytes before",
+    .noRemedy = "free space, or use another disk; this program writes once and reports the size before",
     .threads = "BS-MDS#343",
     .look = look,
 };

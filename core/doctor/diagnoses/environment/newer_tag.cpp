@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 #include <algorithm>
 
@@ -9,27 +9,27 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-/// What savers call a folder until it is whole.
+/// Names that savers give to a folder until it is complete.
 bool isStaging(const std::string& name)
 {
     return name.starts_with("tmp-") || name.starts_with("tmp_") || name.ends_with(".tmp");
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    const Discovery& found = patient.found;
+    const Discovery& found = context.found;
     if (found.latest && !found.tag.empty() && *found.latest == found.tag) {
         const auto at = std::find(found.tags.begin(), found.tags.end(), found.tag);
         for (auto tag = at; tag != found.tags.end(); ++tag) {
             if (tag != at)
-                sink.add(Severity::Info, "a newer tag is there that `latest` does not name", {},
+                sink.add(Severity::Info, "there is a newer tag than the one that `latest` names", {},
                     {"`latest` names `" + toValidUtf8(found.tag) + "`",
                         "there is `" + toValidUtf8(*tag) + "`"});
         }
     }
-    for (const FolderEntry& entry : patient.run) {
+    for (const FolderEntry& entry : context.run) {
         if (entry.isFolder && isStaging(entry.name))
-            sink.add(Severity::Info, "a folder of an unfinished save lies in the run folder", {},
+            sink.add(Severity::Info, "the run folder contains the folder of an unfinished save", {},
                 {toValidUtf8(entry.name)});
     }
     return {};
@@ -37,18 +37,18 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// Tags that a save left behind `latest`: it hung or was stopped before the pointer was written, or somebody
-/// went back on purpose.
+/// Tags newer than `latest`: the save was stopped before it wrote the pointer, or a user reset `latest` on
+/// purpose.
 extern const Diagnosis kNewerTag;
 const Diagnosis kNewerTag{
     .code = "newer-tag",
     .letter = "R4",
-    .name = "A newer tag than the pointer's",
+    .name = "A newer tag than `latest` names",
     .depth = CheckDepth::Names,
     .worst = Severity::Info,
     .means = {.loading = "Stock DeepSpeed loads what `latest` names, which is older.",
         .resuming = "The steps between the two are trained again."},
-    .noRemedy = "whether the newer tag is whole tells a check of it (`--tag`); name it to go on from it",
+    .noRemedy = "check the newer tag (`--tag`); if it is complete, name it to resume from it",
     .threads = "DS#7741, DS#7742, DS#797, NVIDIA-NeMo/Automodel#3254, HF#35580",
     .look = look,
 };

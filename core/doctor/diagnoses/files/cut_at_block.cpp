@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
@@ -9,19 +9,19 @@ namespace {
 
 constexpr uint64_t kBlockBytes = 4096;
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    for (const FileHeader& header : patient.headers) {
+    for (const FileHeader& header : context.headers) {
         const bool empty = header.bytes == 0 && !header.unreadable;
         const bool cut = header.noEnd && header.bytes % kBlockBytes == 0;
         if (!empty && !cut)
             continue;
         std::vector<std::string> evidence{formatCount(header.bytes) + " bytes"};
-        if (const auto space = patient.files.space(patient.found.tagFolder))
-            evidence.push_back(formatBytes(space->freeBytes) + " are free there now");
+        if (const auto space = context.files.space(context.found.tagFolder))
+            evidence.push_back(formatBytes(space->freeBytes) + " are free on this disk now");
         sink.add(Severity::Warning,
-            empty ? "the file is empty: the disk was full, or the save was stopped at once"
-                  : "the file ends at a block of the disk: the disk was full, or the save was stopped",
+            empty ? "the file is empty: the disk was full, or the save was stopped immediately"
+                  : "the file ends at a disk block boundary: the disk was full, or the save was stopped",
             header.name, std::move(evidence));
     }
     return {};
@@ -29,7 +29,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// A torn file that ends at a multiple of 4,096 bytes, or has none.
+/// A truncated file with a size that is zero or a multiple of 4,096 bytes.
 extern const Diagnosis kCutAtBlock;
 const Diagnosis kCutAtBlock{
     .code = "cut-at-block",
@@ -38,8 +38,8 @@ const Diagnosis kCutAtBlock{
     .depth = CheckDepth::Headers,
     .worst = Severity::Warning,
     .means = {.loading = "torch.load stops at the file.",
-        .resuming = "What the other ranks saved may be whole, or cut in the same moment."},
-    .remedy = "mend the torn file; plans of this program state the space that they need before they write",
+        .resuming = "The files of the other ranks may be complete, or truncated at the same time."},
+    .remedy = "repair the truncated file; this program reports the space that it needs before it writes",
     .threads = "zai-org/ChatGLM-6B#1166, LF#1223, hpcaitech/ColossalAI#5798",
     .look = look,
 };

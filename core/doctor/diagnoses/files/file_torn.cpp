@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
-/// At the headers; readers tell more once they read the file.
-Status look(const Patient& patient, FindingSink& sink)
+/// Checks headers only. Readers report more when they read the file.
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    for (const FileHeader& header : patient.headers) {
+    for (const FileHeader& header : context.headers) {
         if (header.bytes == 0 && !header.unreadable)
             sink.add(Severity::Error, "the file is empty", header.name);
         else if (header.noEnd)
@@ -28,13 +28,13 @@ extern const Diagnosis kFileTorn;
 const Diagnosis kFileTorn{
     .code = code::kFileTorn,
     .letter = "F1",
-    .name = "A file is cut short",
+    .name = "A file is truncated",
     .depth = CheckDepth::Headers,
     .worst = Severity::Error,
-    .means = {.loading = "torch.load stops: the directory at the end of the zip file is not there.",
-        .resuming = "What the cut took is lost; all records before it are whole.",
-        .exporting = "Parameters whose records survived can be exported."},
-    .remedy = "build the directory again from the headers of the records that survived, and "
+    .means = {.loading = "torch.load stops: the directory at the end of the zip file is missing.",
+        .resuming = "Data after the end of the file is lost; all records before it are complete.",
+        .exporting = "Parameters with surviving records can be exported."},
+    .remedy = "rebuild the directory from the headers of the records that survived, and "
               "refill the rest",
     .repairs = true,
     .threads = "LF#6208, PL#20398, kohya-ss/sd-scripts#1245, bmaltais/kohya_ss#2216, "

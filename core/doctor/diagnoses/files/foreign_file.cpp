@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
-/// State files by their names that are something else by their first bytes.
-Status look(const Patient& patient, FindingSink& sink)
+/// Files with names of state files but first bytes of another format.
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    for (const FileHeader& header : patient.headers) {
+    for (const FileHeader& header : context.headers) {
         if (header.unreadable || header.kind.torchZip || header.bytes == 0)
             continue;
-        // Legacy pickles of torch begin with no name of their own: readers look at them.
+        // torch's legacy pickles have no magic bytes: readers check them.
         if (!header.kind.name.empty() && header.kind.refusal == ErrorCode::NotACheckpoint)
-            sink.add(Severity::Error, "where a state file should be is " + std::string(header.kind.name),
-                header.name,
+            sink.add(Severity::Error,
+                "the file has the name of a state file but is " + std::string(header.kind.name), header.name,
                 header.kind.hint.empty() ? std::vector<std::string>{}
                                          : std::vector<std::string>{std::string(header.kind.hint)});
     }
@@ -25,7 +25,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// Something in the folder that belongs to no checkpoint of DeepSpeed.
+/// A file in the folder that does not belong to a DeepSpeed checkpoint.
 extern const Diagnosis kForeignFile;
 const Diagnosis kForeignFile{
     .code = code::kForeignFile,
@@ -33,11 +33,10 @@ const Diagnosis kForeignFile{
     .name = "Not a file of this checkpoint",
     .depth = CheckDepth::Headers,
     .worst = Severity::Error,
-    .means = {.loading = "Stock DeepSpeed reads every file with a name of its own and fails on "
-                         "others' content.",
+    .means = {.loading = "Stock DeepSpeed reads every file with the name of a state file, and fails on other "
+                         "content.",
         .exporting = "Tools that take all files of a folder stop."},
-    .noRemedy = "what it should have been is not known from it; fetch the real file, or "
-                "remove it",
+    .noRemedy = "the original content is not in the file; fetch the right file, or remove this one",
     .threads = "mlfoundations/task_vectors#11, lppllppl920/EndoscopyDepthEstimation-"
                "Pytorch#30",
     .look = look,

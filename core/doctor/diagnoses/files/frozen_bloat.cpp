@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || patient.checkpoint->tags.size() < 2)
+    if (!context.hasModel() || context.checkpoint->tags.size() < 2)
         return {};
     uint64_t frozen = 0;
     uint64_t trainable = 0;
-    for (const Parameter& param : patient.checkpoint->params) {
+    for (const Parameter& param : context.checkpoint->params) {
         if (param.sharedWith == kNoParam && param.role != ParamRole::Buffer)
             (param.role == ParamRole::Frozen ? frozen : trainable) += param.elements;
     }
     if (frozen < 4 * trainable)
         return {};
     sink.add(Severity::Info, "every tag repeats the frozen part of the model", {},
-        {formatCount(frozen) + " frozen elements, " + formatCount(trainable) + " that are trained",
-            formatCount(patient.checkpoint->tags.size()) + " tags"});
+        {formatCount(frozen) + " frozen elements, " + formatCount(trainable) + " trainable elements",
+            formatCount(context.checkpoint->tags.size()) + " tags"});
     return {};
 }
 
 } // namespace
 
-/// A small trained part beside a large frozen base that every save holds again.
+/// A small trained part and a large frozen base, which every save contains again.
 extern const Diagnosis kFrozenBloat;
 const Diagnosis kFrozenBloat{
     .code = "frozen-bloat",
@@ -36,8 +36,8 @@ const Diagnosis kFrozenBloat{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Info,
     .means = {.loading = "It loads; `exclude_frozen_parameters` of stock DeepSpeed saves without the base.",
-        .resuming = "The base can be had from where it came from."},
-    .remedy = "leave it out of a copy, which loads over the base model; or keep an adapter, where it is one "
+        .resuming = "The base can be loaded from its source."},
+    .remedy = "write a copy without it, which loads over the base model; or export an adapter if it is one "
               "(`export --format adapter`)",
     .repairs = true,
     .repairsFrom = Severity::Info,

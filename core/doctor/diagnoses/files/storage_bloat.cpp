@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/dropped_files.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 #include "core/torchfile/storage_use.h"
 
 namespace shardscope::diagnosis {
@@ -21,15 +21,15 @@ void lookAt(const CheckpointFile& file, const TorchFile& content, FindingSink& s
             formatBytes(use.storedBytes - use.usedBytes) + " could be saved"});
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint)
+    if (!context.checkpoint)
         return {};
-    for (const CheckpointFile& file : patient.checkpoint->files) {
+    for (const CheckpointFile& file : context.checkpoint->files) {
         if (file.content)
             lookAt(file, *file.content, sink);
     }
-    return forEachDroppedFile(*patient.checkpoint, patient.files, patient.job,
+    return forEachDroppedFile(*context.checkpoint, context.files, context.job,
         [&](const Checkpoint&, const CheckpointFile& file, const TorchFile& content) {
             lookAt(file, content, sink);
         });
@@ -37,17 +37,17 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// Tensors that drag the flat buffer along whose views they are, so that files are many times as large as
-/// what they hold.
+/// Tensors that are views of a large flat buffer and were saved with all of it: the file is much larger than
+/// its tensors.
 extern const Diagnosis kStorageBloat;
 const Diagnosis kStorageBloat{
     .code = "storage-bloat",
     .letter = "F5",
-    .name = "Files larger than what they hold",
+    .name = "Files larger than their tensors",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Info,
-    .means = {.loading = "It loads, and needs the memory of all of it."},
-    .remedy = "write it anew on a copy: what this program writes holds tensors alone",
+    .means = {.loading = "It loads, and needs memory for all of the storage."},
+    .remedy = "rewrite it on a copy: this program writes only the tensors",
     .repairs = true,
     .repairsFrom = Severity::Info,
     .threads = "DS#3303, HF#22822, MDS#85, BS-MDS#343, DS#1324, DeeperSpeed#33",

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 #include <algorithm>
 #include <set>
@@ -21,7 +21,7 @@ std::set<std::string> layerFiles(const std::vector<FolderEntry>& folder)
     return out;
 }
 
-/// The tags before and after the one that is looked at.
+/// The tags before and after the examined one.
 std::vector<std::string> neighbours(const Discovery& found)
 {
     std::vector<std::string> out;
@@ -35,21 +35,21 @@ std::vector<std::string> neighbours(const Discovery& found)
     return out;
 }
 
-/// What a layer holds that has no parameters of its own, or tied ones, no other file tells: but every save of
-/// a run has the same layers.
-Status look(const Patient& patient, FindingSink& sink)
+/// A layer with tied parameters, or with none of its own, is recorded in no other file. But every save of a
+/// run has the same layers.
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    const std::set<std::string> here = layerFiles(patient.tag);
+    const std::set<std::string> here = layerFiles(context.tag);
     if (here.empty())
         return {};
-    std::set<std::string> told;
-    if (patient.checkpoint) {
-        for (const Finding& finding : patient.checkpoint->findings)
-            told.insert(finding.where);
+    std::set<std::string> reported;
+    if (context.checkpoint) {
+        for (const Finding& finding : context.checkpoint->findings)
+            reported.insert(finding.where);
     }
     Status listed;
-    for (const std::string& tag : neighbours(patient.found)) {
-        const auto entries = folderEntries(patient.files, patient.found.runFolder / tag);
+    for (const std::string& tag : neighbours(context.found)) {
+        const auto entries = folderEntries(context.files, context.found.runFolder / tag);
         if (!entries) {
             listed = forward(entries.error());
             continue;
@@ -58,7 +58,7 @@ Status look(const Patient& patient, FindingSink& sink)
         if (!std::includes(there.begin(), there.end(), here.begin(), here.end()))
             continue;
         for (const std::string& name : there) {
-            if (!here.contains(name) && told.insert(name).second)
+            if (!here.contains(name) && reported.insert(name).second)
                 sink.add(Severity::Error, "the file of a layer is missing", name,
                     {"tag `" + toValidUtf8(tag) + "` of the run has it"});
         }
@@ -68,8 +68,8 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// Optimizer files are there; mp_rank_* or zero_pp_rank_*_model_states.pt of a rank is not. Or a stage's
-/// layer_NN-model_states.pt, which other tags of the run have.
+/// Optimizer files are there, but mp_rank_* or zero_pp_rank_*_model_states.pt of a rank is missing. Or a
+/// stage's layer_NN-model_states.pt is missing, which other tags of the run have.
 extern const Diagnosis kModelStatesMissing;
 const Diagnosis kModelStatesMissing{
     .code = code::kModelStatesMissing,
@@ -79,9 +79,9 @@ const Diagnosis kModelStatesMissing{
     .worst = Severity::Error,
     .means = {.loading = "Stock DeepSpeed opens the model file first and stops without it.",
         .resuming = "Counters, scheduler, buffers and frozen weights are in that file.",
-        .exporting = "The shapes of parameters are in that file; shards alone have no names."},
-    .remedy = "bring the file; else make it from another tag's, with this one's counters, and with weights "
-              "from the masters",
+        .exporting = "Names and shapes of parameters are in that file, and not in the shards."},
+    .remedy = "restore the file; or rebuild it from another tag's, with this tag's counters and with "
+              "weights from the masters",
     .repairs = true,
     .threads = "DS#3377, finetrainers#29, DS#1322, DS#7599",
     .look = look,

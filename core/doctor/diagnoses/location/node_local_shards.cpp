@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 
 #include <algorithm>
 
@@ -8,8 +8,8 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-/// The most ranks to a node for which every node's ranks are either all there or all missing; 0 where there
-/// is no such number from 2 on, or where one block is all.
+/// The largest number of ranks per node, from 2, with which the ranks of each node are all there or all
+/// missing. 0 where there is no such number, or where one block has all ranks.
 uint32_t ranksPerNode(const std::vector<bool>& isThere)
 {
     const auto ranks = static_cast<uint32_t>(isThere.size());
@@ -25,11 +25,11 @@ uint32_t ranksPerNode(const std::vector<bool>& isThere)
     return 0;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || !patient.checkpoint->parts.empty())
+    if (!context.checkpoint || !context.checkpoint->parts.empty())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     std::vector<bool> isThere;
     for (const FileId file : checkpoint.optimFiles)
         isThere.push_back(file != kNoFile && checkpoint.file(file).status != FileStatus::Missing);
@@ -49,7 +49,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// Contiguous blocks of ranks whose optimizer files are all missing: each node saved to a disk of its own.
+/// The optimizer files of contiguous blocks of ranks are all missing: each node saved to its own disk.
 extern const Diagnosis kNodeLocalShards;
 const Diagnosis kNodeLocalShards{
     .code = "node-local-shards",
@@ -58,8 +58,8 @@ const Diagnosis kNodeLocalShards{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .means = {.loading = "Each node of stock DeepSpeed reports the files of the others as missing.",
-        .resuming = "Nothing is lost while the other nodes' disks are there.",
-        .exporting = "Weights alone go without them for ZeRO-1 and 2: the model file has 16-bit copies."},
+        .resuming = "Nothing is lost as long as the disks of the other nodes exist.",
+        .exporting = "ZeRO-1 and 2 can export weights without them: the model file has 16-bit copies."},
     .remedy
     = "copy the files of the ranks that are listed into one folder, or name their folders with `--root`",
     .threads = "DS#2319, EleutherAI/gpt-neox#750, stanford-crfm/mistral#48, PL#11947, ms-swift#2644, "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 #include "core/doctor/split_folders.h"
 
 namespace shardscope::diagnosis {
@@ -17,41 +17,41 @@ std::string namesOf(const std::vector<std::string>& files)
     return files.size() > kMost ? out + " and " + std::to_string(files.size() - kMost) + " more" : out;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || patient.checkpoint->tagFolder.empty())
+    if (!context.checkpoint || context.checkpoint->tagFolder.empty())
         return {};
     SHARDSCOPE_TRY(
-        const SplitFolders split, findSplitFolders(patient.files, *patient.checkpoint, patient.job));
+        const SplitFolders split, findSplitFolders(context.files, *context.checkpoint, context.job));
     if (split.folders.empty())
         return split.notRead ? Status(forward(*split.notRead)) : Status();
     std::vector<std::string> evidence = evidenceOf(split.folders);
     if (!split.missing.empty())
         evidence.push_back("missing here: " + namesOf(split.missing));
-    evidence.push_back(split.whole ? "together they are whole: nothing is missing, and nothing contradicts"
+    evidence.push_back(split.whole ? "together they are complete: nothing is missing, and nothing contradicts"
             : split.left.empty()   ? "together nothing is missing"
                                    : "together they still lack " + namesOf(split.left));
     sink.add(Severity::Error,
-        split.folders.size() == 1 ? "files that are missing lie in another folder"
-                                  : "files that are missing lie in other folders",
+        split.folders.size() == 1 ? "missing files are in another folder"
+                                  : "missing files are in other folders",
         {}, std::move(evidence));
     return split.notRead && !split.whole ? Status(forward(*split.notRead)) : Status();
 }
 
 } // namespace
 
-/// One step's files in several folders. Seen by opening them together: nothing may contradict then.
+/// The files of one step are in several folders. Opened together, nothing may contradict.
 extern const Diagnosis kSplitShards;
 const Diagnosis kSplitShards{
     .code = shardscope::kSplitShards,
     .letter = "L4",
     .name = "One save in several folders",
     .depth = CheckDepth::Metadata,
-    .means = {.loading = "Stock DeepSpeed looks into one folder and stops.",
-        .resuming = "Nothing is lost: together they are the checkpoint.",
-        .exporting = "Converters look into one folder."},
-    .remedy = "join them on a copy, in one folder as stock DeepSpeed wants them; or name the others as "
-              "further roots (`--root`) of whatever is done",
+    .means = {.loading = "Stock DeepSpeed searches one folder only and stops.",
+        .resuming = "Nothing is lost: together the folders are the complete checkpoint.",
+        .exporting = "Converters search one folder only."},
+    .remedy = "merge them on a copy into one folder, as stock DeepSpeed expects; or pass the other folders "
+              "to each command with `--root`",
     .repairs = true,
     .threads = "DS#5405, PL#12864",
     .look = look,

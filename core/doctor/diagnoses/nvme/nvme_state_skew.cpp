@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 #include "core/doctor/saved_facts.h"
 
 #include <algorithm>
@@ -18,11 +18,11 @@ bool isInSwapFiles(const Checkpoint& checkpoint, const FlatUnit& unit)
     });
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !partitionsParameters(patient.checkpoint->kind))
+    if (!context.hasModel() || !partitionsParameters(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const auto isSubGroup = [](const FlatUnit& unit) { return unit.kind == UnitKind::SubGroup; };
     const auto all = std::count_if(checkpoint.units.begin(), checkpoint.units.end(), isSubGroup);
     const auto swapped = std::count_if(checkpoint.units.begin(), checkpoint.units.end(),
@@ -40,7 +40,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// Optimizer states in swap files: stock DeepSpeed's own resume with NVMe offload loses the rest.
+/// Optimizer states are in swap files: when stock DeepSpeed resumes with NVMe offload, it loses the rest.
 extern const Diagnosis kNvmeStateSkew;
 const Diagnosis kNvmeStateSkew{
     .code = "nvme-state-skew",
@@ -49,7 +49,7 @@ const Diagnosis kNvmeStateSkew{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .silent = true,
-    .means = {.loading = "With NVMe offload, stock DeepSpeed loads the masters of swapped sub-groups alone. "
+    .means = {.loading = "With NVMe offload, stock DeepSpeed loads only the masters of swapped sub-groups. "
                          "Smaller sub-groups start from initial values.",
         .resuming = "Moments, steps, the loss scale and the options of param groups start again."},
     .remedy = "write ordinary shards, which hold all of it, and resume from them with CPU offload or none",

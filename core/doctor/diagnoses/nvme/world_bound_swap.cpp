@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
-#include "core/doctor/patient.h"
 #include "core/doctor/saved_facts.h"
 
 #include <algorithm>
@@ -9,16 +9,16 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !partitionsParameters(patient.checkpoint->kind))
+    if (!context.hasModel() || !partitionsParameters(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const auto swapped = std::count_if(checkpoint.files.begin(), checkpoint.files.end(),
         [](const CheckpointFile& file) { return file.role == FileRole::Swap; });
     if (swapped > 0)
         sink.add(Severity::Info,
-            "optimizer states lie in swap files, which no converter of stock DeepSpeed reads", {},
+            "optimizer states are in swap files, which no converter of stock DeepSpeed reads", {},
             {std::to_string(swapped) + " swap files of " + std::to_string(checkpoint.parallel.dp)
                 + " ranks"});
     return {};
@@ -26,20 +26,20 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// States in swap files: they fit the number of ranks that wrote them, and nothing else reads them.
+/// States are in swap files: only a run with the same number of ranks can read them.
 extern const Diagnosis kWorldBoundSwap;
 const Diagnosis kWorldBoundSwap{
     .code = "world-bound-swap",
     .letter = "N4",
-    .name = "Bound to its number of ranks by swap files",
+    .name = "Swap files fix the number of ranks",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Info,
     .means
-    = {.loading = "Stock DeepSpeed loads it at this world size alone, with NVMe offload, and without the "
+    = {.loading = "Stock DeepSpeed loads it only at this world size, with NVMe offload, and without the "
                   "moments and steps of swapped sub-groups.",
-        .resuming = "Go on from ordinary shards, which hold all of it.",
+        .resuming = "Resume from ordinary shards, which hold all of it.",
         .exporting = "Weights are exported from the swap files."},
-    .remedy = "write ordinary shards, at any number of ranks",
+    .remedy = "write ordinary shards, for any number of ranks",
     .command = reshardCommand,
     .threads = "DS#4416, DS#4707, DS#8031",
     .look = look,

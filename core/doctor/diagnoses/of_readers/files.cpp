@@ -8,52 +8,51 @@ namespace shardscope {
 
 namespace {
 
-// Files as such, and the records in them.
+// Files and the records in them.
 constexpr std::array kDiagnoses{
-    // Classes in a pickle that no reader here interprets.
+    // Classes in a pickle that no reader interprets.
     Diagnosis{
         .code = code::kPickleOpaque,
         .letter = "E1",
-        .name = "Objects of classes that are not known here",
+        .name = "Objects of unknown classes",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Info,
         .means = {.loading = "Python needs the classes; torch.load with weights_only=True refuses them.",
-            .resuming = "They are carried along untouched.",
+            .resuming = "They are copied unchanged.",
             .exporting = "They are not exported."},
-        .noRemedy = "every file of stock DeepSpeed has some; nothing is wrong",
+        .noRemedy = "nothing is wrong: every file of stock DeepSpeed has some",
         .threads = "PL#20643, ms-swift#5808, allenai/open-instruct#673, DS#8500, DS#8502",
     },
-    // Overlapping records, forged sizes, paths that lead out of the archive.
+    // Overlapping records, forged sizes, paths that lead outside the archive.
     Diagnosis{
         .code = code::kFileHostile,
         .letter = "E2",
-        .name = "Built to harm its reader",
+        .name = "Malicious file",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Loading it in Python may run code, or exhaust memory.",
             .resuming = "Do not load it.",
-            .exporting = "Shardscope reads nothing of it."},
-        .noRemedy = "a file like that is not mended; take the checkpoint from a source that you "
-                    "trust",
+            .exporting = "Shardscope does not read it."},
+        .noRemedy = "malicious files are not repaired; get the checkpoint from a source that you trust",
         .threads = "public proofs of concept of forged zip files",
     },
     // A pickle that names functions beyond what tensors and plain objects need.
     Diagnosis{
         .code = code::kPickleDangerous,
         .letter = "E2",
-        .name = "Would run code in Python",
+        .name = "Runs code when Python loads it",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .silent = true,
         .means = {.loading = "Loading it with weights_only=False runs what it names.",
             .resuming = "Do not load it in Python.",
-            .exporting = "Shardscope executes nothing and reads tensors as they lie."},
-        .remedy = "write the tensors and plain values anew; reshard and convert do, but refuse to"
-                  " carry such objects along",
+            .exporting = "Shardscope executes nothing and reads only the tensors."},
+        .remedy = "rewrite only tensors and plain values; reshard and convert do this, but refuse to"
+                  " copy such objects",
         .threads = "scanners of pickles list the same names",
     },
-    // A record whose header, length or CRC is wrong.
+    // A record with a wrong header, length or CRC.
     Diagnosis{
         .code = code::kRecordCorrupt,
         .letter = "F2",
@@ -61,12 +60,13 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .silent = true,
-        .means = {.loading = "torch.load stops where the header is wrong; it does not check sums of "
-                             "payloads, and loads wrong numbers without a word.",
+        .means = {.loading = "torch.load stops where the header is wrong; it does not check CRCs of "
+                             "payloads, and loads wrong numbers silently.",
             .resuming = "The parameters in this record are not what was saved.",
-            .exporting = "They are exported as they lie."},
-        .remedy = "refill what the record held on a copy, marked: masters from the 16-bit copies, moments from a "
-                  "neighbouring tag or another checkpoint",
+            .exporting = "They are exported unchanged."},
+        .remedy
+        = "refill the content of the record on a copy, marked: masters from the 16-bit copies, moments from "
+          "a neighbouring tag or another checkpoint",
         .repairs = true,
         .threads = "2U1/Gemma3-Finetune#3, pytorch/pytorch#170244",
     },
@@ -78,8 +78,8 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .means = {.loading = "torch.load stops at the first tensor that needs it.",
-            .resuming = "What it held is lost.",
-            .exporting = "What it held cannot be exported."},
+            .resuming = "Its content is lost.",
+            .exporting = "Its content cannot be exported."},
         .remedy = "refill it from another source, marked",
         .repairs = true,
         .threads = "2U1/Gemma3-Finetune#3",
@@ -91,60 +91,60 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .means = {.loading = "Stock DeepSpeed stops at it.",
-            .resuming = "What it holds is lost unless the disk or its permissions are mended.",
-            .exporting = "What it holds cannot be exported."},
-        .noRemedy = "the bytes are out of reach: mend permissions, disk or mount, or copy the "
-                    "file anew from where it was saved",
+            .resuming = "Its content is lost unless the disk or its permissions are repaired.",
+            .exporting = "Its content cannot be exported."},
+        .noRemedy = "the file cannot be read: repair permissions, disk or mount, or copy the file "
+                    "again from its source",
     },
-    // A diagnosis that could not look, for instance because a file cannot be read.
+    // A diagnosis that could not run, for example because a file cannot be read.
     Diagnosis{
         .code = "not-examined",
         .name = "Could not be examined",
         .depth = CheckDepth::Names,
         .worst = Severity::Warning,
-        .noRemedy = "nothing is known to be wrong; mend what stopped it and check again",
+        .noRemedy = "no damage is known; remove the cause in the message and check again",
     },
-    // Recognised, and beyond what this build interprets.
+    // Recognised, but not interpreted by this build.
     Diagnosis{
         .code = code::kNotSupported,
         .name = "Not interpreted by this build",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "It may load in stock DeepSpeed."},
-        .noRemedy = "this build does not read it; its message says what it is",
+        .noRemedy = "this build does not read it; the message says what it is",
     },
-    // The file has no CRC, so that damage to payloads cannot be seen.
+    // The file has no CRCs, so damage to payloads cannot be detected.
     Diagnosis{
         .code = code::kRecordUnchecked,
         .name = "Saved without checksums",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Info,
         .means = {.loading = "It loads."},
-        .remedy = "sums that were not saved cannot be had again; a copy has them from now on",
+        .remedy = "write a copy, which has checksums; those of the original cannot be computed",
         .repairs = true,
         .repairsFrom = Severity::Info,
     },
-    // Records in the archive that the pickle does not refer to.
+    // Records in the archive that the pickle does not use.
     Diagnosis{
         .code = code::kRecordUnused,
-        .name = "Records that nothing names",
+        .name = "Unused records",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "It loads; the records are never read."},
-        .remedy = "nothing is wrong with the state; leave them out of a copy",
+        .remedy = "write a copy without them; the state is not damaged",
         .repairs = true,
     },
-    // `shardscope skeleton` made it for a bug report.
+    // `shardscope skeleton` wrote it for a bug report.
     Diagnosis{
         .code = code::kSkeleton,
         .name = "A skeleton without values",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Info,
-        .means = {.loading = "It is no checkpoint to load.",
-            .resuming = "Training goes on from the checkpoint that it was made of.",
+        .means = {.loading = "It cannot be loaded.",
+            .resuming = "Resume from the checkpoint that it was made from.",
             .exporting = "It has no weights."},
-        .noRemedy = "values are where it was made; what needs them was looked at there, and stands in its "
-                    "check.json",
+        .noRemedy = "the values are in the original checkpoint; checks that need values ran there, and their "
+                    "results are in check.json",
     },
     // Sizes, strides or dtypes that do not fit the bytes that are there.
     Diagnosis{
@@ -155,16 +155,16 @@ constexpr std::array kDiagnoses{
         .means = {.loading = "torch.load stops, or the parameter has another shape than the model.",
             .resuming = "The parameter cannot be read.",
             .exporting = "It cannot be exported."},
-        .noRemedy = "what it should be is not known from the file; take it from another tag",
+        .noRemedy = "the correct value is not in the file; take it from another tag",
     },
-    // Bytes before, between or behind what belongs to the file.
+    // Bytes before, between or after the contents of the file.
     Diagnosis{
         .code = code::kTrailingData,
         .name = "Bytes beyond the end",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
-        .means = {.loading = "torch.load finds the end record within its search range, else it stops."},
-        .remedy = "leave them out of a copy: nothing of the state is in them",
+        .means = {.loading = "torch.load stops if the end record is not within its search range."},
+        .remedy = "write a copy without them: they contain no state",
         .repairs = true,
     },
     // Records that do not begin at multiples of 64 bytes, as newer torch writes them.

@@ -10,32 +10,33 @@ namespace {
 
 // Where files are, and which of them belong together.
 constexpr std::array kDiagnoses{
-    // Tag folders are there and no `latest`; seen when the folder is discovered.
+    // There are tag folders but no `latest`; found by discover().
     Diagnosis{
         .code = code::kLatestMissing,
         .letter = "L1",
         .name = "No pointer file",
         .depth = CheckDepth::Names,
         .worst = Severity::Error,
-        .means = {.loading = "Stock DeepSpeed looks for a file `latest` and loads nothing without one, "
+        .means = {.loading = "Stock DeepSpeed looks for a file `latest` and loads nothing without it, "
                              "unless a tag is named; wrappers then train from the start or stop.",
-            .resuming = "Nothing is lost: naming the tag gives the same state.",
+            .resuming = "Nothing is lost: load the tag by its name.",
             .exporting = "Converters that read `latest` stop."},
         .remedy = "write `latest` with the name of the newest complete tag",
         .repairs = true,
         .threads = "HF#22170, lean-dojo/ReProver#71, allenai/open-instruct#1589, BS-MDS#159, BS-"
                    "MDS#164",
     },
-    // `latest` names what is not there, cannot be read, or is spelled so that stock DeepSpeed looks elsewhere.
+    // `latest` names a folder that does not exist, cannot be read, or has a form that makes stock DeepSpeed
+    // look elsewhere.
     Diagnosis{
         .code = code::kLatestDangling,
         .letter = "L2",
         .name = "The pointer names no usable tag",
         .depth = CheckDepth::Names,
         .worst = Severity::Error,
-        .means = {.loading = "Stock DeepSpeed fails, or a wrapper starts anew: the named folder is "
-                             "absent or holds no state files.",
-            .resuming = "The newest complete tag is what to go on from.",
+        .means = {.loading = "Stock DeepSpeed fails, or a wrapper trains from the start: the named folder "
+                             "is missing or has no state files.",
+            .resuming = "Resume from the newest complete tag.",
             .exporting = "Converters that read `latest` stop."},
         .remedy = "point `latest` to the newest complete tag",
         .repairs = true,
@@ -43,7 +44,7 @@ constexpr std::array kDiagnoses{
                    "modelscope/ms-swift#1132, PL#688, vllm-project/speculators#739, NVIDIA-"
                    "NeMo/Automodel#3261",
     },
-    // A file that lies under the right name and was saved by another rank, step, world size or run.
+    // A file with the right name that was saved by another rank, step, world size or run.
     Diagnosis{
         .code = code::kRankForeign,
         .letter = "L6",
@@ -51,31 +52,30 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .silent = true,
-        .means = {.loading = "Stock DeepSpeed loads it without a word where sizes agree.",
-            .resuming = "Part of the model goes on from another state; the loss shows it late or "
+        .means = {.loading = "Stock DeepSpeed loads it silently where sizes agree.",
+            .resuming = "Part of the model resumes from another state; the loss shows it late or "
                         "never.",
             .exporting = "Merged weights mix two states."},
-        .remedy
-        = "bring the right file back; on a copy, files with exchanged names get their own names back, and others "
-          "are refilled as missing ones",
+        .remedy = "restore the right file; repair on a copy renames files with exchanged names, and refills "
+                  "others like missing ones",
         .repairs = true,
         .threads = "DS#1793, DS#5405, EleutherAI/gpt-neox#750",
     },
-    // A file that a rank of this world size must have is not there.
+    // A required file of a rank of this world size is missing.
     Diagnosis{
         .code = code::kRankMissing,
         .letter = "L6",
         .name = "Files of a rank are missing",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
-        .means = {.loading = "Stock DeepSpeed stops on the ranks whose files it does not find.",
+        .means = {.loading = "Stock DeepSpeed stops on the ranks without files.",
             .resuming = "The masters and optimizer states of these ranks are lost unless another "
-                        "folder holds them.",
-            .exporting = "Weights that only these ranks hold cannot be exported; ZeRO-1/2 keep "
+                        "folder has them.",
+            .exporting = "Weights that only these ranks have cannot be exported; ZeRO-1/2 keep "
                          "16-bit copies in the model file."},
-        .remedy = "bring the files back from where they were saved (`--root` joins folders), or "
-                  "refill them on a copy: from a neighbouring tag, a universal folder or the "
-                  "16-bit copies, with what is not the run's own marked",
+        .remedy = "copy the files from where they were saved (`--root` adds a folder), or refill "
+                  "them on a copy: from a neighbouring tag, a universal folder or the 16-bit "
+                  "copies, with reconstructed values marked",
         .repairs = true,
         .threads = "DS#1793, LF#1253, LF#8098, HuangLK/transpeeder#37, DS#2319",
     },
@@ -87,9 +87,9 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .means = {.loading = "Stock DeepSpeed ignores them at this world size.",
-            .resuming = "Nothing, as long as nobody loads at the larger world size.",
+            .resuming = "Resuming is not affected, except at the larger world size.",
             .exporting = "Tools that count files expect more ranks than there are and stop."},
-        .remedy = "leave them out of a copy",
+        .remedy = "write a copy without them",
         .repairs = true,
         .threads = "DS#1793",
     },
@@ -101,42 +101,42 @@ constexpr std::array kDiagnoses{
         .depth = CheckDepth::Metadata,
         .worst = Severity::Warning,
         .silent = true,
-        .means = {.loading = "Stock DeepSpeed takes the family that fits the new run's precision, "
-                             "whichever is newer, and at most warns.",
-            .resuming = "A run of the other precision goes on from an older state.",
+        .means = {.loading = "Stock DeepSpeed takes the family that fits the new run's precision, even "
+                             "if it is older, and at most warns.",
+            .resuming = "A run with the other precision resumes from an older state.",
             .exporting = "Scripts take the first family that matches."},
-        .remedy = "keep the family that belongs to the model file, and leave the other out of a "
-                  "copy",
+        .remedy = "write a copy with only the family that belongs to the model file",
         .repairs = true,
         .threads = "BS-MDS#280",
     },
-    // Masters do not match the 16-bit copies where the model file says they lie, and do in another order.
+    // Masters do not match the 16-bit copies in the recorded order, but match in another order.
     Diagnosis{
         .code = code::kParamOrder,
         .letter = "L9",
-        .name = "Parameters lie in another order than recorded",
+        .name = "Parameters are in another order than recorded",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
         .silent = true,
-        .means = {.loading = "Stock DeepSpeed slices by the recorded order and gives every parameter "
-                             "another one's values, without a word.",
+        .means = {.loading = "Stock DeepSpeed slices by the recorded order and gives parameters the values "
+                             "of others, silently.",
             .resuming = "At another world size the loss jumps.",
             .exporting = "Merged weights are scrambled."},
-        .remedy = "lay the state out anew in the right order",
+        .remedy = "rewrite the state in the right order",
         .repairs = true,
         .repairsFrom = Severity::Error,
         .threads = "DS#1999, DS#1822, DS#5283, DS#5342, DS#5395",
     },
-    // A job was interrupted, or is still running, and its work folder or unfinished file is there.
+    // The work folder or unfinished file of a job that was interrupted or is still running.
     Diagnosis{
         .code = code::kWorkFolder,
         .name = "Unfinished work of a job",
         .depth = CheckDepth::Metadata,
         .worst = Severity::Error,
-        .means = {.loading = "Stock DeepSpeed ignores it. Where the files of an export were being moved into "
-                             "place, the folder holds files of two exports."},
-        .noRemedy = "the command that was interrupted continues it; `shardscope clean` lists such folders, and "
-                    "removes them with --remove",
+        .means = {.loading = "Stock DeepSpeed ignores it. If an export was moving its files into place, the "
+                             "folder contains files of two exports."},
+        .noRemedy
+        = "run the interrupted command again to continue it; `shardscope clean` lists such folders, and "
+          "removes them with --remove",
     },
 };
 

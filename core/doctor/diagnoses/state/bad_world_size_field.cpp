@@ -16,9 +16,8 @@ std::optional<int64_t> numberAt(const SavedFile& file, std::initializer_list<std
     return node == kNoNode ? std::nullopt : asInteger(*file.graph, node);
 }
 
-/// The number of ranks that every optimizer file of the first model-parallel rank counts, where exactly
-/// those are there. Experts have counts of their own per param group, of which the largest is that of all
-/// ranks.
+/// The number of ranks that every optimizer file of the first model-parallel rank records, if exactly that
+/// many files are there. Expert param groups have smaller counts; the largest count is that of all ranks.
 std::optional<int64_t> countedByFiles(const Checkpoint& checkpoint)
 {
     const Checkpoint& first = checkpoint.parts.empty() ? checkpoint : *checkpoint.parts.front();
@@ -46,11 +45,11 @@ std::optional<int64_t> countedByFiles(const Checkpoint& checkpoint)
     return counted && *counted == there ? counted : std::nullopt;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || !hasZeroShards(*patient.checkpoint))
+    if (!context.checkpoint || !hasZeroShards(*context.checkpoint))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile model = savedModel(checkpoint);
     if (!model)
         return {};
@@ -61,16 +60,16 @@ Status look(const Patient& patient, FindingSink& sink)
         && *data % *counted == 0;
     if (data && counted && *data != *counted && !mayBeMics)
         sink.add(Severity::Error,
-            "`dp_world_size` is " + std::to_string(*data) + ", and the optimizer files are those of "
+            "`dp_world_size` is " + std::to_string(*data) + ", but the optimizer files are those of "
                 + std::to_string(*counted) + " ranks",
-            model.file->name, {"`partition_count` of each of them is " + std::to_string(*counted)});
+            model.file->name, {"`partition_count` in each of them is " + std::to_string(*counted)});
     const auto sliced = numberAt(model, {"mp_world_size"});
     const auto tp = numberAt(model, {"checkpoint_parallel_dimensions", "tp_degree"});
     const auto pp = numberAt(model, {"checkpoint_parallel_dimensions", "pp_degree"});
     const auto parts = tp && pp ? checkedMultiply(*tp, *pp) : std::nullopt;
     if (sliced && tp && pp && parts != *sliced)
         sink.add(Severity::Error,
-            "`mp_world_size` is " + std::to_string(*sliced) + ", and the model was saved in "
+            "`mp_world_size` is " + std::to_string(*sliced) + ", but the model was saved in "
                 + (parts ? std::to_string(*parts) : std::string("too many"))
                 + (parts == 1 ? " part" : " parts"),
             model.file->name, {"tp_degree " + std::to_string(*tp) + ", pp_degree " + std::to_string(*pp)});
@@ -79,7 +78,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// Numbers of ranks that the files beside them contradict.
+/// Recorded numbers of ranks that contradict the files.
 extern const Diagnosis kBadWorldSizeField;
 const Diagnosis kBadWorldSizeField{
     .code = "bad-world-size-field",
@@ -88,11 +87,11 @@ const Diagnosis kBadWorldSizeField{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .means = {.loading = "Stock DeepSpeed compares `dp_world_size` with its own number of ranks, and "
-                         "`mp_world_size` with the number of model files, and stops although every file is "
+                         "`mp_world_size` with the number of model files, and stops even if every file is "
                          "there.",
-        .resuming = "Nothing is lost: the shards are what they should be.",
+        .resuming = "Nothing is lost: the shards are correct.",
         .exporting = "Export does not need the field."},
-    .remedy = "set the number that the files have",
+    .remedy = "set the number to the one that the files have",
     .repairs = true,
     .threads = "DS#4258, DS#7732",
     .look = look,

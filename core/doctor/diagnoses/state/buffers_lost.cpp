@@ -7,31 +7,31 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-/// `buffer_names` lists persistent buffers alone (runtime/engine.py, _get_buffer_names), and the module's
-/// state dict has them all. A pipeline's module is in files of layers.
-Status look(const Patient& patient, FindingSink& sink)
+/// `buffer_names` lists persistent buffers only (runtime/engine.py, _get_buffer_names), and the module's
+/// state dict has all of them. A pipeline's module is in layer files.
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const SavedFile model = savedModel(*patient.checkpoint);
+    const SavedFile model = savedModel(*context.checkpoint);
     const NodeId module = model.at({"module"});
     const NodeId names = model.at({"buffer_names"});
     if (module == kNoNode || names == kNoNode || !isMapping(*model.graph, module))
         return {};
     for (const NodeId item : sequenceItems(*model.graph, names)) {
         const auto name = asString(*model.graph, item);
-        // Readers know those that are there; walking the module for each would take long.
-        if (name && !patient.checkpoint->findParam(*name) && lookup(*model.graph, module, *name) == kNoNode)
-            sink.add(Severity::Warning, "the file lists this buffer and does not hold it",
+        // Readers know the buffers that exist; searching the module for each one is slow.
+        if (name && !context.checkpoint->findParam(*name) && lookup(*model.graph, module, *name) == kNoNode)
+            sink.add(Severity::Warning, "the file lists this buffer but does not contain it",
                 percentEncode(std::string(*name)) + "#weight",
-                {"`buffer_names` of `" + model.file->name + "` has it, `module` has not"});
+                {"`buffer_names` of `" + model.file->name + "` lists it, `module` does not have it"});
     }
     return {};
 }
 
 } // namespace
 
-/// Persistent buffers that are named and not stored.
+/// Persistent buffers that are listed but not stored.
 extern const Diagnosis kBuffersLost;
 const Diagnosis kBuffersLost{
     .code = "buffers-lost",
@@ -39,10 +39,10 @@ const Diagnosis kBuffersLost{
     .name = "Buffers are lost",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
-    .means = {.loading = "Stock DeepSpeed stops at the missing key, or keeps the fresh model's buffer where "
+    .means = {.loading = "Stock DeepSpeed stops at the missing key, or keeps the new model's buffer where "
                          "load_module_strict is off.",
-        .resuming = "Running statistics, masks or caches are those of a fresh model.",
-        .exporting = "The buffers are absent, without a word."},
+        .resuming = "Running statistics, masks or caches are those of a new model.",
+        .exporting = "The buffers are missing, silently."},
     .remedy = "take them from another tag of the run, or from the model's weights (`--from`)",
     .repairs = true,
     .threads = "DS#1101, DS#1146, DS#1062",

@@ -7,8 +7,8 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-/// elastic_checkpoint: states in a list without options. The step comes from a key that is only written for
-/// optimizers with a `step` in their first param group, which torch's have not (stage_1_and_2.py,
+/// elastic_checkpoint: states in a list without options. The step is in a key that is only written for
+/// optimizers with a `step` in their first param group. torch's optimizers have none (stage_1_and_2.py,
 /// _restore_step_from_elastic_checkpoint).
 bool isElasticWithoutStep(const Checkpoint& checkpoint, const SavedFile& optimizer)
 {
@@ -19,7 +19,7 @@ bool isElasticWithoutStep(const Checkpoint& checkpoint, const SavedFile& optimiz
         && optimizer.at({"optimizer_state_dict", "base_optimizer_state_step"}) == kNoNode;
 }
 
-/// torch's optimizer refuses its own param groups then (ValueError).
+/// torch's optimizer then refuses its own param groups (ValueError).
 bool isZero3Adagrad(const Checkpoint& checkpoint)
 {
     return partitionsParameters(checkpoint.kind) && hasStateNamed(checkpoint, "sum");
@@ -33,19 +33,18 @@ bool isBf16PipelineWithoutZero(const Checkpoint& checkpoint)
     return hasBf16Optimizer(checkpoint.kind) && model && isMapping(*model.graph, model.at({"optimizer"}));
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile optimizer = savedOptimizer(checkpoint);
     if (!optimizer)
         return {};
     if (isElasticWithoutStep(checkpoint, optimizer))
         sink.add(Severity::Info,
             "its states have the form of elastic_checkpoint, without the step that stock DeepSpeed since "
-            "0.11 "
-            "looks for: it cannot load them again",
+            "0.11 looks for: it cannot load them again",
             optimizer.file->name, {"`base_optimizer_state` is a list, without `base_optimizer_state_step`"});
     if (isZero3Adagrad(checkpoint))
         sink.add(Severity::Info,
@@ -62,7 +61,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// What stock DeepSpeed saves as it should and does not load again; seen with 0.19.8.
+/// Checkpoints that stock DeepSpeed saves correctly but cannot load; reproduced with 0.19.8.
 extern const Diagnosis kCannotLoadOwnSave;
 const Diagnosis kCannotLoadOwnSave{
     .code = "cannot-load-own-save",
@@ -74,7 +73,7 @@ const Diagnosis kCannotLoadOwnSave{
     = {.loading = "Stock DeepSpeed 0.19.8 stops: with an AssertionError on `base_optimizer_state_step`, "
                   "a ValueError about a parameter group, or a KeyError.",
         .resuming = "Nothing is lost: all of the state is in the files."},
-    .remedy = "lay the state out in a form that loads, such as files without elastic_checkpoint",
+    .remedy = "reshard it to a form that loads, for example without elastic_checkpoint",
     .command = reshardCommand,
     .threads = "reproduced with 0.19.8",
     .look = look,

@@ -10,12 +10,12 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || liesInNoRun(patient.checkpoint->kind))
+    if (!context.hasModel() || liesInNoRun(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
-    SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesBeside(patient));
+    const Checkpoint& checkpoint = *context.checkpoint;
+    SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesNextTo(context));
     for (const WeightFile& file : files) {
         size_t count = 0;
         std::vector<std::string> named;
@@ -33,15 +33,15 @@ Status look(const Patient& patient, FindingSink& sink)
         if (count > 0)
             sink.add(Severity::Error,
                 std::to_string(count) + " of " + std::to_string(file.tensors.size())
-                    + " tensors are empty placeholders of ZeRO-3, without the weights",
+                    + " tensors are empty placeholders of ZeRO-3, without weights",
                 file.name, std::move(named));
     }
     return {};
 }
 
-std::string exportCommand(const Patient& patient, const Finding& finding)
+std::string exportCommand(const CheckContext& context, const Finding& finding)
 {
-    return "export " + shellQuoted(patient.asked.string()) + " DST --format "
+    return "export " + shellQuoted(context.asked.string()) + " DST --format "
         + (finding.where.ends_with(".bin") ? "torch" : "safetensors");
 }
 
@@ -52,13 +52,13 @@ extern const Diagnosis kEmptyPlaceholders;
 const Diagnosis kEmptyPlaceholders{
     .code = "empty-placeholders",
     .letter = "S11",
-    .name = "Weights beside the checkpoint are placeholders",
+    .name = "Weights next to the checkpoint are placeholders",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
-    .means = {.loading = "DeepSpeed's own files are whole, and load.",
+    .means = {.loading = "DeepSpeed's own files are complete and load.",
         .resuming = "Wrappers that take the weights from this file stop at a size mismatch.",
-        .exporting = "The file is of no use; the weights are in the optimizer shards."},
-    .remedy = "write the weights anew from the shards",
+        .exporting = "The file has no weights; they are in the optimizer shards."},
+    .remedy = "export the weights again from the shards",
     .command = exportCommand,
     .threads = "HF#20082, OpenRLHF/OpenRLHF#839, DS#1394, HF#10789",
     .look = look,

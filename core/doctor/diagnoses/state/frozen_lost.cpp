@@ -6,11 +6,11 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile model = savedModel(checkpoint);
     if (!model)
         return {};
@@ -24,7 +24,7 @@ Status look(const Patient& patient, FindingSink& sink)
         std::vector<std::string> evidence{
             "frozen_param_shapes names it, with " + std::to_string(param.elements) + " elements"};
         if (fragments == kNoNode || lookup(*model.graph, fragments, param.name) == kNoNode)
-            evidence.emplace_back("frozen_param_fragments has nothing of it");
+            evidence.emplace_back("frozen_param_fragments does not have it");
         if (listed != kNoNode && isMapping(*model.graph, listed)
             && lookup(*model.graph, listed, param.name) == kNoNode)
             evidence.emplace_back("the module does not list it");
@@ -36,7 +36,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// Frozen parameters that are named and stored nowhere.
+/// Frozen parameters that are listed but not stored in any file.
 extern const Diagnosis kFrozenLost;
 const Diagnosis kFrozenLost{
     .code = "frozen-lost",
@@ -47,11 +47,11 @@ const Diagnosis kFrozenLost{
     .silent = true,
     .means
     = {.loading = "Stock DeepSpeed stops with a KeyError where fragments of others are recorded; where "
-                  "none are, it goes on with whatever the fresh model has.",
-        .resuming = "The trained part meets frozen weights that it was not trained with, unless the base "
+                  "none are, it keeps the values of the new model.",
+        .resuming = "The trained part runs with frozen weights that it was not trained with, unless the base "
                     "model is loaded first.",
-        .exporting = "These weights are absent or random in what is exported."},
-    .remedy = "graft them from the base model's weights, or from a tag that has them (`--from`)",
+        .exporting = "These weights are missing or random in the export."},
+    .remedy = "copy them from the base model's weights, or from a tag that has them (`--from`)",
     .repairs = true,
     .threads = "DS#3090, DS#3205, DS#5439, DS#5489, CarperAI/trlx#482, DS#8378",
     .look = look,

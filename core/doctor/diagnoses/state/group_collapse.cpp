@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kOptions{"lr", "weight_decay", "betas", "eps"};
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !isUniversal(patient.checkpoint->kind))
+    if (!context.hasModel() || !isUniversal(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile optimizer = savedOptimizer(checkpoint);
     if (!optimizer || checkpoint.groups.size() < 2)
         return {};
@@ -35,31 +35,31 @@ Status look(const Patient& patient, FindingSink& sink)
     }
     if (evidence.empty())
         return {};
-    const bool wanted = patient.target.stage == 3;
+    const bool wanted = context.target.stage == 3;
     sink.add(wanted ? Severity::Warning : Severity::Info,
         wanted ? "ZeRO-3 of stock DeepSpeed gives all param groups the options of group 0"
-               : "param groups have options of their own, which stock DeepSpeed keeps apart but in ZeRO-3",
+               : "param groups have different options, which stock DeepSpeed keeps except in ZeRO-3",
         optimizer.file->name, std::move(evidence));
     return {};
 }
 
 } // namespace
 
-/// A universal folder whose groups differ: ZeRO-3 reads the options of the first for all.
+/// A universal folder with different param groups: ZeRO-3 reads the options of the first for all.
 extern const Diagnosis kGroupCollapse;
 const Diagnosis kGroupCollapse{
     .code = "group-collapse",
     .letter = "S7",
-    .name = "Param groups that ZeRO-3 would make one",
+    .name = "ZeRO-3 would merge the options of param groups",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .silent = true,
     .means = {.loading = "Stages 1 and 2 give every group its own options. Stage 3 gives all groups those of "
-                         "group 0, without a word.",
+                         "group 0, silently.",
         .resuming = "In stage 3 learning rates, weight decay and betas are those of group 0 for all "
-                    "parameters; a scheduler may set the learning rates right again, and nothing else.",
-        .exporting = "Weights are not touched."},
-    .remedy = "lay the state out for ZeRO-3 itself: its own files keep the options of every group",
+                    "parameters; a scheduler may correct the learning rates, but nothing else.",
+        .exporting = "Weights are not affected."},
+    .remedy = "reshard it to ZeRO-3: its own files keep the options of every group",
     .command = reshardCommand,
     .threads = "DS#6873, DS#6878",
     .look = look,

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/doctor/check_context.h"
 #include "core/doctor/finding_sink.h"
 #include "core/doctor/loader_checks.h"
-#include "core/doctor/patient.h"
 
 namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint)
+    if (!context.checkpoint)
         return {};
     std::vector<LoaderViolation> violations;
-    const Status looked = findLoaderViolations(*patient.checkpoint, patient.files, patient.job, violations);
+    const Status looked = findLoaderViolations(*context.checkpoint, context.files, context.job, violations);
     for (LoaderViolation& violation : violations) {
         const LoaderCheck& check = loaderCheck(violation.check);
         const Severity severity = violation.bySomeEngines ? Severity::Warning : Severity::Error;
@@ -26,7 +26,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// What stock DeepSpeed's loaders ask for and no other diagnosis looks at (loader_checks.h).
+/// Requirements of stock DeepSpeed's loaders that no other diagnosis checks (loader_checks.h).
 extern const Diagnosis kLoaderRefuses;
 const Diagnosis kLoaderRefuses{
     .code = shardscope::kLoaderRefuses,
@@ -36,7 +36,7 @@ const Diagnosis kLoaderRefuses{
     .means = {.loading = "Stock DeepSpeed stops with the exception that the finding names.",
         .resuming = "Training cannot resume from these files.",
         .exporting = "Export does not need what is missing."},
-    .remedy = "bring the right file back; `reshard` writes the list of alignment paddings again",
+    .remedy = "restore the right file; `reshard` rewrites the list of alignment paddings",
     .look = look,
 };
 

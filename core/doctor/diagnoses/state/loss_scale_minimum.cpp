@@ -9,11 +9,11 @@ namespace shardscope::diagnosis {
 namespace {
 
 /// Attributes of runtime/fp16/loss_scaler.py, DynamicLossScaler.
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const SavedFile optimizer = savedOptimizer(*patient.checkpoint);
+    const SavedFile optimizer = savedOptimizer(*context.checkpoint);
     const NodeId node = optimizer.at({"optimizer_state_dict", "loss_scaler"});
     const auto scaler = node == kNoNode ? std::nullopt : asObject(*optimizer.graph, node);
     if (!scaler || scaler->attributes == kNoNode)
@@ -23,21 +23,20 @@ Status look(const Patient& patient, FindingSink& sink)
         return value == kNoNode ? std::nullopt : asNumber(*optimizer.graph, value);
     };
     const auto scale = numberOf("cur_scale");
-    const auto least = numberOf("min_scale");
+    const auto min = numberOf("min_scale");
     const auto overflow = numberOf("last_overflow_iter");
-    const bool fell = overflow && *overflow >= 0; // it did not begin there
-    if (!scale || !least || !fell || *scale > *least)
+    const bool fell = overflow && *overflow >= 0; // it did not start at the minimum
+    if (!scale || !min || !fell || *scale > *min)
         return {};
-    sink.add(Severity::Warning, "overflows have brought the loss scale down to its minimum",
-        optimizer.file->name,
-        {fmt::format("cur_scale {:g}, min_scale {:g}", *scale, *least),
+    sink.add(Severity::Warning, "overflows reduced the loss scale to its minimum", optimizer.file->name,
+        {fmt::format("cur_scale {:g}, min_scale {:g}", *scale, *min),
             fmt::format("last overflow in iteration {:g}", *overflow)});
     return {};
 }
 
 } // namespace
 
-/// A dynamic loss scale that cannot fall any further.
+/// A dynamic loss scale that cannot be reduced further.
 extern const Diagnosis kLossScaleMinimum;
 const Diagnosis kLossScaleMinimum{
     .code = "loss-scale-minimum",
@@ -47,12 +46,12 @@ const Diagnosis kLossScaleMinimum{
     .worst = Severity::Warning,
     .silent = true,
     .means = {.loading = "It loads.",
-        .resuming = "Stock DeepSpeed ends the run at the next overflows, and before that small gradients are "
-                    "lost: a scale this low comes from training that diverged, or from values that are not "
+        .resuming = "Stock DeepSpeed stops the run at the next overflows, and small gradients are lost "
+                    "before. The cause of such a low scale is diverged training, or values that are not "
                     "finite.",
         .exporting = "Weights may be those of a diverged run."},
     .remedy
-    = "set the scale higher where gradients are sound again (`repair --set scale=N`), or go on from an "
+    = "set a higher scale if the gradients are finite again (`repair --set scale=N`), or resume from an "
       "earlier step",
     .threads = "fudan-generative-vision/hallo#152, NVIDIA-NeMo/RL#3544, DS#697",
     .look = look,

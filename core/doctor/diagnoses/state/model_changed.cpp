@@ -12,7 +12,7 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-/// Names in `param_shapes` that `module` lacks, and how many it has.
+/// Names in `param_shapes` that `module` does not have, and the number of those that it has.
 struct Names {
     size_t known = 0;
     std::vector<std::string> unknown;
@@ -33,7 +33,7 @@ Names compareNames(const SavedFile& model, NodeId module)
         for (size_t i = 0; i + 1 < shapes.size(); i += 2) {
             const auto name = asString(graph, shapes[i]);
             if (!name || parseExpertName(*name))
-                continue; // experts are in files of their own
+                continue; // experts are in separate files
             if (listed.contains(*name))
                 ++out.known;
             else
@@ -43,19 +43,19 @@ Names compareNames(const SavedFile& model, NodeId module)
     return out;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile model = savedModel(checkpoint);
     const NodeId module = model.at({"module"});
-    // Experts are in files of their own, the layers of a pipeline, too.
+    // Experts and the layers of a pipeline are in separate files.
     if (module == kNoNode || !isMapping(*model.graph, module) || model.at({"num_experts"}) != kNoNode
         || !FusedExperts::of(checkpoint).isEmpty())
         return {};
     Names names = compareNames(model, module);
-    // A model that arranges its state dict as it likes shares no names at all.
+    // A model with a custom state dict has no names in common.
     if (names.unknown.empty() || names.known < names.unknown.size())
         return {};
     const size_t count = names.unknown.size();
@@ -73,7 +73,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// The optimizer's parameters are not those of the module beside them.
+/// The optimizer's parameters are not those of the module in the same checkpoint.
 extern const Diagnosis kModelChanged;
 const Diagnosis kModelChanged{
     .code = "model-changed",
@@ -81,14 +81,14 @@ const Diagnosis kModelChanged{
     .name = "Optimizer and module are of different models",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
-    .means = {.loading = "Stock DeepSpeed stops at keys that the model expects and the file has not, or goes "
-                         "on without them where load_module_strict is off.",
-        .resuming = "States of ZeRO have no names on disk: they go to whatever parameters the live optimizer "
-                    "has at these places.",
-        .exporting = "Masters come out under the optimizer's names."},
+    .means = {.loading = "Stock DeepSpeed stops at keys that the model expects and the file does not have, "
+                         "or continues without them where load_module_strict is off.",
+        .resuming = "ZeRO stores states without names: they are assigned to the parameters that the live "
+                    "optimizer has at the same positions.",
+        .exporting = "Masters are exported with the optimizer's names."},
     .noRemedy
-    = "which of the names the next run's model has stands in no file; go on with the model that the "
-      "optimizer's states belong to, or export the weights under the new names (`export --rename`)",
+    = "the files do not record the names of the next run's model; resume with the model that "
+      "the optimizer's states belong to, or export the weights with the new names (`export --rename`)",
     .threads = "HF#10821, unslothai/unsloth#3108",
     .look = look,
 };

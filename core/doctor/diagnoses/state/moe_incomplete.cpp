@@ -10,13 +10,13 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-/// Experts by MoE layer, in the files of one model-parallel rank.
+/// Experts by MoE layer, for one model-parallel rank.
 using LayerFiles = std::map<uint32_t, std::set<uint32_t>>;
 
-std::map<uint32_t, LayerFiles> expertFiles(const Patient& patient)
+std::map<uint32_t, LayerFiles> expertFiles(const CheckContext& context)
 {
     std::map<uint32_t, LayerFiles> out;
-    for (const FolderEntry& entry : patient.tag) {
+    for (const FolderEntry& entry : context.tag) {
         if (entry.parsed && entry.parsed->role == FileRole::ExpertStates && entry.parsed->layer
             && entry.parsed->expert)
             out[entry.parsed->mp][*entry.parsed->layer].insert(*entry.parsed->expert);
@@ -49,23 +49,22 @@ void compare(uint32_t mp, const LayerFiles& files, const std::vector<int64_t>& e
         const int64_t most = layer < experts.size() ? experts[layer] : 0;
         for (const uint32_t number : numbers) {
             if (int64_t{number} >= most)
-                sink.add(Severity::Warning, "the file is of an expert that the model has not",
+                sink.add(Severity::Warning, "the file is of an expert that the model does not have",
                     fileName(layer, number, mp),
                     {"`num_experts` says " + std::to_string(most) + " for this layer"});
         }
     }
 }
 
-/// Releases before 0.19.3 write a file of its own for the optimizer of every expert-parallel rank, whatever
-/// the ZeRO stage.
-void lookAtOptimizers(const Patient& patient, FindingSink& sink)
+/// Releases before 0.19.3 write an optimizer file for every expert-parallel rank, with every ZeRO stage.
+void lookAtOptimizers(const CheckContext& context, FindingSink& sink)
 {
     std::set<std::string_view> there;
-    for (const FolderEntry& entry : patient.tag) {
+    for (const FolderEntry& entry : context.tag) {
         if (entry.name.starts_with("expp_rank_"))
             there.insert(entry.name);
     }
-    for (uint32_t rank = 0; !there.empty() && rank < patient.checkpoint->parallel.ep; ++rank) {
+    for (uint32_t rank = 0; !there.empty() && rank < context.checkpoint->parallel.ep; ++rank) {
         const std::string name = "expp_rank_" + std::to_string(rank) + "_mp_rank_00_optim_states.pt";
         if (!there.contains(name))
             sink.add(Severity::Warning, "the optimizer file of this expert-parallel rank is missing", name,
@@ -73,11 +72,11 @@ void lookAtOptimizers(const Patient& patient, FindingSink& sink)
     }
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint)
+    if (!context.checkpoint)
         return {};
-    const SavedFile model = savedModel(*patient.checkpoint);
+    const SavedFile model = savedModel(*context.checkpoint);
     const NodeId list = model.at({"num_experts"});
     if (list == kNoNode || model.graph->kind(list) != NodeKind::List)
         return {}; // one number for all layers: files of old releases, which name no layer
@@ -88,14 +87,14 @@ Status look(const Patient& patient, FindingSink& sink)
             return {};
         experts.push_back(*count);
     }
-    // Without any, experts lie in ZeRO's shards (AutoEP of ZeRO-3), or the readers tell. Folded over tensor
-    // slices, every slice has some of them, and its reader knows which.
+    // Without expert files, experts are in ZeRO's shards (AutoEP of ZeRO-3), or readers report them. Folded
+    // over tensor slices, every slice has some of the experts, and its reader knows which.
     if (model.at({kFolding}) == kNoNode) {
-        for (const auto& [mp, files] : expertFiles(patient))
+        for (const auto& [mp, files] : expertFiles(context))
             compare(mp, files, experts, sink);
     }
-    if (patient.hasModel())
-        lookAtOptimizers(patient, sink);
+    if (context.hasModel())
+        lookAtOptimizers(context, sink);
     return {};
 }
 
@@ -106,15 +105,15 @@ extern const Diagnosis kMoeIncomplete;
 const Diagnosis kMoeIncomplete{
     .code = "moe-incomplete",
     .letter = "S15",
-    .name = "Experts are out of step with the model",
+    .name = "Expert files do not match the model",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .means = {.loading
         = "Stock DeepSpeed opens a file for every local expert and stops at the first that is "
-          "missing, releases before 0.19.3 at a missing optimizer file, too; files beyond are not opened.",
+          "missing, releases before 0.19.3 also at a missing optimizer file; extra files are not opened.",
         .resuming = "The masters of the experts are in the optimizer files of their expert-parallel ranks.",
         .exporting = "Weights of missing experts come from the masters."},
-    .remedy = "write the expert's file anew from its masters, in the form of its neighbour's",
+    .remedy = "rebuild the expert's file from its masters, in the form of another expert's file",
     .repairs = true,
     .repairsFrom = Severity::Error,
     .threads = "DS#5716, DS#8147, DS#8198, DS#2737, DS#4120, DS#5157",

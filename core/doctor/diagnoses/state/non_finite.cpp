@@ -13,17 +13,17 @@ namespace {
 
 constexpr uint64_t kWindowElements = uint64_t{1} << 18;
 
-/// The first element that is as it must not be: not finite, or negative where it is a mean of squares.
+/// The first bad element: not finite, or negative in a mean of squares.
 Result<std::optional<uint64_t>> firstBad(
-    const Patient& patient, const TensorStatistics& tensor, bool negative)
+    const CheckContext& context, const TensorStatistics& tensor, bool negative)
 {
     const uint64_t item = itemSize(tensor.dtype);
     std::vector<uint8_t> window;
     for (uint64_t begin = 0; begin < tensor.elements; begin += kWindowElements) {
-        SHARDSCOPE_CHECK(patient.job.poll());
+        SHARDSCOPE_CHECK(context.job.poll());
         const uint64_t end = std::min(tensor.elements, begin + kWindowElements);
         window.resize((end - begin) * item);
-        SHARDSCOPE_CHECK(readElements(patient.files, *patient.checkpoint, tensor.tensor.param,
+        SHARDSCOPE_CHECK(readElements(context.files, *context.checkpoint, tensor.tensor.param,
             tensor.tensor.state, begin, end, window));
         for (uint64_t i = 0; i < end - begin; ++i) {
             const double value = elementAsDouble(tensor.dtype, window.data() + i * item);
@@ -34,11 +34,11 @@ Result<std::optional<uint64_t>> firstBad(
     return std::optional<uint64_t>();
 }
 
-Status add(const Patient& patient, const TensorStatistics& tensor, bool negative, std::string message,
+Status add(const CheckContext& context, const TensorStatistics& tensor, bool negative, std::string message,
     FindingSink& sink)
 {
-    const Checkpoint& checkpoint = *patient.checkpoint;
-    const auto first = firstBad(patient, tensor, negative);
+    const Checkpoint& checkpoint = *context.checkpoint;
+    const auto first = firstBad(context, tensor, negative);
     if (!first && first.error().code == ErrorCode::Cancelled)
         return forward(first.error());
     const bool known = first && *first;
@@ -48,24 +48,24 @@ Status add(const Patient& patient, const TensorStatistics& tensor, bool negative
     return {};
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.bytes || !patient.hasModel())
+    if (!context.bytes || !context.hasModel())
         return {};
-    for (const TensorStatistics& tensor : patient.bytes->tensors) {
-        // Masks are buffers, and hold infinities for a reason.
-        if (patient.checkpoint->params[index(tensor.tensor.param)].role == ParamRole::Buffer)
+    for (const TensorStatistics& tensor : context.bytes->tensors) {
+        // Buffers may be masks, which contain infinities on purpose.
+        if (context.checkpoint->params[index(tensor.tensor.param)].role == ParamRole::Buffer)
             continue;
         const Statistics& found = tensor.found;
         const std::string of = " of " + std::to_string(found.elements) + " elements ";
         if (found.nans + found.infinities > 0)
-            SHARDSCOPE_CHECK(add(patient, tensor, false,
+            SHARDSCOPE_CHECK(add(context, tensor, false,
                 std::to_string(found.nans + found.infinities) + of + "are not finite: "
                     + std::to_string(found.nans) + " NaN, " + std::to_string(found.infinities) + " infinite",
                 sink));
         if (isMeanOfSquares(tensor.tensor.state) && found.finite() > 0 && found.min < 0)
-            SHARDSCOPE_CHECK(add(patient, tensor, true,
-                "a mean of squares is negative, which no optimizer makes: its minimum is "
+            SHARDSCOPE_CHECK(add(context, tensor, true,
+                "a mean of squares is negative, which no optimizer computes: its minimum is "
                     + std::to_string(found.min),
                 sink));
     }
@@ -74,21 +74,20 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// Values that no training can go on from.
+/// Values that training cannot resume from.
 extern const Diagnosis kNonFinite;
 const Diagnosis kNonFinite{
     .code = "non-finite",
     .letter = "S18",
-    .name = "Values that are no numbers, or cannot be",
+    .name = "Values that are not finite, or out of range",
     .depth = CheckDepth::Bytes,
     .worst = Severity::Error,
     .silent = true,
-    .means = {.loading = "Stock DeepSpeed loads them without a word.",
-        .resuming
-        = "NaN and infinity spread through the whole model with the first steps; of a negative mean "
-          "of squares the update is NaN.",
-        .exporting = "What is not finite in masters or weights is exported as it is."},
-    .remedy = "bring the group back from an earlier step, or fill what is damaged, marked",
+    .means = {.loading = "Stock DeepSpeed loads them silently.",
+        .resuming = "NaN and infinity spread through the whole model in the first steps; a negative mean of "
+                    "squares makes the update NaN.",
+        .exporting = "Values of masters or weights that are not finite are exported unchanged."},
+    .remedy = "restore the group from an earlier step, or fill the damaged elements, marked",
     .repairs = true,
     .threads = "fudan-generative-vision/hallo#152, NVIDIA-NeMo/RL#3544, DS#697",
     .look = look,

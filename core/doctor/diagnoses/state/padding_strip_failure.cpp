@@ -8,7 +8,7 @@ namespace {
 
 constexpr size_t kMostNamed = 4;
 
-/// The first rank that holds nothing but padding of a contiguous unit, or some of it and is not the last.
+/// The first rank before the last that holds padding of a contiguous unit.
 std::optional<uint32_t> earlyPadding(const FlatUnit& unit)
 {
     const uint32_t ranks = unit.partition.ranks();
@@ -23,7 +23,7 @@ std::optional<uint32_t> earlyPadding(const FlatUnit& unit)
     return first;
 }
 
-/// Whether slices of a parameter before the last are short: those converters then reckon with a negative
+/// Whether slices of a parameter before the last one are short: those converters then compute a negative
 /// length.
 bool endsEarly(const FlatPartition& partition, uint32_t position)
 {
@@ -70,20 +70,20 @@ void lookSliced(const Checkpoint& checkpoint, FindingSink& sink)
         first, std::move(named));
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !hasZeroShards(*patient.checkpoint))
+    if (!context.hasModel() || !hasZeroShards(*context.checkpoint))
         return {};
-    if (partitionsParameters(patient.checkpoint->kind))
-        lookSliced(*patient.checkpoint, sink);
+    if (partitionsParameters(context.checkpoint->kind))
+        lookSliced(*context.checkpoint, sink);
     else
-        lookContiguous(*patient.checkpoint, sink);
+        lookContiguous(*context.checkpoint, sink);
     return {};
 }
 
 } // namespace
 
-/// Padding that begins before the last rank, of which converters before July 2025 make a negative length.
+/// Padding that begins before the last rank: converters before July 2025 compute a negative length from it.
 extern const Diagnosis kPaddingStripFailure;
 const Diagnosis kPaddingStripFailure{
     .code = "padding-strip-failure",
@@ -94,7 +94,7 @@ const Diagnosis kPaddingStripFailure{
     .means = {.loading = "It loads.",
         .resuming = "ds_to_universal of releases before July 2025 stops with a negative length, or with a "
                     "start beyond the size; later ones and this program convert it."},
-    .remedy = "convert it with this program, which knows where padding lies on every rank",
+    .remedy = "convert it with this program, which knows where the padding is on every rank",
     .command = convertCommand,
     .threads = "DS#6918, DS#7426, argonne-lcf/Megatron-DeepSpeed#73, DS#5822",
     .look = look,

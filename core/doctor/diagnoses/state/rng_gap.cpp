@@ -12,13 +12,13 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.checkpoint || patient.checkpoint->wrapper.empty())
+    if (!context.checkpoint || context.checkpoint->wrapper.empty())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
-    // A universal folder is for any number of ranks, and its own tells nothing.
-    if (isUniversal(checkpoint.kind) && !patient.target.worldSize)
+    const Checkpoint& checkpoint = *context.checkpoint;
+    // A universal folder is for any number of ranks: the saved number is not relevant.
+    if (isUniversal(checkpoint.kind) && !context.target.worldSize)
         return {};
     std::set<std::string_view> there;
     for (const CheckpointFile& file : checkpoint.files) {
@@ -29,8 +29,8 @@ Status look(const Patient& patient, FindingSink& sink)
             there.insert(name);
     }
     if (there.empty())
-        return {}; // the wrapper was told not to save them, or keeps none
-    const uint32_t ranks = patient.target.worldSize.value_or(checkpoint.parallel.ranks());
+        return {}; // the wrapper is configured not to save them, or has none
+    const uint32_t ranks = context.target.worldSize.value_or(checkpoint.parallel.ranks());
     size_t count = 0;
     std::vector<std::string> missing;
     for (uint32_t rank = 0; rank < ranks; ++rank) {
@@ -41,9 +41,9 @@ Status look(const Patient& patient, FindingSink& sink)
     if (count == 0)
         return {};
     const std::string first = missing.front();
-    const bool known = isLaidOutAnew(patient) && !patient.target.worldSize;
+    const bool known = isWrittenByShardscope(context) && !context.target.worldSize;
     sink.add(known ? Severity::Info : Severity::Warning,
-        "random states of " + std::to_string(count) + " of " + std::to_string(ranks) + " ranks are not there",
+        "random states of " + std::to_string(count) + " of " + std::to_string(ranks) + " ranks are missing",
         first, std::move(missing));
     return {};
 }
@@ -59,10 +59,10 @@ const Diagnosis kRngGap{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .silent = true,
-    .means = {.loading = "It loads; wrappers log at most a line.",
-        .resuming = "Ranks without a file go on with the random states of a fresh process: dropout and "
-                    "augmentation repeat what has been, or are alike on several ranks.",
-        .exporting = "Weights are not touched."},
+    .means = {.loading = "It loads; wrappers log at most one line.",
+        .resuming = "Ranks without a file continue with the random states of a new process: dropout and "
+                    "augmentation repeat earlier values, or are equal on several ranks.",
+        .exporting = "Weights are not affected."},
     .noRemedy = "streams that were not saved cannot be computed; choose a seed per rank",
     .threads = "TensorAuto/OpenTau#180, HF#14994, DS#8460, MLM#6858",
     .look = look,

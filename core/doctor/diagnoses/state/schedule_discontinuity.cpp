@@ -25,7 +25,7 @@ std::vector<double> numbersOf(const PickleGraph& graph, NodeId list)
     return out;
 }
 
-/// Learning rates of the param groups, as the optimizer's file has them; empty where it has none.
+/// Learning rates of the param groups in the optimizer's file; empty where it has none.
 std::vector<double> ratesOf(const Checkpoint& checkpoint)
 {
     const SavedFile optimizer = savedOptimizer(checkpoint);
@@ -42,7 +42,7 @@ std::vector<double> ratesOf(const Checkpoint& checkpoint)
     return out;
 }
 
-/// torch's schedulers keep the rates that they set last, which are those of the groups.
+/// torch's schedulers keep the rates that they set last. These must be the rates of the groups.
 void compareRates(const Checkpoint& checkpoint, const SavedFile& model, FindingSink& sink)
 {
     const std::vector<double> set = numbersOf(*model.graph, model.at({"lr_scheduler", "_last_lr"}));
@@ -57,10 +57,10 @@ void compareRates(const Checkpoint& checkpoint, const SavedFile& model, FindingS
     }
     if (!evidence.empty() && hasStateNamed(checkpoint, "sum"))
         evidence.emplace_back(
-            "stock ZeRO builds torch's Adagrad anew from its defaults "
-            "(stage_1_and_2.py, initialize_optimizer_states): no scheduler reaches that one");
+            "stock ZeRO recreates torch's Adagrad with its defaults "
+            "(stage_1_and_2.py, initialize_optimizer_states): the scheduler does not set its rates");
     if (!evidence.empty())
-        sink.add(Severity::Warning, "the learning rates of param groups are not those the scheduler set",
+        sink.add(Severity::Warning, "the learning rates of param groups are not those that the scheduler set",
             model.file->name, std::move(evidence));
 }
 
@@ -80,21 +80,21 @@ void compareCounts(const Checkpoint& checkpoint, const SavedFile& model, Finding
         model.file->name, {fmt::format("last_batch_iteration {}", *last)});
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const SavedFile model = savedModel(*patient.checkpoint);
+    const SavedFile model = savedModel(*context.checkpoint);
     if (!model || model.at({"lr_scheduler"}) == kNoNode)
         return {};
-    compareRates(*patient.checkpoint, model, sink);
-    compareCounts(*patient.checkpoint, model, sink);
+    compareRates(*context.checkpoint, model, sink);
+    compareCounts(*context.checkpoint, model, sink);
     return {};
 }
 
 } // namespace
 
-/// A scheduler that goes on from elsewhere than the steps and rates beside it.
+/// A scheduler's count or rates differ from the engine's steps and the groups' rates.
 extern const Diagnosis kScheduleDiscontinuity;
 const Diagnosis kScheduleDiscontinuity{
     .code = "schedule-discontinuity",
@@ -103,13 +103,13 @@ const Diagnosis kScheduleDiscontinuity{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .silent = true,
-    .means = {.loading = "Stock DeepSpeed loads scheduler and rates as they stand, without a word.",
-        .resuming = "The learning rate of the next step is not the one that follows: a scheduler sets it from"
-                    " its own count, or goes on from the rate it finds.",
-        .exporting = "Weights are not touched."},
+    .means = {.loading = "Stock DeepSpeed loads scheduler and rates unchanged, silently.",
+        .resuming = "The learning rate of the next step is wrong: a scheduler computes it from its own "
+                    "count, or from the rate of the group.",
+        .exporting = "Weights are not affected."},
     .remedy
-    = "set the scheduler's count to the engine's and the rates to those that the scheduler set, unless they "
-      "were changed on purpose; `repair --set` takes others",
+    = "set the scheduler's count to the engine's and the rates to those that the scheduler set, unless "
+      "they were changed on purpose; use `repair --set` for other values",
     .repairs = true,
     .threads = "DS#5788, gpt-neox#1029, HF#25865, THUDM/slime#1546",
     .look = look,

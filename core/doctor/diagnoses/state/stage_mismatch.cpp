@@ -6,7 +6,7 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-/// Stages that read each other's files: none, 1 and 2, 3.
+/// Stages that can read each other's files: none, 1 and 2, 3.
 enum class Family { None, Flat, Sliced };
 
 Family familyOf(int stage)
@@ -22,7 +22,7 @@ std::optional<Family> familyOf(const Checkpoint& checkpoint)
         return Family::Sliced;
     if (isStage0(checkpoint.kind))
         return Family::None;
-    return std::nullopt; // universal folders are for every stage, and all else is for none
+    return std::nullopt; // universal folders are for every stage, all other kinds for none
 }
 
 const char* whatIsMissing(Family saved, Family wanted)
@@ -39,28 +39,28 @@ const char* whatIsMissing(Family saved, Family wanted)
     return "ZeRO-1 and 2 look for mp_rank_00_model_states.pt, and ZeRO-3 has a model file per rank";
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.target.stage || !patient.hasModel())
+    if (!context.target.stage || !context.hasModel())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const auto saved = familyOf(checkpoint);
-    const Family wanted = familyOf(*patient.target.stage);
+    const Family wanted = familyOf(*context.target.stage);
     // BF16_Optimizer also runs with stage 0.
     const bool plainBf16 = hasBf16Optimizer(checkpoint.kind) && wanted == Family::None;
     if (!saved || *saved == wanted || plainBf16)
         return {};
     const SavedFile model = savedModel(checkpoint);
     sink.add(Severity::Error,
-        "it was saved with ZeRO stage " + std::to_string(checkpoint.zeroStage) + " and is wanted with "
-            + std::to_string(*patient.target.stage),
+        "it was saved with ZeRO stage " + std::to_string(checkpoint.zeroStage) + ", and the target has stage "
+            + std::to_string(*context.target.stage),
         model.file == nullptr ? std::string() : model.file->name, {whatIsMissing(*saved, wanted)});
     return {};
 }
 
 } // namespace
 
-/// Files of one ZeRO stage, wanted by another that looks for other files.
+/// The target has another ZeRO stage, which looks for other files.
 extern const Diagnosis kStageMismatch;
 const Diagnosis kStageMismatch{
     .code = "stage-mismatch",
@@ -71,7 +71,7 @@ const Diagnosis kStageMismatch{
     .needsTarget = true,
     .means = {.loading = "Stock DeepSpeed does not find the files that it looks for, and stops.",
         .resuming = "Nothing is lost: the state is the same in the files of every stage."},
-    .remedy = "lay the state out anew for that stage, or convert it to a universal folder",
+    .remedy = "reshard it to that stage, or convert it to a universal folder",
     .command = reshardCommand,
     .threads = "DS#6699, ACC#3210, DS#3089, DS#3936, OpenRLHF#891, DS#1748",
     .look = look,

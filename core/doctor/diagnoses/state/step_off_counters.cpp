@@ -11,7 +11,7 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-/// Releases before 0.14 and engines without ZeRO count the step that creates the states, too.
+/// Releases before 0.14 and engines without ZeRO also count the step that creates the states.
 constexpr double kTolerance = 1;
 
 std::string unitText(const FlatUnit& unit)
@@ -21,24 +21,24 @@ std::string unitText(const FlatUnit& unit)
     return fmt::format("group {}", unit.group);
 }
 
-/// The steps of flat units, which the optimizer takes together.
+/// The steps of flat units must be equal: the optimizer updates them together.
 void compareUnits(const Checkpoint& checkpoint, const std::string& file, FindingSink& sink)
 {
-    const FlatUnit* least = nullptr;
-    const FlatUnit* most = nullptr;
+    const FlatUnit* first = nullptr;
+    const FlatUnit* last = nullptr;
     for (const FlatUnit& unit : checkpoint.units) {
         if (!unit.isFlat() || !unit.step)
             continue;
-        if (least == nullptr || *unit.step < *least->step)
-            least = &unit;
-        if (most == nullptr || *unit.step > *most->step)
-            most = &unit;
+        if (first == nullptr || *unit.step < *first->step)
+            first = &unit;
+        if (last == nullptr || *unit.step > *last->step)
+            last = &unit;
     }
-    if (least == most || *least->step == *most->step)
+    if (first == last || *first->step == *last->step)
         return;
     sink.add(Severity::Warning, "the param groups of the optimizer are not at the same step", file,
-        {fmt::format("{}: {:g}", unitText(*least), *least->step),
-            fmt::format("{}: {:g}", unitText(*most), *most->step)});
+        {fmt::format("{}: {:g}", unitText(*first), *first->step),
+            fmt::format("{}: {:g}", unitText(*last), *last->step)});
 }
 
 void compareCounters(const Checkpoint& checkpoint, const std::string& file, FindingSink& sink)
@@ -50,13 +50,13 @@ void compareCounters(const Checkpoint& checkpoint, const std::string& file, Find
         return;
     const int64_t skipped = checkpoint.steps.skippedSteps.value_or(0);
     const auto taken = static_cast<double>(*checkpoint.steps.globalSteps - skipped);
-    // Ahead it is where ZenFlow once trained, or counters began anew: its moments have seen these steps.
+    // It is ahead after ZenFlow training, or where counters were reset: the moments include these steps.
     sink.add(*ahead > 0 ? Severity::Info : Severity::Warning,
         fmt::format("the optimizer is at step {:g}, and the engine has taken {:g}", taken + *ahead, taken),
         file, {fmt::format("global_steps {}, skipped_steps {}", *checkpoint.steps.globalSteps, skipped)});
 }
 
-/// Whether both of Adam's moments are there, and in files that have a place for the step.
+/// Whether both of Adam's moments are there, in files that can store the step.
 bool hasMoments(const Checkpoint& checkpoint, const FlatUnit& unit)
 {
     size_t moments = 0;
@@ -68,7 +68,7 @@ bool hasMoments(const Checkpoint& checkpoint, const FlatUnit& unit)
     return moments == 2;
 }
 
-/// Adam without a step beside its moments. Apex keeps it in the group's options.
+/// Reports Adam moments without a step. Apex keeps the step in the group's options.
 void requireStep(const Checkpoint& checkpoint, const SavedFile& optimizer, FindingSink& sink)
 {
     const bool universal = isUniversal(checkpoint.kind);
@@ -83,15 +83,15 @@ void requireStep(const Checkpoint& checkpoint, const SavedFile& optimizer, Findi
         without.push_back(unitText(unit));
     }
     if (!without.empty())
-        sink.add(Severity::Warning, "moments of Adam are there, and no step beside them",
+        sink.add(Severity::Warning, "moments of Adam are there, but their step is missing",
             optimizer.file->name, std::move(without));
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile optimizer = savedOptimizer(checkpoint);
     const SavedFile model = savedModel(checkpoint);
     const std::string file = optimizer.file != nullptr ? optimizer.file->name
@@ -106,7 +106,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// All ranks agree on a step that the engine's counters cannot have led to, or groups differ.
+/// All ranks agree on a step that contradicts the engine's counters, or groups differ.
 extern const Diagnosis kStepOffCounters;
 const Diagnosis kStepOffCounters{
     .code = "step-off-counters",
@@ -115,12 +115,12 @@ const Diagnosis kStepOffCounters{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Warning,
     .silent = true,
-    .means = {.loading = "Stock DeepSpeed takes the optimizer's step as it stands, without a word.",
-        .resuming = "Without any step the first update stops with a KeyError. Else bias correction is that "
-                    "of the other step, so that updates have another size than they had; a step that began "
-                    "anew says that the moments did, too.",
-        .exporting = "Weights are not touched."},
-    .remedy = "set the step that the counters give, unless the optimizer was begun anew on purpose",
+    .means = {.loading = "Stock DeepSpeed uses the optimizer's step unchanged, silently.",
+        .resuming = "Without any step the first update stops with a KeyError. Otherwise bias correction uses "
+                    "the wrong step, which changes the size of updates. If the step was reset, the moments "
+                    "were probably reset too.",
+        .exporting = "Weights are not affected."},
+    .remedy = "set the step that the counters give, unless the optimizer was reset on purpose",
     .repairs = true,
     .threads = "DS#5263, DS#4396, MDS#248, DS#1823, DS#7786, DS#7586",
     .look = look,

@@ -10,15 +10,15 @@ namespace {
 
 constexpr size_t kMostNamed = 8;
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || patient.checkpoint->parallel.tp < 2)
+    if (!context.hasModel() || context.checkpoint->parallel.tp < 2)
         return {};
-    SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesBeside(patient));
+    SHARDSCOPE_TRY(const std::vector<WeightFile> files, weightFilesNextTo(context));
     if (files.empty())
         return {};
-    // Where nothing says how the slices join, nothing says what the whole is.
-    const auto joined = joinParts(patient.checkpoint);
+    // Without merge rules for the slices, the merged shapes are unknown.
+    const auto joined = joinParts(context.checkpoint);
     if (!joined)
         return {};
     const Checkpoint& whole = **joined;
@@ -30,7 +30,7 @@ Status look(const Patient& patient, FindingSink& sink)
             if (!id)
                 continue;
             const Parameter& param = whole.params[index(*id)];
-            if (tensor.elements * patient.checkpoint->parallel.tp != param.elements
+            if (tensor.elements * context.checkpoint->parallel.tp != param.elements
                 || tensor.shape.size() != param.shape.size())
                 continue;
             if (++count <= kMostNamed)
@@ -40,22 +40,22 @@ Status look(const Patient& patient, FindingSink& sink)
         if (count > 0)
             sink.add(Severity::Error,
                 std::to_string(count) + " of " + std::to_string(file.tensors.size())
-                    + " tensors are one tensor slice of " + std::to_string(patient.checkpoint->parallel.tp)
-                    + ", not the whole",
+                    + " tensors are one tensor slice of " + std::to_string(context.checkpoint->parallel.tp)
+                    + ", not merged tensors",
                 file.name, std::move(named));
     }
     return {};
 }
 
-std::string exportCommand(const Patient& patient, const Finding& finding)
+std::string exportCommand(const CheckContext& context, const Finding& finding)
 {
-    return "export " + shellQuoted(patient.asked.string()) + " DST --format "
+    return "export " + shellQuoted(context.asked.string()) + " DST --format "
         + (finding.where.ends_with(".bin") ? "torch" : "safetensors");
 }
 
 } // namespace
 
-/// Exported weights that hold what the first tensor-parallel rank had.
+/// Exported weights contain only the slice of the first tensor-parallel rank.
 extern const Diagnosis kTensorParallelDropped;
 const Diagnosis kTensorParallelDropped{
     .code = "tensor-parallel-dropped",
@@ -63,11 +63,11 @@ const Diagnosis kTensorParallelDropped{
     .name = "Exported weights are one slice",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
-    .means = {.loading = "DeepSpeed's own files are whole, and load.",
+    .means = {.loading = "DeepSpeed's own files are complete and load.",
         .resuming = "Wrappers that take the weights from this file stop at a size mismatch, or build a "
                     "smaller model.",
-        .exporting = "All slices but one are absent from the file."},
-    .remedy = "write the weights anew, with all slices joined",
+        .exporting = "All slices except one are missing in the file."},
+    .remedy = "export the weights again, with all slices merged",
     .command = exportCommand,
     .threads = "DS#8168, DS#8185, DS#8474, DS#7320, MDS#224",
     .look = look,

@@ -11,20 +11,21 @@ namespace {
 
 constexpr uint64_t kSampleBytes = uint64_t{64} << 10;
 
-/// Whether samples of two tensors of one form, from begin, middle and end, differ.
-Result<bool> differ(const Patient& patient, const TorchFile& file, const TensorView& a, const TensorView& b)
+/// Whether samples from begin, middle and end of two tensors of the same shape and type differ.
+Result<bool> differ(
+    const CheckContext& context, const TorchFile& file, const TensorView& a, const TensorView& b)
 {
     SHARDSCOPE_TRY(const TensorExtent first, file.extentOf(a));
     SHARDSCOPE_TRY(const TensorExtent second, file.extentOf(b));
     if (first.byteOffset == second.byteOffset)
         return false;
-    SHARDSCOPE_TRY(const auto opened, patient.files.openRead(file.path()));
+    SHARDSCOPE_TRY(const auto opened, context.files.openRead(file.path()));
     const uint64_t bytes = first.bytes;
     const uint64_t sample = std::min(bytes, kSampleBytes);
     std::vector<uint8_t> left(sample);
     std::vector<uint8_t> right(sample);
     for (const uint64_t at : std::array{uint64_t{0}, (bytes - sample) / 2, bytes - sample}) {
-        SHARDSCOPE_CHECK(patient.job.poll());
+        SHARDSCOPE_CHECK(context.job.poll());
         SHARDSCOPE_CHECK(opened->readAt(first.byteOffset + at, left));
         SHARDSCOPE_CHECK(opened->readAt(second.byteOffset + at, right));
         if (left != right)
@@ -33,11 +34,11 @@ Result<bool> differ(const Patient& patient, const TorchFile& file, const TensorV
     return false;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel())
+    if (!context.hasModel())
         return {};
-    const SavedFile model = savedModel(*patient.checkpoint);
+    const SavedFile model = savedModel(*context.checkpoint);
     const NodeId module = model.at({"module"});
     const NodeId shared = model.at({"shared_params"});
     if (module == kNoNode || shared == kNoNode || !isMapping(*model.graph, module))
@@ -59,7 +60,7 @@ Status look(const Patient& patient, FindingSink& sink)
             && left->sizes == right->sizes && left->dtype == right->dtype && left->elements().value_or(0) > 0;
         if (!comparable)
             continue;
-        SHARDSCOPE_TRY(const bool diverged, differ(patient, *model.file->content, *left, *right));
+        SHARDSCOPE_TRY(const bool diverged, differ(context, *model.file->content, *left, *right));
         if (diverged)
             sink.add(Severity::Error, "the two names of this tied parameter have different values",
                 percentEncode(std::string(*alias)) + "#weight",
@@ -70,7 +71,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// A tie that is recorded, and copies that went different ways.
+/// A tie is recorded, but its copies have different values.
 extern const Diagnosis kTiedDiverged;
 const Diagnosis kTiedDiverged{
     .code = "tied-diverged",
@@ -79,11 +80,11 @@ const Diagnosis kTiedDiverged{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .silent = true,
-    .means = {.loading = "Both names are one parameter in the live model, so the copy that is loaded last "
-                         "stays, without a word; with ZeRO the master wins.",
-        .resuming = "The loss jumps where the other copy was the one that was trained.",
+    .means = {.loading = "Both names are one parameter in the live model: the copy that is loaded last "
+                         "is used, silently; with ZeRO the master is used.",
+        .resuming = "The loss jumps if the other copy is the trained one.",
         .exporting = "The owner's values are written, and the other copy is dropped."},
-    .remedy = "give both names the owner's values, which are those of its master",
+    .remedy = "give both names the owner's values, which match its master",
     .repairs = true,
     .threads = "NVIDIA-NeMo/Automodel#2511, DS#1896, DS#3033",
     .look = look,

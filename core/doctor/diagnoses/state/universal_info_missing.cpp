@@ -6,29 +6,31 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    // The converter asks for it where it reads files of ZeRO-1 and 2, and not for those of ZeRO-3.
-    if (!patient.hasModel() || !hasZeroShards(*patient.checkpoint)
-        || partitionsParameters(patient.checkpoint->kind))
+    // The converter needs it for files of ZeRO-1 and 2, not for those of ZeRO-3.
+    if (!context.hasModel() || !hasZeroShards(*context.checkpoint)
+        || partitionsParameters(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile model = savedModel(checkpoint);
     if (!model || model.at({"universal_checkpoint_info"}) != kNoNode)
         return {};
-    const bool cut = checkpoint.parallel.tp > 1;
+    const bool isSplit = checkpoint.parallel.tp > 1;
     sink.add(Severity::Info,
-        cut ? "the model file has no `universal_checkpoint_info`, so nothing says how its tensor slices join"
+        isSplit
+            ? "the model file has no `universal_checkpoint_info`, so the merge of its tensor slices is not "
+              "recorded"
             : "the model file has no `universal_checkpoint_info`, as DeepSpeed writes none by itself",
         model.file->name,
-        {cut ? "`convert` takes the patterns of the model from --patterns"
-             : "one tensor slice: nothing of it is needed to convert the checkpoint"});
+        {isSplit ? "`convert` takes the patterns of the model from --patterns"
+                 : "one tensor slice: the key is not needed to convert the checkpoint"});
     return {};
 }
 
 } // namespace
 
-/// Stock DeepSpeed's converter asserts that the client put this key into the model file.
+/// Stock DeepSpeed's converter asserts that the client stored this key in the model file.
 extern const Diagnosis kUniversalInfoMissing;
 const Diagnosis kUniversalInfoMissing{
     .code = "universal-info-missing",
@@ -39,9 +41,8 @@ const Diagnosis kUniversalInfoMissing{
     .means = {.loading = "It loads.",
         .resuming = "Stock ds_to_universal stops with an AssertionError unless --inject_missing_state is "
                     "given."},
-    .remedy
-    = "convert it with this program, which needs the key only for tensor slices; or add it on a copy, "
-      "where there are none, for stock's converter",
+    .remedy = "convert it with this program, which needs the key only for tensor slices; or, without tensor "
+              "slices, add it on a copy for the stock converter",
     .repairs = true,
     .repairsFrom = Severity::Info,
     .command = convertCommand,

@@ -13,7 +13,7 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-/// What ds_to_universal's callers, and this program, append to the tag that they convert.
+/// The suffix that callers of ds_to_universal and this program append to the converted tag.
 constexpr std::string_view kSuffix = "_universal";
 
 std::string sourceTag(const Checkpoint& universal)
@@ -22,17 +22,17 @@ std::string sourceTag(const Checkpoint& universal)
                                             : std::string();
 }
 
-/// The tag beside the folder that it was converted from: of that name, whole, and at the same step.
-Result<CheckpointPtr> openSource(const Patient& patient)
+/// The tag next to the folder that it was converted from: with that name, complete, and at the same step.
+Result<CheckpointPtr> openSource(const CheckContext& context)
 {
-    const Checkpoint& universal = *patient.checkpoint;
+    const Checkpoint& universal = *context.checkpoint;
     OpenOptions options;
     options.tag = sourceTag(universal);
     if (options.tag.empty()
-        || std::none_of(patient.run.begin(), patient.run.end(),
+        || std::none_of(context.run.begin(), context.run.end(),
             [&](const FolderEntry& entry) { return entry.isFolder && entry.name == options.tag; }))
         return CheckpointPtr();
-    auto opened = openCheckpoint(patient.files, universal.runFolder, options, patient.job);
+    auto opened = openCheckpoint(context.files, universal.runFolder, options, context.job);
     if (!opened) {
         if (opened.error().code == ErrorCode::Cancelled)
             return forward(std::move(opened).error());
@@ -44,57 +44,57 @@ Result<CheckpointPtr> openSource(const Patient& patient)
     return usable ? opened->checkpoint : CheckpointPtr();
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.bytes || !patient.hasModel() || !isUniversal(patient.checkpoint->kind))
+    if (!context.bytes || !context.hasModel() || !isUniversal(context.checkpoint->kind))
         return {};
-    SHARDSCOPE_TRY(const CheckpointPtr source, openSource(patient));
+    SHARDSCOPE_TRY(const CheckpointPtr source, openSource(context));
     if (!source)
         return {};
-    const auto both = inSameDegrees(source, patient.checkpoint, nullptr);
+    const auto both = inSameDegrees(source, context.checkpoint, nullptr);
     if (!both)
-        return {}; // nothing says how its slices join
+        return {}; // the merge of its slices is not recorded
     DiffOptions options;
     options.states = {"fp32"};
-    options.jobs = patient.jobs;
+    options.jobs = context.jobs;
     SHARDSCOPE_TRY(const StateDiff diff,
-        diffStates(patient.files, *both->first, *both->second, options, plainBackend(), patient.job));
+        diffStates(context.files, *both->first, *both->second, options, plainBackend(), context.job));
     for (const ParamDifference& param : diff.params) {
         for (const StateDifference& state : param.states) {
             if (state.state.left != "fp32" || state.state.right != "fp32")
                 continue;
             sink.add(Severity::Error,
-                "the masters are not those of the checkpoint that the folder was converted from",
+                "the masters differ from those of the checkpoint that the folder was converted from",
                 percentEncode(param.param.name) + "#fp32",
-                {"`" + source->tag + "` beside it is at the same step"});
+                {"`" + source->tag + "` next to it is at the same step"});
         }
     }
     return {};
 }
 
-std::string convertSource(const Patient& patient, const Finding& /*finding*/)
+std::string convertSource(const CheckContext& context, const Finding& /*finding*/)
 {
-    const Checkpoint& universal = *patient.checkpoint;
+    const Checkpoint& universal = *context.checkpoint;
     return "convert " + shellQuoted((universal.runFolder / sourceTag(universal)).string())
         + " DST --to universal";
 }
 
 } // namespace
 
-/// A universal folder against the tag beside it of which it bears the name.
+/// Compares a universal folder with the tag next to it that has its name.
 extern const Diagnosis kUniversalNotSource;
 const Diagnosis kUniversalNotSource{
     .code = "universal-not-source",
     .letter = "S19",
-    .name = "A universal folder that is not its source",
+    .name = "A universal folder differs from its source",
     .depth = CheckDepth::Bytes,
     .worst = Severity::Error,
     .silent = true,
-    .means = {.loading = "Stock DeepSpeed loads it without a word.",
-        .resuming = "Training goes on from other masters than those of the step: the loss jumps, or starts "
-                    "as if the model were fresh.",
-        .exporting = "Weights made from the folder are not those of the source."},
-    .remedy = "convert again from the source beside it",
+    .means = {.loading = "Stock DeepSpeed loads it silently.",
+        .resuming = "Training resumes from other masters than those of the step: the loss jumps, or starts "
+                    "as for a new model.",
+        .exporting = "Weights exported from the folder are not those of the source."},
+    .remedy = "convert the source next to it again",
     .command = convertSource,
     .threads = "DS#6691, DS#5475, DS#1111, ACC#3199, MLM#6920",
     .look = look,

@@ -12,11 +12,11 @@ namespace {
 
 constexpr uint64_t kSampleElements = uint64_t{1} << 12;
 
-/// Whether the master is the 16-bit copy bit for bit, as far as a sample from the beginning shows. A master
-/// that was trained has more digits.
-Result<bool> isCopy(const Patient& patient, ParamId param)
+/// Whether the master equals the 16-bit copy bit for bit, in a sample from the beginning. A trained master
+/// has more digits.
+Result<bool> isCopy(const CheckContext& context, ParamId param)
 {
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const WholeTensor* weight = checkpoint.wholeOf(param);
     if (weight == nullptr || (weight->dtype != DType::BFloat16 && weight->dtype != DType::Float16))
         return false;
@@ -24,13 +24,13 @@ Result<bool> isCopy(const Patient& patient, ParamId param)
     std::vector<uint8_t> master(count * itemSize(DType::Float32));
     std::vector<uint8_t> copy(count * itemSize(weight->dtype));
     std::vector<uint8_t> widened(master.size());
-    SHARDSCOPE_CHECK(readElements(patient.files, checkpoint, param, "fp32", 0, count, master));
-    SHARDSCOPE_CHECK(readElements(patient.files, checkpoint, param, "weight", 0, count, copy));
+    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, param, "fp32", 0, count, master));
+    SHARDSCOPE_CHECK(readElements(context.files, checkpoint, param, "weight", 0, count, copy));
     convertElements(weight->dtype, copy, DType::Float32, widened);
     return master == widened;
 }
 
-/// Whether the unit has other states and this parameter none of them.
+/// Whether the unit has other states, but this parameter has only the master.
 bool hasMasterAlone(const FlatUnit& unit, uint32_t position)
 {
     bool master = false;
@@ -44,11 +44,11 @@ bool hasMasterAlone(const FlatUnit& unit, uint32_t position)
     return master && unit.states.size() > 1;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !isUniversal(patient.checkpoint->kind))
+    if (!context.hasModel() || !isUniversal(context.checkpoint->kind))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     size_t count = 0;
     for (const FlatUnit& unit : checkpoint.units) {
         if (unit.kind != UnitKind::Whole)
@@ -58,14 +58,14 @@ Status look(const Patient& patient, FindingSink& sink)
                 continue;
             if (++count > FindingSink::kMost)
                 return {}; // readers count them all
-            SHARDSCOPE_CHECK(patient.job.poll());
-            SHARDSCOPE_TRY(const bool copied, isCopy(patient, unit.params[i]));
+            SHARDSCOPE_CHECK(context.job.poll());
+            SHARDSCOPE_TRY(const bool copied, isCopy(context, unit.params[i]));
             if (copied)
                 sink.add(Severity::Error,
-                    "the converter passed this parameter by: its master is the 16-bit copy, and it has no "
+                    "the converter skipped this parameter: its master is the 16-bit copy, and it has no "
                     "moments",
                     addressOf(checkpoint, unit.params[i], "fp32"),
-                    {"fp32.pt is the model file's tensor bit for bit",
+                    {"fp32.pt equals the model file's tensor bit for bit",
                         "other parameters of the group have all states"});
         }
     }
@@ -74,20 +74,20 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// Parameters for which ds_to_universal found no fragments, and took the model file's copy.
+/// Parameters for which ds_to_universal found no fragments and used the model file's copy.
 extern const Diagnosis kUniversalParameterSkipped;
 const Diagnosis kUniversalParameterSkipped{
     .code = "universal-parameter-skipped",
     .letter = "S21",
-    .name = "The converter passed parameters by",
+    .name = "The converter skipped parameters",
     .depth = CheckDepth::Metadata,
     .worst = Severity::Error,
     .silent = true,
-    .means = {.loading = "Stock DeepSpeed stops at steps that are not equal, or loads it without a word.",
-        .resuming = "The parameter's master is rounded to 16 bits, and its moments begin at zero.",
-        .exporting = "The weights are right to 16 bits."},
-    .remedy = "convert again from the source shards with this program, which takes any name; without them, "
-              "fill the moments of these parameters on a copy, marked",
+    .means = {.loading = "Stock DeepSpeed stops at steps that are not equal, or loads it silently.",
+        .resuming = "The parameter's master is rounded to 16 bits, and its moments start at zero.",
+        .exporting = "The weights are correct to 16 bits."},
+    .remedy = "convert the source shards again with this program, which accepts any name; without the "
+              "shards, fill the moments of these parameters on a copy, marked",
     .repairs = true,
     .threads = "reproduced with 0.19.8",
     .look = look,

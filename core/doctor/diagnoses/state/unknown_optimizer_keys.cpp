@@ -17,11 +17,11 @@ std::string listOf(const std::set<std::string>& names)
     return out;
 }
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.hasModel() || !hasZeroShards(*patient.checkpoint))
+    if (!context.hasModel() || !hasZeroShards(*context.checkpoint))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     std::set<std::string> others;
     bool lacksAdams = false;
     for (const FlatUnit& unit : checkpoint.units) {
@@ -41,11 +41,11 @@ Status look(const Patient& patient, FindingSink& sink)
     const SavedFile optimizer = savedOptimizer(checkpoint);
     std::vector<std::string> evidence;
     if (!others.empty())
-        evidence.push_back("beside the masters there is " + listOf(others));
+        evidence.push_back("states besides the masters: " + listOf(others));
     evidence.emplace_back(lacksAdams
             ? "ds_to_universal reads `exp_avg` and `exp_avg_sq` of every group, and stops with a KeyError"
             : "ds_to_universal reads `exp_avg` and `exp_avg_sq`, and leaves out the rest");
-    sink.add(Severity::Info, "the optimizer's states are not those of Adam",
+    sink.add(Severity::Info, "the optimizer's states are not Adam's",
         optimizer.file == nullptr ? std::string() : optimizer.file->name, std::move(evidence));
     return {};
 }
@@ -61,9 +61,9 @@ const Diagnosis kUnknownOptimizerKeys{
     .depth = CheckDepth::Metadata,
     .worst = Severity::Info,
     .means = {.loading = "It loads into the same optimizer.",
-        .resuming = "At another number of ranks only by way of this program: the stock converter is made for "
+        .resuming = "At another number of ranks only through this program: the stock converter supports only "
                     "Adam."},
-    .remedy = "`reshard` carries states of any name",
+    .remedy = "use `reshard`, which copies states with any name",
     .threads = "DS#8608, DS#7746",
     .look = look,
 };

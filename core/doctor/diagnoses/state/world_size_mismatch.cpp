@@ -6,13 +6,13 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-Status look(const Patient& patient, FindingSink& sink)
+Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!patient.target.worldSize || !patient.hasModel() || !hasZeroShards(*patient.checkpoint))
+    if (!context.target.worldSize || !context.hasModel() || !hasZeroShards(*context.checkpoint))
         return {};
-    const Checkpoint& checkpoint = *patient.checkpoint;
+    const Checkpoint& checkpoint = *context.checkpoint;
     const ParallelDegrees& saved = checkpoint.parallel;
-    const uint32_t wanted = *patient.target.worldSize;
+    const uint32_t wanted = *context.target.worldSize;
     if (wanted == saved.ranks())
         return {};
     const SavedFile model = savedModel(checkpoint);
@@ -22,7 +22,7 @@ Status look(const Patient& patient, FindingSink& sink)
     if (saved.pp > 1)
         degrees += ", pp " + std::to_string(saved.pp);
     sink.add(Severity::Error,
-        "it was saved by " + std::to_string(saved.ranks()) + " ranks and is wanted on "
+        "it was saved by " + std::to_string(saved.ranks()) + " ranks, and the target has "
             + std::to_string(wanted),
         model.file == nullptr ? std::string() : model.file->name, {degrees});
     return {};
@@ -30,7 +30,7 @@ Status look(const Patient& patient, FindingSink& sink)
 
 } // namespace
 
-/// ZeRO shards of one world size, wanted at another.
+/// ZeRO shards that were saved with another world size than the target.
 extern const Diagnosis kWorldSizeMismatch;
 const Diagnosis kWorldSizeMismatch{
     .code = "world-size-mismatch",
@@ -40,11 +40,11 @@ const Diagnosis kWorldSizeMismatch{
     .worst = Severity::Error,
     .needsTarget = true,
     .means = {.loading = "Stock DeepSpeed compares `dp_world_size` with its own number of data-parallel ranks"
-                         " and stops with a ZeRORuntimeException. Weights alone load, without masters and"
+                         " and stops with a ZeRORuntimeException. Weights load without masters and"
                          " moments.",
-        .resuming = "With weights alone, masters are rounded and moments begin at zero.",
+        .resuming = "With weights only, masters are rounded and moments start at zero.",
         .exporting = "Export does not depend on the number of ranks."},
-    .remedy = "lay the state out anew for that number of ranks, or convert it to a universal folder",
+    .remedy = "reshard it to that number of ranks, or convert it to a universal folder",
     .command = reshardCommand,
     .threads = "DS#2898, DS#3810, DS#6441, MDS#439, DS#3924, DS#7628, THUDM/GLM#136, HF#23152, PL#19585, "
                "ACC#784, DS#8031",

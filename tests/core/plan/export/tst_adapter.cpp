@@ -125,7 +125,7 @@ TEST_CASE("parts of an adapter lose its name, as PEFT writes them")
     CHECK(otherPeftMethod("base_model.model.q.base_layer.weight", false).empty());
 }
 
-TEST_CASE("the adapter alone is written, with the configuration that lies beside the checkpoint")
+TEST_CASE("only the adapter is written, with the configuration next to the checkpoint")
 {
     const Model model = twoProjections();
     spill(model.folder / "run/tokenizer.json", "{}");
@@ -163,7 +163,7 @@ TEST_CASE("the adapter alone is written, with the configuration that lies beside
     }));
 }
 
-TEST_CASE("targeted embeddings are saved beside their adapter")
+TEST_CASE("targeted embeddings are saved with their adapter")
 {
     const Model model(
         {{"layers.0.attention.wq.weight", "base_model.model.model.embed_tokens.lora_embedding_A.default"},
@@ -181,7 +181,7 @@ TEST_CASE("targeted embeddings are saved beside their adapter")
     CHECK(model.names().contains(base));
 }
 
-TEST_CASE("without a configuration one is made of what names and shapes tell, and the rest is asked for")
+TEST_CASE("a missing configuration is built from names and shapes, and the rest is requested")
 {
     const Model model = twoProjections();
     const Error error = model.refusal();
@@ -208,7 +208,7 @@ TEST_CASE("without a configuration one is made of what names and shapes tell, an
     CHECK(model.refusal({"lora_alpha=1"}).code == ErrorCode::Usage);
 }
 
-TEST_CASE("what is no LoRA adapter, or that of another one, is refused by name")
+TEST_CASE("other adapters and configurations of another adapter are refused by name")
 {
     const Model none({});
     CHECK(none.refusal().code == ErrorCode::Refused);

@@ -87,7 +87,7 @@ TEST_CASE("the map of a distributed checkpoint shows that everything is there")
     }
 }
 
-TEST_CASE("the map of a distributed checkpoint tells missing boxes from present ones")
+TEST_CASE("the map of a distributed checkpoint distinguishes missing and present boxes")
 {
     const std::string weight = bytesFrom(1, 4 * 6 * 4);
     DcpFolder folder;

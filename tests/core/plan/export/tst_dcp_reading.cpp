@@ -34,7 +34,7 @@ bool hasFinding(const Checkpoint& checkpoint, std::string_view code)
 
 } // namespace
 
-TEST_CASE("keys of a distributed checkpoint tell parameters, states and groups")
+TEST_CASE("keys of a distributed checkpoint identify parameters, states and groups")
 {
     CHECK(parseDcpKey("model.a.weight").name == "a.weight");
     const DcpKey state = parseDcpKey("optim.state.a.weight.exp_avg");
@@ -87,7 +87,7 @@ TEST_CASE("what a conversion wrote is read as the same tensors, steps and groups
     }
 }
 
-TEST_CASE("tensors that are cut by rows over ranks are joined")
+TEST_CASE("tensors that are split by rows over ranks are merged")
 {
     const std::string weight = bytesFrom(1, 5 * 3 * 4);
     const std::string moment = bytesFrom(2, 5 * 3 * 4);
@@ -209,7 +209,7 @@ TEST_CASE("tensors in boxes of any kind are read by their elements")
     });
 }
 
-TEST_CASE("what is missing, torn or cut otherwise is told, and the rest is read")
+TEST_CASE("missing, truncated and other splits are reported, and the rest is read")
 {
     const std::string weight = bytesFrom(1, 4 * 2 * 4);
     {

@@ -186,7 +186,7 @@ TEST_CASE("names and masters that are not those of the model are warned of")
     CHECK(!warns("zero2-w2", "AutoEP"));
 }
 
-TEST_CASE("states go beside the weights as they are")
+TEST_CASE("states are written next to the weights, unchanged")
 {
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     const auto plan = planOf(source, {.dtype = DType::BFloat16, .states = {"exp_avg", "fp32"}});
@@ -209,7 +209,7 @@ TEST_CASE("states go beside the weights as they are")
     CHECK(refusalOf(source, {.only = {"batches_seen"}, .states = {"exp_avg"}}).code == ErrorCode::Usage);
 }
 
-TEST_CASE("files are cut at the shard size, with an index that leads to every tensor")
+TEST_CASE("files are split at the shard size, with an index that leads to every tensor")
 {
     const CheckpointPtr source = openForPlan(planSample("zero3-w4"));
     const auto whole = writtenBy(*planOf(source, {})).at("model.safetensors");
@@ -342,7 +342,7 @@ TEST_CASE("what no file holds is refused by name, unless it is allowed")
     CHECK(planOf(source, {.only = {"norm.*"}})->exported().size() == 2);
 }
 
-TEST_CASE("the files that transformers keeps beside weights go along")
+TEST_CASE("the files that transformers keeps next to weights are copied")
 {
     const TemporaryFolder folder;
     const io::Path run = folder / "run";

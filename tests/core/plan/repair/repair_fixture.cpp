@@ -5,7 +5,7 @@
 
 namespace shardscope::test {
 
-Mended mend(const Patchable& hurt, const RepairOptions& options, const std::filesystem::path& destination,
+Repaired repair(const Patchable& hurt, const RepairOptions& options, const std::filesystem::path& destination,
     const OpenOptions& open)
 {
     JobContext job;

@@ -2,7 +2,7 @@
 // What stock DeepSpeed's loaders would refuse is not published, whatever the source is.
 #include "core/engine/write/execute.h"
 #include "tests/core/plan/plan_fixture.h"
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 
 using namespace shardscope;
 using namespace shardscope::test;

@@ -106,9 +106,9 @@ TEST_CASE("a lost shard refilled from another world's copy of the same step is b
             RepairOptions options{
                 {"L6"}, (folder / "other").string(), kFromDonor, RepairOptions::Moments::Donor};
             const auto plan = repair(run, options);
-            const CheckpointPtr mended = written(*plan, run, folder / "mended");
-            CHECK(marksOf(*mended) > 0);
-            checkSameState(mended, whole);
+            const CheckpointPtr repaired = written(*plan, run, folder / "repaired");
+            CHECK(marksOf(*repaired) > 0);
+            checkSameState(repaired, whole);
         }
     }
 }
@@ -124,7 +124,7 @@ TEST_CASE("masters come from the 16-bit copies, moments from the neighbouring ta
     const CheckpointPtr before
         = openCheckpoint(io::realFileSystem(), planSample("zero2-w2"), older, job)->checkpoint;
     fs::remove(shardOf(tagOf(run), 1));
-    const auto mended = written(*repair(run, {{"rank-missing"}}), run, folder / "a");
+    const auto repaired = written(*repair(run, {{"rank-missing"}}), run, folder / "a");
     const auto zeroed = written(
         *repair(run, {.fixes = {"all"}, .moments = RepairOptions::Moments::Zeros}), run, folder / "b");
     size_t refilled = 0;
@@ -134,7 +134,7 @@ TEST_CASE("masters come from the 16-bit copies, moments from the neighbouring ta
         CAPTURE(param.name);
         const auto weights = bytesOf(*whole, param.name, "weight");
         const auto was = bytesOf(*whole, param.name, "fp32");
-        const auto is = bytesOf(*mended, param.name, "fp32");
+        const auto is = bytesOf(*repaired, param.name, "fp32");
         for (uint64_t i = 0; i < param.elements; ++i) {
             const bool same = std::equal(was.begin() + 4 * i, was.begin() + 4 * i + 4, is.begin() + 4 * i);
             // A bf16 value is the upper half of an fp32 one.
@@ -143,7 +143,7 @@ TEST_CASE("masters come from the 16-bit copies, moments from the neighbouring ta
             CHECK((same || copied));
             refilled += same ? 0 : 1;
         }
-        const auto moment = bytesOf(*mended, param.name, "exp_avg");
+        const auto moment = bytesOf(*repaired, param.name, "exp_avg");
         const auto own = bytesOf(*whole, param.name, "exp_avg");
         const auto old = bytesOf(*before, param.name, "exp_avg");
         const auto none = bytesOf(*zeroed, param.name, "exp_avg");
@@ -167,7 +167,7 @@ TEST_CASE("a file whose directory is lost gives all its records back")
     spill(shard, bytes.substr(0, directory));
     const auto plan = repair(run, {{"F1"}});
     CHECK(plan->marks().empty());
-    checkSameState(written(*plan, run, folder / "mended"), whole);
+    checkSameState(written(*plan, run, folder / "repaired"), whole);
 
     spill(shard, bytes.substr(0, bytes.size() / 3)); // records are lost, too
     const auto refilled = repair(run, {{"file-torn"}});
@@ -187,7 +187,7 @@ TEST_CASE("the pointer is set to the newest complete tag")
     CHECK(plan->fixed() == std::vector<std::string>{"latest-missing"});
 }
 
-TEST_CASE("what cannot be mended is refused by name")
+TEST_CASE("what cannot be repaired is refused by name")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const fs::path run = copyOf("zero3-w4", folder);
@@ -216,10 +216,10 @@ TEST_CASE("a repair is undone from its source")
     spill(tag / "zero_pp_rank_7_mp_rank_00_optim_states.pt", bytes); // of an older, larger save
     const auto plan = repair(run, {{"all"}});
     CHECK(plan->fixed().size() >= 2);
-    written(*plan, run, folder / "mended");
+    written(*plan, run, folder / "repaired");
 
     JobContext job;
-    const auto all = planUndo(io::realFileSystem(), folder / "mended", {}, {}, true, job);
+    const auto all = planUndo(io::realFileSystem(), folder / "repaired", {}, {}, true, job);
     REQUIRE_MESSAGE(all.has_value(), (all ? "" : describe(all.error())));
     REQUIRE(all->copy);
     ExecuteOptions options;
@@ -229,10 +229,10 @@ TEST_CASE("a repair is undone from its source")
     for (const auto& entry : fs::directory_iterator(tag))
         CHECK(slurp(folder / "again" / tag.filename() / entry.path().filename()) == slurp(entry.path()));
 
-    const auto none = planUndo(io::realFileSystem(), folder / "mended", {}, {"rank-missing"}, true, job);
+    const auto none = planUndo(io::realFileSystem(), folder / "repaired", {}, {"rank-missing"}, true, job);
     CHECK(none.error().code == ErrorCode::NotFound);
     CHECK(planUndo(io::realFileSystem(), run, {}, {}, true, job).error().code == ErrorCode::NotACheckpoint);
     spill(shard, bytes.substr(0, 2000));
-    CHECK(planUndo(io::realFileSystem(), folder / "mended", {}, {}, true, job).error().code
+    CHECK(planUndo(io::realFileSystem(), folder / "repaired", {}, {}, true, job).error().code
         == ErrorCode::SourceChanged);
 }

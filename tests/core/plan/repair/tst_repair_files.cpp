@@ -16,7 +16,7 @@ namespace {
 const std::string kShard = "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt";
 
 /// A fix without loss: found, then not, in a copy of the same state in which nothing is marked.
-void checkMends(const Patchable& hurt, const char* code, Severity severity)
+void checkRepairs(const Patchable& hurt, const char* code, Severity severity)
 {
     CAPTURE(code);
     const CheckResult before = hurt.check();
@@ -25,11 +25,11 @@ void checkMends(const Patchable& hurt, const char* code, Severity severity)
     CHECK(found->finding.severity == severity);
     CHECK(found->command.find("--fix " + std::string(code)) != std::string::npos);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended mended = mend(hurt, {.fixes = {code}}, folder / "mended");
-    CHECK(mended.plan->marks().empty());
-    checkSameState(mended.copy, openForPlan(planSample("zero2-w2")));
+    const Repaired repaired = repair(hurt, {.fixes = {code}}, folder / "repaired");
+    CHECK(repaired.plan->marks().empty());
+    checkSameState(repaired.copy, openForPlan(planSample("zero2-w2")));
     JobContext job;
-    const auto after = examine(io::realFileSystem(), folder / "mended", {}, job);
+    const auto after = examine(io::realFileSystem(), folder / "repaired", {}, job);
     REQUIRE(after);
     CHECK(findingOf(*after, code) == nullptr);
     CHECK(troubles(*after).empty());
@@ -41,7 +41,7 @@ TEST_CASE("payloads that another program packed are aligned again")
 {
     const Patchable hurt("zero2-w2");
     spill(hurt.tag() / kShard, buildForeignArchive(foreignRecordsOf(hurt.tag() / kShard)));
-    checkMends(hurt, "unaligned-payload", Severity::Warning);
+    checkRepairs(hurt, "unaligned-payload", Severity::Warning);
 }
 
 TEST_CASE("records that nothing names stay behind")
@@ -54,7 +54,7 @@ TEST_CASE("records that nothing names stay behind")
         all.emplace_back(record.name.substr(prefix.size() + 1), record.payload);
     all.emplace_back("data/999", std::string(1000, 'u'));
     spill(hurt.tag() / kShard, buildTorchArchive(all, prefix));
-    checkMends(hurt, "record-unused", Severity::Warning);
+    checkRepairs(hurt, "record-unused", Severity::Warning);
 }
 
 TEST_CASE("records that were saved without checksums get some")
@@ -64,10 +64,10 @@ TEST_CASE("records that were saved without checksums get some")
     for (ForeignRecord& record : records)
         record.hasCrc = false;
     spill(hurt.tag() / kShard, buildForeignArchive(records));
-    checkMends(hurt, "record-unchecked", Severity::Info);
+    checkRepairs(hurt, "record-unchecked", Severity::Info);
 }
 
-TEST_CASE("one save in several folders is joined in one, each file as it was")
+TEST_CASE("one save in several folders is merged into one, with unchanged files")
 {
     for (const std::string sample : {"zero2-w2", "zero3-w4", "slices-w4"}) {
         CAPTURE(sample);
@@ -85,20 +85,20 @@ TEST_CASE("one save in several folders is joined in one, each file as it was")
             fs::rename(split.tag() / name, other / name);
         }
         CHECK(troubles(split.check()).contains("split-shards"));
-        const Error error = refusalOf(split, {.fixes = {"all"}}); // or it would be made anew
+        const Error error = refusalOf(split, {.fixes = {"all"}}); // or it would be rebuilt
         CHECK(error.code == ErrorCode::Refused);
         CHECK(error.path.find("tmp-node-1") != std::string::npos);
         const fs::path target = folder / "joined";
-        const Mended mended = mend(split, {.fixes = {"all", "split-shards"}}, target);
-        CHECK(mended.plan->marks().empty());
-        checkSameState(mended.copy, openForPlan(planSample(sample.c_str())));
+        const Repaired repaired = repair(split, {.fixes = {"all", "split-shards"}}, target);
+        CHECK(repaired.plan->marks().empty());
+        checkSameState(repaired.copy, openForPlan(planSample(sample.c_str())));
         CHECK(troublesOf(target, CheckDepth::Bytes).empty());
         for (const auto& [name, bytes] : whole)
             CHECK_MESSAGE(slurp(target / split.tag().filename() / name) == bytes, name);
     }
 }
 
-TEST_CASE("what none of the folders holds is refilled once they are joined")
+TEST_CASE("parts that no folder holds are refilled after merging")
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Patchable split("zero3-w4");
@@ -114,9 +114,9 @@ TEST_CASE("what none of the folders holds is refilled once they are joined")
     CHECK(refusalOf(split, options).code == ErrorCode::Refused);
     options.fixes = {"L4", "L6"};
     options.masters = RepairOptions::Masters::Donor;
-    const Mended mended = mend(split, options, folder / "mended");
-    checkSameState(mended.copy, sample);
-    for (const Finding& mark : mended.plan->marks())
+    const Repaired repaired = repair(split, options, folder / "repaired");
+    checkSameState(repaired.copy, sample);
+    for (const Finding& mark : repaired.plan->marks())
         CHECK(mark.where.starts_with("dp2."));
 }
 
@@ -138,7 +138,7 @@ TEST_CASE("files that this program made are no part of a save")
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Patchable hurt("zero2-w2");
     fs::remove(hurt.tag() / kShard);
-    mend(hurt, {.fixes = {"rank-missing"}}, hurt.run().parent_path() / "mended");
-    REQUIRE(fs::exists(hurt.run().parent_path() / "mended" / hurt.tag().filename() / kShard));
+    repair(hurt, {.fixes = {"rank-missing"}}, hurt.run().parent_path() / "repaired");
+    REQUIRE(fs::exists(hurt.run().parent_path() / "repaired" / hurt.tag().filename() / kShard));
     CHECK(findingOf(hurt.check(), "split-shards") == nullptr);
 }

@@ -76,11 +76,11 @@ TEST_CASE("frozen parameters of ZeRO-3 are grafted from another checkpoint of th
     loseFrozen(hurt);
     REQUIRE(troubles(hurt.check()) == std::set<std::string>{"frozen-lost"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended mended
-        = mend(hurt, {.fixes = {"S8"}, .donor = planSample("zero3-w4").string()}, folder / "mended");
-    CHECK(mended.plan->fixed() == std::vector<std::string>{"frozen-lost"});
-    checkWeightsAreWhole(mended.copy, "zero3-w4", kFrozen);
-    CHECK(troublesOf(folder / "mended") == std::set<std::string>{"marked"});
+    const Repaired repaired
+        = repair(hurt, {.fixes = {"S8"}, .donor = planSample("zero3-w4").string()}, folder / "repaired");
+    CHECK(repaired.plan->fixed() == std::vector<std::string>{"frozen-lost"});
+    checkWeightsAreWhole(repaired.copy, "zero3-w4", kFrozen);
+    CHECK(troublesOf(folder / "repaired") == std::set<std::string>{"marked"});
 }
 
 TEST_CASE("they are grafted from the base model's weights, too")
@@ -89,11 +89,11 @@ TEST_CASE("they are grafted from the base model's weights, too")
     loseFrozen(hurt);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     exportWeights("zero3-w4", folder / "base");
-    const Mended mended
-        = mend(hurt, {.fixes = {"all"}, .donor = (folder / "base").string()}, folder / "mended");
+    const Repaired repaired
+        = repair(hurt, {.fixes = {"all"}, .donor = (folder / "base").string()}, folder / "repaired");
     const CheckpointPtr whole = openForPlan(planSample("zero3-w4"));
-    CHECK(bytesOf(*mended.copy, kFrozen, "weight") == bytesOf(*whole, kFrozen, "weight"));
-    CHECK(mended.copy->complete);
+    CHECK(bytesOf(*repaired.copy, kFrozen, "weight") == bytesOf(*whole, kFrozen, "weight"));
+    CHECK(repaired.copy->complete);
 }
 
 TEST_CASE("frozen parameters that the module of ZeRO-2 lacks are grafted into it")
@@ -112,10 +112,10 @@ TEST_CASE("frozen parameters that the module of ZeRO-2 lacks are grafted into it
     });
     REQUIRE(troubles(hurt.check()).contains("frozen-lost"));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended mended
-        = mend(hurt, {.fixes = {"S8"}, .donor = planSample("zero2-w2").string()}, folder / "mended");
-    checkWeightsAreWhole(mended.copy, "zero2-w2", frozen);
-    CHECK(troublesOf(folder / "mended") == std::set<std::string>{"marked"});
+    const Repaired repaired
+        = repair(hurt, {.fixes = {"S8"}, .donor = planSample("zero2-w2").string()}, folder / "repaired");
+    checkWeightsAreWhole(repaired.copy, "zero2-w2", frozen);
+    CHECK(troublesOf(folder / "repaired") == std::set<std::string>{"marked"});
 }
 
 TEST_CASE("names that PEFT has changed are found in the base model")
@@ -129,10 +129,10 @@ TEST_CASE("names that PEFT has changed are found in the base model")
     });
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     exportWeights("zero2-w2", folder / "base");
-    const Mended mended
-        = mend(hurt, {.fixes = {"S8"}, .donor = (folder / "base").string()}, folder / "mended");
+    const Repaired repaired
+        = repair(hurt, {.fixes = {"S8"}, .donor = (folder / "base").string()}, folder / "repaired");
     const CheckpointPtr whole = openForPlan(planSample("zero2-w2"));
-    CHECK(bytesOf(*mended.copy, renamed, "weight") == bytesOf(*whole, kFrozen, "weight"));
+    CHECK(bytesOf(*repaired.copy, renamed, "weight") == bytesOf(*whole, kFrozen, "weight"));
 }
 
 TEST_CASE("buffers are taken from the neighbouring tag, or from what is named")
@@ -143,9 +143,9 @@ TEST_CASE("buffers are taken from the neighbouring tag, or from what is named")
         hurt.operateOnAll("model_states.pt", [](Surgery& surgery) { surgery.remove({"module"}, kBuffer); });
         REQUIRE(troubles(hurt.check()) == std::set<std::string>{"buffers-lost"});
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Mended mended = mend(hurt, {.fixes = {"S10"}, .donor = donor}, folder / "mended");
-        checkWeightsAreWhole(mended.copy, "zero2-w2", kBuffer);
-        CHECK(troublesOf(folder / "mended") == std::set<std::string>{"marked"});
+        const Repaired repaired = repair(hurt, {.fixes = {"S10"}, .donor = donor}, folder / "repaired");
+        checkWeightsAreWhole(repaired.copy, "zero2-w2", kBuffer);
+        CHECK(troublesOf(folder / "repaired") == std::set<std::string>{"marked"});
     }
 }
 
@@ -174,19 +174,19 @@ TEST_CASE("a frozen base that every tag repeats is left out of a copy, when that
         REQUIRE(findingOf(hurt.check(), "frozen-bloat") != nullptr);
         const CheckpointPtr before = openForPlan(hurt.run());
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Mended mended = mend(hurt, {.fixes = {"F6"}}, folder / "mended");
-        CHECK(mended.plan->marks().empty());
-        CHECK(troublesOf(folder / "mended").empty());
-        CHECK_FALSE(mended.copy->findParam(kFrozen));
+        const Repaired repaired = repair(hurt, {.fixes = {"F6"}}, folder / "repaired");
+        CHECK(repaired.plan->marks().empty());
+        CHECK(troublesOf(folder / "repaired").empty());
+        CHECK_FALSE(repaired.copy->findParam(kFrozen));
         const auto isFrozen = [](const Parameter& param) { return param.role == ParamRole::Frozen; };
         const auto left = std::count_if(before->params.begin(), before->params.end(), isFrozen);
-        CHECK(mended.copy->params.size() + static_cast<size_t>(left) == before->params.size());
-        for (const Parameter& param : mended.copy->params) {
+        CHECK(repaired.copy->params.size() + static_cast<size_t>(left) == before->params.size());
+        for (const Parameter& param : repaired.copy->params) {
             const ParamId id = before->findParam(param.name).value();
             for (const std::string& state : statesOf(*before, id))
-                CHECK(bytesOf(*mended.copy, param.name, state) == bytesOf(*before, param.name, state));
+                CHECK(bytesOf(*repaired.copy, param.name, state) == bytesOf(*before, param.name, state));
         }
-        const PickleGraph& graph = mended.copy->file(mended.copy->rank0Model).content->pickle();
+        const PickleGraph& graph = repaired.copy->file(repaired.copy->templateModel).content->pickle();
         for (const char* key : {"frozen_param_shapes", "frozen_param_fragments"})
             CHECK(graph.kind(lookup(graph, graph.root(), key)) == NodeKind::None);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every file of every sample, gone or cut off, made anew from the sample itself: the same state, or a refusal
+// Every file of every sample, gone or cut off, rebuilt from the sample itself: the same state, or a refusal
 // that says why.
 #include "tests/core/plan/repair/repair_fixture.h"
 
@@ -9,17 +9,17 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Samples of which every file can be made anew.
-const std::set<std::string> kAllMended{"aligned-w2", "bf16opt-w2", "ds0135-zero2-w3", "ds0144-bf16opt-w2",
+/// Samples of which every file can be rebuilt.
+const std::set<std::string> kAllRepaired{"aligned-w2", "bf16opt-w2", "ds0135-zero2-w3", "ds0144-bf16opt-w2",
     "ds0144-zero2-w2", "ds0144-zero3-w3", "ds0510-zero2-w3", "ds053-zero3-w3", "ds067-zero1-w2", "muon-w3",
     "roundrobin-w3", "zero1-w2", "zero2-w2", "zero3-w4"};
 
 struct Outcome {
-    size_t mended = 0;
+    size_t repaired = 0;
     size_t refused = 0;
 };
 
-void mendOrRefuse(
+void repairOrRefuse(
     const std::string& sample, const Patchable& hurt, const CheckpointPtr& whole, Outcome& outcome)
 {
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
@@ -35,20 +35,20 @@ void mendOrRefuse(
     if (!plan) {
         ++outcome.refused;
         CAPTURE(describe(plan.error()));
-        CHECK(!kAllMended.contains(sample));
+        CHECK(!kAllRepaired.contains(sample));
         static const std::set<ErrorCode> kNamed{ErrorCode::Unsupported, ErrorCode::Refused,
             ErrorCode::Damaged, ErrorCode::NotFound, ErrorCode::NotACheckpoint};
         CHECK(kNamed.contains(plan.error().code));
         return;
     }
-    ++outcome.mended;
-    const Mended mended = mend(hurt, options, folder / "mended", open);
-    checkSameState(mended.copy, whole);
+    ++outcome.repaired;
+    const Repaired repaired = repair(hurt, options, folder / "repaired", open);
+    checkSameState(repaired.copy, whole);
 }
 
 } // namespace
 
-TEST_CASE("a file that is gone, cut off or empty is made anew, or refused by name")
+TEST_CASE("a file that is gone, cut off or empty is rebuilt, or refused by name")
 {
     Outcome outcome;
     for (const std::string& sample : allSamples()) {
@@ -65,13 +65,13 @@ TEST_CASE("a file that is gone, cut off or empty is made anew, or refused by nam
                 CAPTURE(left);
                 const Patchable hurt(of, tag);
                 fs::resize_file(hurt.tag() / name, left);
-                mendOrRefuse(of, hurt, whole, outcome);
+                repairOrRefuse(of, hurt, whole, outcome);
             }
             const Patchable hurt(of, tag);
             fs::remove(hurt.tag() / name);
-            mendOrRefuse(of, hurt, whole, outcome);
+            repairOrRefuse(of, hurt, whole, outcome);
         }
     }
-    MESSAGE(outcome.mended << " made anew, " << outcome.refused << " refused");
-    CHECK(outcome.mended >= 330); // slices without ZeRO are refused
+    MESSAGE(outcome.repaired << " rebuilt, " << outcome.refused << " refused");
+    CHECK(outcome.repaired >= 330); // slices without ZeRO are refused
 }

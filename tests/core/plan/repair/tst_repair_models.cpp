@@ -25,7 +25,7 @@ void checkSameModel(const CheckpointPtr& copy, const CheckpointPtr& whole, const
     CHECK(copy->steps.globalSamples == whole->steps.globalSamples);
     CHECK(copy->steps.skippedSteps == whole->steps.skippedSteps);
     const auto scheduleOf = [](const Checkpoint& checkpoint) {
-        const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+        const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
         return nodeText(graph, lookup(graph, graph.root(), "lr_scheduler"));
     };
     CHECK(scheduleOf(*copy) == scheduleOf(*whole));
@@ -76,10 +76,10 @@ TEST_CASE("a model file that is lost is made from the neighbouring tag's and the
     fs::remove(hurt.tag() / kModel);
     REQUIRE(troubles(hurt.check()).contains("model-states-missing"));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended mended = mend(hurt, {.fixes = {"L7"}}, folder / "mended");
-    CHECK(mended.plan->fixed() == std::vector<std::string>{"model-states-missing"});
-    checkSameModel(mended.copy, wholeOf("zero2-w2"), kCounted);
-    CHECK(troublesOf(folder / "mended") == std::set<std::string>{"marked"});
+    const Repaired repaired = repair(hurt, {.fixes = {"L7"}}, folder / "repaired");
+    CHECK(repaired.plan->fixed() == std::vector<std::string>{"model-states-missing"});
+    checkSameModel(repaired.copy, wholeOf("zero2-w2"), kCounted);
+    CHECK(troublesOf(folder / "repaired") == std::set<std::string>{"marked"});
 }
 
 TEST_CASE("a model file that is torn is made in the same way")
@@ -88,18 +88,18 @@ TEST_CASE("a model file that is torn is made in the same way")
     const std::string bytes = slurp(hurt.tag() / kModel);
     spill(hurt.tag() / kModel, bytes.substr(0, 300));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    checkSameModel(mend(hurt, {.fixes = {"all"}}, folder / "mended").copy, wholeOf("zero2-w2"), kCounted);
+    checkSameModel(repair(hurt, {.fixes = {"all"}}, folder / "repaired").copy, wholeOf("zero2-w2"), kCounted);
 }
 
-TEST_CASE("a lost model file and a lost shard are mended at once")
+TEST_CASE("a lost model file and a lost shard are repaired at once")
 {
     const Patchable hurt("zero2-w2");
     fs::remove(hurt.tag() / kModel);
     fs::remove(hurt.tag() / "bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt");
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended mended = mend(hurt, {.fixes = {"all"}}, folder / "mended");
-    CHECK(mended.copy->complete);
-    CHECK(mended.copy->steps.globalSteps == 6);
+    const Repaired repaired = repair(hurt, {.fixes = {"all"}}, folder / "repaired");
+    CHECK(repaired.copy->complete);
+    CHECK(repaired.copy->steps.globalSteps == 6);
 }
 
 TEST_CASE("without another tag, a model file that is lost is asked for")
@@ -110,9 +110,9 @@ TEST_CASE("without another tag, a model file that is lost is asked for")
     CHECK(error.code == ErrorCode::Refused);
     CHECK(error.hint.find("--from") != std::string::npos);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended mended
-        = mend(hurt, {.fixes = {"L7"}, .donor = planSample("bf16opt-w2").string()}, folder / "mended");
-    checkSameModel(mended.copy, wholeOf("bf16opt-w2"));
+    const Repaired repaired
+        = repair(hurt, {.fixes = {"L7"}, .donor = planSample("bf16opt-w2").string()}, folder / "repaired");
+    checkSameModel(repaired.copy, wholeOf("bf16opt-w2"));
 }
 
 TEST_CASE(
@@ -134,7 +134,7 @@ TEST_CASE(
         const Error error
             = refusalOf(hurt, {.fixes = {"model-states-missing"}, .donor = planSample(lost.sample).string()});
         CHECK(error.code == ErrorCode::Unsupported);
-        CHECK(error.message.find("not made anew") != std::string::npos);
+        CHECK(error.message.find("not rebuilt") != std::string::npos);
     }
     const Patchable universal("zero2-universal-w2", "global_step5_universal");
     fs::remove(universal.tag() / kModel);
@@ -155,10 +155,10 @@ TEST_CASE("files of experts that are lost are made from the experts' masters, bi
     for (const std::string word : {"S15", "all"}) {
         CAPTURE(word);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Mended mended = mend(hurt, {.fixes = {word}}, folder / "mended");
-        checkSameModel(mended.copy, whole);
-        CHECK(mended.plan->marks().empty());
-        CHECK(troublesOf(folder / "mended", CheckDepth::Bytes).empty());
+        const Repaired repaired = repair(hurt, {.fixes = {word}}, folder / "repaired");
+        checkSameModel(repaired.copy, whole);
+        CHECK(repaired.plan->marks().empty());
+        CHECK(troublesOf(folder / "repaired", CheckDepth::Bytes).empty());
     }
     for (const std::string& file : hurt.filesLike("model_states.pt")) {
         if (file.starts_with("layer_1"))
@@ -178,9 +178,9 @@ TEST_CASE("model files of ZeRO-3 are made from the other ranks', or from another
                 fs::remove(hurt.tag() / file);
         }
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Mended mended
-            = mend(hurt, {.fixes = {"L7"}, .donor = planSample(sample).string()}, folder / "mended");
-        checkSameModel(mended.copy, wholeOf(sample));
+        const Repaired repaired
+            = repair(hurt, {.fixes = {"L7"}, .donor = planSample(sample).string()}, folder / "repaired");
+        checkSameModel(repaired.copy, wholeOf(sample));
     }
 }
 
@@ -191,9 +191,9 @@ TEST_CASE("weights whose record is damaged are made from the masters, others are
     const Patchable hurt("zero2-w2");
     flip(hurt.tag() / kModel, placeOf(*whole, name));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended mended = mend(hurt, {.fixes = {"record-corrupt"}}, folder / "mended");
-    CHECK(mended.plan->marks().empty());
-    checkSameModel(mended.copy, whole);
+    const Repaired repaired = repair(hurt, {.fixes = {"record-corrupt"}}, folder / "repaired");
+    CHECK(repaired.plan->marks().empty());
+    checkSameModel(repaired.copy, whole);
 
     const Patchable other("zero2-w2");
     const auto buffer = std::find_if(whole->params.begin(), whole->params.end(), [&](const Parameter& param) {
@@ -223,13 +223,13 @@ TEST_CASE("of two ranks, the one that is not at the model file's step is the sta
         ReshardOptions other;
         other.worldSize = 3;
         rewrite(wholeOf("zero2-w2"), other, folder / "donor");
-        const Mended mended = mend(hurt,
+        const Repaired repaired = repair(hurt,
             {.fixes = {"all"},
                 .donor = (folder / "donor").string(),
                 .masters = RepairOptions::Masters::Donor,
                 .moments = RepairOptions::Moments::Donor},
-            folder / "mended");
-        checkSameModel(mended.copy, wholeOf("zero2-w2"));
+            folder / "repaired");
+        checkSameModel(repaired.copy, wholeOf("zero2-w2"));
     }
 }
 
@@ -248,15 +248,15 @@ TEST_CASE("weights that are no numbers are made from the masters, which are not 
     REQUIRE(found.contains("non-finite"));
     CHECK(textOf(*findingOf(hurt.check(CheckDepth::Bytes), "non-finite")).find("2 NaN") != std::string::npos);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended mended = mend(hurt, {.fixes = {"non-finite"}}, folder / "mended");
-    CHECK(mended.plan->marks().empty());
-    CHECK(bytesOf(*mended.copy, "layers.0.mlp.down.weight", "weight")
+    const Repaired repaired = repair(hurt, {.fixes = {"non-finite"}}, folder / "repaired");
+    CHECK(repaired.plan->marks().empty());
+    CHECK(bytesOf(*repaired.copy, "layers.0.mlp.down.weight", "weight")
         == bytesOf(*whole, "layers.0.mlp.down.weight", "weight"));
     CHECK(findingOf(hurt.check(CheckDepth::Bytes), "masters-not-copies")->finding.where
         == "layers.0.mlp.up.weight#fp32"); // 0x7f7f is a number, and another one than the master
 }
 
-TEST_CASE("where the first rank's file is the odd one, another tells the form of all")
+TEST_CASE("if the first rank's file differs, another one is the template of all")
 {
     for (const std::string sample : {"zero3-w4", "roundrobin-w3"}) {
         CAPTURE(sample);
@@ -284,14 +284,14 @@ TEST_CASE("where the first rank's file is the odd one, another tells the form of
         ReshardOptions other;
         other.worldSize = 2;
         rewrite(wholeOf(sample.c_str()), other, folder / "donor");
-        const Mended mended = mend(hurt,
+        const Repaired repaired = repair(hurt,
             {.fixes = {"step-mismatch"},
                 .donor = (folder / "donor").string(),
                 .masters = RepairOptions::Masters::Donor,
                 .moments = RepairOptions::Moments::Donor},
-            folder / "mended");
+            folder / "repaired");
         if (zero3)
-            checkSameState(mended.copy, wholeOf(sample.c_str()));
-        CHECK(mended.copy->complete);
+            checkSameState(repaired.copy, wholeOf(sample.c_str()));
+        CHECK(repaired.copy->complete);
     }
 }

@@ -41,7 +41,7 @@ void convertAsStock(const Patchable& hurt, const CheckpointPtr& native)
     plainWrite(*planFor(native, {.form = TargetForm::Universal}), folder.path());
     fs::remove_all(hurt.tag());
     fs::copy(openForPlan(folder.path())->tagFolder, hurt.tag(), fs::copy_options::recursive);
-    fs::copy_file(native->file(native->rank0Model).path.native(), hurt.tag() / kModel,
+    fs::copy_file(native->file(native->templateModel).path.native(), hurt.tag() / kModel,
         fs::copy_options::overwrite_existing); // as it was, with the 16-bit copies
     for (const FlatUnit& unit : native->units) {
         for (const UnitState& state : unit.states) {
@@ -84,11 +84,11 @@ void layOutWithoutRoundRobin(const Patchable& hurt, const CheckpointPtr& native)
 }
 
 /// Nothing was made up, so nothing is marked.
-void checkSound(const Mended& mended, const fs::path& run, const CheckpointPtr& native)
+void checkSound(const Repaired& repaired, const fs::path& run, const CheckpointPtr& native)
 {
-    checkSameState(mended.copy, native);
+    checkSameState(repaired.copy, native);
     CHECK(troublesOf(run, CheckDepth::Bytes).empty());
-    CHECK(mended.plan->marks().empty());
+    CHECK(repaired.plan->marks().empty());
 }
 
 } // namespace
@@ -101,9 +101,9 @@ TEST_CASE("a universal folder that stock made of a round-robin run is unscramble
     const CheckResult found = hurt.check(CheckDepth::Bytes);
     CHECK(troubles(found) == std::set<std::string>{"universal-from-round-robin"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended mended = mend(hurt, {.fixes = {"S22"}}, folder / "mended");
-    CHECK(mended.plan->fixed() == std::vector<std::string>{"universal-from-round-robin"});
-    checkSound(mended, folder / "mended", native);
+    const Repaired repaired = repair(hurt, {.fixes = {"S22"}}, folder / "repaired");
+    CHECK(repaired.plan->fixed() == std::vector<std::string>{"universal-from-round-robin"});
+    checkSound(repaired, folder / "repaired", native);
 }
 
 TEST_CASE("where the copies do not prove the order, it is another finding, and stays as it is")
@@ -116,7 +116,7 @@ TEST_CASE("where the copies do not prove the order, it is another finding, and s
     CHECK(refusalOf(hurt, {.fixes = {"S22"}}).code == ErrorCode::Unsupported);
 }
 
-TEST_CASE("a mended universal folder whose masters were damaged as well is not mended at once")
+TEST_CASE("a repaired universal folder whose masters were damaged as well is not repaired at once")
 {
     const CheckpointPtr native = openForPlan(planSample(kSample));
     const Patchable hurt(kSample);
@@ -134,13 +134,13 @@ TEST_CASE("flat buffers in the order without round_robin_gradients are laid out 
     layOutWithoutRoundRobin(hurt, native);
     CHECK(troubles(hurt.check(CheckDepth::Bytes)) == std::set<std::string>{"param-order"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended mended = mend(hurt, {.fixes = {"all"}}, folder / "mended");
-    CHECK(mended.plan->fixed() == std::vector<std::string>{"param-order"});
-    checkSound(mended, folder / "mended", native);
-    CHECK(mended.copy->roundRobin);
+    const Repaired repaired = repair(hurt, {.fixes = {"all"}}, folder / "repaired");
+    CHECK(repaired.plan->fixed() == std::vector<std::string>{"param-order"});
+    checkSound(repaired, folder / "repaired", native);
+    CHECK(repaired.copy->roundRobin);
 }
 
-TEST_CASE("a list in another order than the flat buffers is written anew")
+TEST_CASE("a list in another order than the flat buffers is rewritten")
 {
     const CheckpointPtr native = openForPlan(planSample(kSample));
     const Patchable hurt(kSample);
@@ -156,10 +156,10 @@ TEST_CASE("a list in another order than the flat buffers is written anew")
     });
     CHECK(troubles(hurt.check(CheckDepth::Bytes)) == std::set<std::string>{"param-order"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    checkSound(mend(hurt, {.fixes = {"L9"}}, folder / "mended"), folder / "mended", native);
+    checkSound(repair(hurt, {.fixes = {"L9"}}, folder / "repaired"), folder / "repaired", native);
 }
 
-TEST_CASE("a configuration that tells another order than list and values is not mended")
+TEST_CASE("a configuration that records another order than list and values is not repaired")
 {
     const Patchable hurt("zero1-w2");
     hurt.operate(kModel, [](Surgery& surgery) {

@@ -94,10 +94,10 @@ TEST_CASE("a lost shard of a slice or stage is refilled from another world's cop
             const Patchable hurt(sample);
             fs::remove(hurt.tag() / lost);
             CHECK(troubles(hurt.check()).contains("rank-missing"));
-            const fs::path target = folder / ("mended" + std::to_string(number++));
-            const Mended mended = mend(hurt, fromDonor("L6", donor), target);
-            CHECK(!mended.plan->marks().empty());
-            checkSameState(mended.copy, whole);
+            const fs::path target = folder / ("repaired" + std::to_string(number++));
+            const Repaired repaired = repair(hurt, fromDonor("L6", donor), target);
+            CHECK(!repaired.plan->marks().empty());
+            checkSameState(repaired.copy, whole);
             CHECK(troublesOf(target, CheckDepth::Bytes) == std::set<std::string>{"marked"});
         }
     }
@@ -113,8 +113,8 @@ TEST_CASE("a lost shard of any rank of experts is refilled, though the file that
         CAPTURE(lost);
         const Patchable hurt("experts-w4");
         fs::remove(hurt.tag() / lost);
-        const fs::path target = folder / ("mended" + std::to_string(number++));
-        checkSameState(mend(hurt, fromDonor("L6", donor), target).copy, whole);
+        const fs::path target = folder / ("repaired" + std::to_string(number++));
+        checkSameState(repair(hurt, fromDonor("L6", donor), target).copy, whole);
         CHECK(troublesOf(target, CheckDepth::Bytes) == std::set<std::string>{"marked"});
     }
     CHECK(number == 4);
@@ -128,8 +128,8 @@ TEST_CASE("without a donor, the shard of one stage is refilled from copies and z
         const CheckpointPtr whole = wholeOf(sample);
         const Patchable hurt(sample);
         fs::remove(hurt.tag() / ("bf16_zero_pp_rank_1" + kLastPart));
-        const Mended mended = mend(hurt, {.fixes = {"all"}}, folder / "mended");
-        const auto changed = differences(*whole, *mended.copy);
+        const Repaired repaired = repair(hurt, {.fixes = {"all"}}, folder / "repaired");
+        const auto changed = differences(*whole, *repaired.copy);
         CHECK(!changed.empty());
         const size_t firstOfLast = whole->parts.front()->params.size();
         for (const auto& [address, count] : changed) {
@@ -142,7 +142,7 @@ TEST_CASE("without a donor, the shard of one stage is refilled from copies and z
         const bool tied = changed.contains("tied_modules.embed.weight:pp1#fp32")
             || changed.contains("tied_modules.embed.weight:pp1#exp_avg");
         CHECK(!tied); // the first stage has the same
-        for (const Finding& mark : mended.plan->marks()) {
+        for (const Finding& mark : repaired.plan->marks()) {
             CHECK(mark.where.find(whole->parallel.tp > 1 ? "tp1" : "pp1") != std::string::npos);
             CHECK(mark.message.find("dp1") != std::string::npos);
         }
@@ -160,7 +160,7 @@ TEST_CASE("values of one slice that are no numbers are refilled there and nowher
             {"optimizer_state_dict", "single_partition_of_fp32_groups", 0}, 7, 3,
             std::numeric_limits<float>::quiet_NaN());
         CHECK(troubles(hurt.check(CheckDepth::Bytes)).contains("non-finite"));
-        const CheckpointPtr copy = mend(hurt, {.fixes = {"non-finite"}}, folder / "copies").copy;
+        const CheckpointPtr copy = repair(hurt, {.fixes = {"non-finite"}}, folder / "copies").copy;
         size_t refilled = 0;
         for (const auto& [address, count] : differences(*whole, *copy)) {
             CAPTURE(address);
@@ -168,8 +168,8 @@ TEST_CASE("values of one slice that are no numbers are refilled there and nowher
             refilled += count;
         }
         CHECK(refilled <= 3); // some masters are bf16 values
-        const Mended donated
-            = mend(hurt, fromDonor("non-finite", donorOf(sample, 6, folder)), folder / "donated");
+        const Repaired donated
+            = repair(hurt, fromDonor("non-finite", donorOf(sample, 6, folder)), folder / "donated");
         checkSameState(donated.copy, whole);
     }
 }
@@ -185,10 +185,10 @@ TEST_CASE("options that one rank of a slice has alone are set to what the others
                 surgery.builder().real(0.75));
         });
         REQUIRE(troubles(hurt.check()).contains("option-mismatch"));
-        const Mended mended = mend(hurt, {.fixes = {"option-mismatch"}}, folder / "mended");
-        CHECK(mended.plan->marks().empty());
-        checkSameState(mended.copy, wholeOf(sample));
-        CHECK(troublesOf(folder / "mended", CheckDepth::Bytes).empty());
+        const Repaired repaired = repair(hurt, {.fixes = {"option-mismatch"}}, folder / "repaired");
+        CHECK(repaired.plan->marks().empty());
+        checkSameState(repaired.copy, wholeOf(sample));
+        CHECK(troublesOf(folder / "repaired", CheckDepth::Bytes).empty());
     }
 }
 
@@ -200,12 +200,12 @@ TEST_CASE("reviewed values are set in the files of every slice and stage")
         const CheckpointPtr whole = wholeOf(sample);
         const Patchable source(sample);
         const CheckpointPtr copy
-            = mend(source, {.values = {"step=41", "global_steps=41", "lr=0.125"}}, folder / "set").copy;
+            = repair(source, {.values = {"step=41", "global_steps=41", "lr=0.125"}}, folder / "set").copy;
         CHECK(stepsOf(*copy) == std::set<double>{41});
         REQUIRE(copy->parts.size() == whole->parts.size());
         for (const auto& part : copy->parts) {
             CHECK(part->steps.globalSteps == 41);
-            const PickleGraph& graph = part->file(part->rank0Optim).content->pickle();
+            const PickleGraph& graph = part->file(part->templateOptim).content->pickle();
             for (const ParamGroup& group : part->groups)
                 CHECK(asNumber(graph, lookup(graph, group.options, "lr")) == 0.125);
         }
@@ -225,7 +225,7 @@ TEST_CASE("steps that the counters did not lead to are set in every slice and st
                 surgery.set({"global_steps"}, steps);
         });
         REQUIRE(troubles(hurt.check()).contains("step-off-counters"));
-        const CheckpointPtr copy = mend(hurt, {.fixes = {"S6"}}, folder / "set").copy;
+        const CheckpointPtr copy = repair(hurt, {.fixes = {"S6"}}, folder / "set").copy;
         CHECK(stepsOf(*copy) == std::set<double>{static_cast<double>(steps)});
         CHECK(!troublesOf(folder / "set").contains("step-off-counters"));
     }
@@ -250,11 +250,12 @@ TEST_CASE("a donor that is cut into other slices is refused by name, stages have
 
     const Patchable stages("pipeline-w4");
     fs::remove(stages.tag() / ("bf16_zero_pp_rank_1" + kLastPart));
-    const Mended mended = mend(stages, fromDonor("L6", resharded("pipeline-w4", 1, 1, "flat")), folder / "m");
-    checkSameState(mended.copy, wholeOf("pipeline-w4"));
+    const Repaired repaired
+        = repair(stages, fromDonor("L6", resharded("pipeline-w4", 1, 1, "flat")), folder / "m");
+    checkSameState(repaired.copy, wholeOf("pipeline-w4"));
 }
 
-TEST_CASE("what is not mended in slices and stages is refused by name")
+TEST_CASE("what is not repaired in slices and stages is refused by name")
 {
     for (const char* sample : {"slices-w4", "pipeline-w4"}) {
         CAPTURE(sample);

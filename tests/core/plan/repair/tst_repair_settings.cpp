@@ -13,9 +13,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-CheckpointPtr mended(const Patchable& source, const RepairOptions& options, const fs::path& destination)
+CheckpointPtr repaired(const Patchable& source, const RepairOptions& options, const fs::path& destination)
 {
-    const Mended made = mend(source, options, destination);
+    const Repaired made = repair(source, options, destination);
     JobContext job;
     const CheckResult after = examine(io::realFileSystem(), destination, {}, job).value();
     for (const std::string& code : made.plan->fixed())
@@ -26,7 +26,7 @@ CheckpointPtr mended(const Patchable& source, const RepairOptions& options, cons
 std::vector<double> ratesOf(const Checkpoint& checkpoint)
 {
     std::vector<double> out;
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateOptim).content->pickle();
     for (const ParamGroup& group : checkpoint.groups)
         out.push_back(asNumber(graph, lookup(graph, group.options, "lr")).value_or(-1));
     return out;
@@ -34,7 +34,7 @@ std::vector<double> ratesOf(const Checkpoint& checkpoint)
 
 NodeId modelAt(const Checkpoint& checkpoint, std::initializer_list<const char*> way)
 {
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
     NodeId node = graph.root();
     for (const char* key : way)
         node = lookup(graph, node, key);
@@ -43,19 +43,19 @@ NodeId modelAt(const Checkpoint& checkpoint, std::initializer_list<const char*> 
 
 } // namespace
 
-TEST_CASE("the key that stock's converter asks for is added, where nothing is to be joined")
+TEST_CASE("the key that the stock converter requires is added, where nothing must be merged")
 {
     const CheckpointPtr whole = openForPlan(planSample("zero2-w2"));
     const Patchable hurt("zero2-w2");
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const Mended made = mend(hurt, {.fixes = {"S2"}}, folder / "mended");
+    const Repaired made = repair(hurt, {.fixes = {"S2"}}, folder / "repaired");
     checkSameState(made.copy, whole);
     CHECK(made.plan->marks().empty());
-    const PickleGraph& graph = made.copy->file(made.copy->rank0Model).content->pickle();
+    const PickleGraph& graph = made.copy->file(made.copy->templateModel).content->pickle();
     const NodeId info = lookup(graph, graph.root(), "universal_checkpoint_info");
     REQUIRE(info != kNoNode);
     CHECK(asNumber(graph, lookup(graph, info, "universal_checkpoint_version")) == 0.2);
-    const PickleGraph& before = whole->file(whole->rank0Model).content->pickle();
+    const PickleGraph& before = whole->file(whole->templateModel).content->pickle();
     CHECK(mappingItems(graph, graph.root()).size() == mappingItems(before, before.root()).size() + 2);
     const Patchable cut("slices-w4");
     cut.operateOnAll(
@@ -70,7 +70,7 @@ TEST_CASE("reviewed values are written, and nothing else changes")
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         const Patchable source(sample);
         const CheckpointPtr before = openForPlan(source.run());
-        const CheckpointPtr after = mended(
+        const CheckpointPtr after = repaired(
             source, {.values = {"step=41", "global_steps=43", "lr=0.125", "1:lr=0.25"}}, folder / "set");
         CHECK(stepsOf(*after) == std::set<double>{41});
         CHECK(after->steps.globalSteps == 43);
@@ -93,8 +93,8 @@ TEST_CASE("the loss scale and the counters are set where the engine reads them")
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         const Patchable source(sample);
         REQUIRE(openForPlan(source.run())->lossScale.value_or(8) != 8);
-        const CheckpointPtr after
-            = mended(source, {.values = {"scale=8", "skipped_steps=2", "global_samples=77"}}, folder / "set");
+        const CheckpointPtr after = repaired(
+            source, {.values = {"scale=8", "skipped_steps=2", "global_samples=77"}}, folder / "set");
         CHECK(after->lossScale == 8.0);
         CHECK(after->steps.skippedSteps == 2);
         CHECK(after->steps.globalSamples == 77);
@@ -106,8 +106,9 @@ TEST_CASE("a key of the scheduler is set")
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     const Patchable source("zero2-w2");
     const char* key = "last_epoch";
-    const CheckpointPtr after = mended(source, {.values = {"lr_scheduler.last_epoch=11"}}, folder / "set");
-    CHECK(asInteger(after->file(after->rank0Model).content->pickle(), modelAt(*after, {"lr_scheduler", key}))
+    const CheckpointPtr after = repaired(source, {.values = {"lr_scheduler.last_epoch=11"}}, folder / "set");
+    CHECK(
+        asInteger(after->file(after->templateModel).content->pickle(), modelAt(*after, {"lr_scheduler", key}))
         == 11);
 }
 
@@ -132,7 +133,7 @@ TEST_CASE("a step that the counters did not lead to is set to theirs")
             [&](Surgery& surgery) { surgery.set({"global_steps"}, *whole->steps.globalSteps + 20); });
         REQUIRE(troubles(source.check()).contains("step-off-counters"));
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const CheckpointPtr after = mended(source, {.fixes = {"S6"}}, folder / "set");
+        const CheckpointPtr after = repaired(source, {.fixes = {"S6"}}, folder / "set");
         const int64_t skipped = whole->steps.skippedSteps.value_or(0);
         CHECK(stepsOf(*after)
             == std::set<double>{static_cast<double>(*whole->steps.globalSteps + 20 - skipped)});
@@ -150,7 +151,7 @@ TEST_CASE("rates are set to what the scheduler set, and its count to the engine'
     });
     REQUIRE(troubles(source.check()) == std::set<std::string>{"schedule-discontinuity"});
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    CHECK(ratesOf(*mended(source, {.fixes = {"S16"}}, folder / "set")) == rates);
+    CHECK(ratesOf(*repaired(source, {.fixes = {"S16"}}, folder / "set")) == rates);
 }
 
 TEST_CASE("tied names get the owner's values")
@@ -164,7 +165,7 @@ TEST_CASE("tied names get the owner's values")
     });
     REQUIRE(troubles(source.check()).contains("tied-diverged"));
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    const CheckpointPtr after = mended(source, {.fixes = {"tied-diverged"}}, folder / "set");
+    const CheckpointPtr after = repaired(source, {.fixes = {"tied-diverged"}}, folder / "set");
     CHECK(modelAt(*after, {"module", "lm_head.weight"})
         == modelAt(*after, {"module", "tok_embeddings.weight"}));
 }

@@ -3,9 +3,9 @@
 #include "core/engine/write/execute.h"
 #include "core/plan/repair/repair.h"
 #include "tests/core/plan/plan_fixture.h"
+#include "tests/support/damages.h"
 #include "tests/support/swapped_checkpoint.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
 
@@ -52,18 +52,18 @@ Result<std::shared_ptr<const RepairPlan>> planFor(const Swapped& swapped, const 
     return planRepair(io::realFileSystem(), swapped.run(), {}, options, job);
 }
 
-CheckpointPtr mended(const Swapped& swapped, const RepairOptions& options)
+CheckpointPtr repaired(const Swapped& swapped, const RepairOptions& options)
 {
     auto plan = planFor(swapped, options);
     REQUIRE_MESSAGE(plan.has_value(), (plan ? "" : describe(plan.error())));
     JobContext job;
     ExecuteOptions execution;
-    execution.destination = swapped.other("mended");
+    execution.destination = swapped.other("repaired");
     execution.sourceRunFolder = swapped.run();
     const auto report = execute(io::realFileSystem(), **plan, execution, job);
     REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
-    CHECK(!fs::exists(swapped.other("mended") / "global_step5" / "offloaded_tensors"));
-    return openForPlan(swapped.other("mended"));
+    CHECK(!fs::exists(swapped.other("repaired") / "global_step5" / "offloaded_tensors"));
+    return openForPlan(swapped.other("repaired"));
 }
 
 } // namespace
@@ -72,8 +72,8 @@ TEST_CASE("swapped states become ordinary shards, and nothing is marked")
 {
     const Swapped swapped;
     REQUIRE(findingOf(checkOf(swapped.run()), "swap-copy") != nullptr);
-    checkSameState(mended(swapped, {.fixes = {"swap-copy"}}), sample());
-    const CheckResult after = checkOf(swapped.other("mended"));
+    checkSameState(repaired(swapped, {.fixes = {"swap-copy"}}), sample());
+    const CheckResult after = checkOf(swapped.other("repaired"));
     CHECK(troubles(after).empty());
     CHECK(findingOf(after, "swap-copy") == nullptr);
 }
@@ -98,13 +98,13 @@ TEST_CASE("states whose swap files are gone are taken from another checkpoint")
         ReshardOptions other;
         other.worldSize = 3;
         rewrite(sample(), other, swapped.other("donor"));
-        const CheckpointPtr copy = mended(swapped,
+        const CheckpointPtr copy = repaired(swapped,
             {.fixes = {"N1"},
                 .donor = swapped.other("donor").string(),
                 .masters = RepairOptions::Masters::Donor,
                 .moments = RepairOptions::Moments::Donor});
         checkSameState(copy, sample());
-        CHECK(troubles(checkOf(swapped.other("mended"))) == std::set<std::string>{"marked"});
+        CHECK(troubles(checkOf(swapped.other("repaired"))) == std::set<std::string>{"marked"});
     }
 }
 
@@ -127,11 +127,11 @@ TEST_CASE("moments that are another tensor's are taken from another checkpoint, 
     CHECK((*plan)->marks().size() == 2);
     for (const Finding& mark : (*plan)->marks())
         CHECK(mark.where.starts_with("dp0.tp0.pp0/subgroup2+0@exp_avg"));
-    checkSameState(mended(swapped, options), sample());
-    CHECK(troubles(checkOf(swapped.other("mended"))) == std::set<std::string>{"marked"});
+    checkSameState(repaired(swapped, options), sample());
+    CHECK(troubles(checkOf(swapped.other("repaired"))) == std::set<std::string>{"marked"});
 }
 
-TEST_CASE("a run's folder of another step is not mended but named")
+TEST_CASE("a run's folder of another step is not repaired but named")
 {
     const Swapped swapped;
     const std::string id = swapIdOf(planSample("zero3-w4"), 2);

@@ -40,14 +40,14 @@ void checkFromDonor(const std::string& sample, const Patchable& hurt, const std:
     CAPTURE(sample);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     CHECK(troubles(hurt.check(CheckDepth::Bytes)).contains(code));
-    const Mended mended = mend(hurt,
+    const Repaired repaired = repair(hurt,
         {.fixes = {code},
             .donor = donorOf(sample, folder).string(),
             .masters = RepairOptions::Masters::Donor,
             .moments = RepairOptions::Moments::Donor},
-        folder / "mended");
-    CHECK(!mended.plan->marks().empty());
-    checkSameState(mended.copy, openForPlan(planSample(sample.c_str())));
+        folder / "repaired");
+    CHECK(!repaired.plan->marks().empty());
+    checkSameState(repaired.copy, openForPlan(planSample(sample.c_str())));
 }
 
 void editState(const Patchable& hurt, const std::string& sample, const char* state,
@@ -117,14 +117,14 @@ TEST_CASE("a universal file that is longer than its parameter is written in its 
     hurt.operate("zero/layers.0.attention.wq.weight/exp_avg.pt", [](Surgery& surgery) {
         surgery.editTensor({"param"}, [](std::string& elements) { elements.append(12, '\0'); });
     });
-    const Mended mended = mend(hurt, {.fixes = {"universal-overlong"}}, folder / "mended", universal);
-    CHECK(mended.plan->marks().empty());
+    const Repaired repaired = repair(hurt, {.fixes = {"universal-overlong"}}, folder / "repaired", universal);
+    CHECK(repaired.plan->marks().empty());
     checkSameState(
-        mended.copy, openCheckpoint(io::realFileSystem(), folder / "whole", universal, job)->checkpoint);
-    CHECK(troublesOf(folder / "mended").empty());
+        repaired.copy, openCheckpoint(io::realFileSystem(), folder / "whole", universal, job)->checkpoint);
+    CHECK(troublesOf(folder / "repaired").empty());
 }
 
-TEST_CASE("values that are no numbers are refilled, and all others stay")
+TEST_CASE("NaN values are refilled, and all others stay")
 {
     for (const std::string sample : {"zero2-w2", "zero3-w4"}) {
         const Patchable hurt(sample);
@@ -136,8 +136,8 @@ TEST_CASE("values that are no numbers are refilled, and all others stay")
         checkFromDonor(sample, hurt, "non-finite");
 
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Mended zeroed
-            = mend(hurt, {.fixes = {"S18"}, .moments = RepairOptions::Moments::Zeros}, folder / "zeroed");
+        const Repaired zeroed
+            = repair(hurt, {.fixes = {"S18"}, .moments = RepairOptions::Moments::Zeros}, folder / "zeroed");
         CHECK(zeroed.plan->depth() == CheckDepth::Bytes);
         const CheckpointPtr whole = openForPlan(planSample(sample.c_str()));
         uint64_t zeros = 0;
@@ -158,7 +158,7 @@ TEST_CASE("values that are no numbers are refilled, and all others stay")
     }
 }
 
-TEST_CASE("values that are no numbers are mended beside a shard that is lost")
+TEST_CASE("NaN values are repaired together with a lost shard")
 {
     for (const std::string sample : {"roundrobin-w3", "zero3-w4"}) {
         CAPTURE(sample);
@@ -167,13 +167,13 @@ TEST_CASE("values that are no numbers are mended beside a shard that is lost")
             [](float* values) { values[0] = std::numeric_limits<float>::quiet_NaN(); });
         fs::remove(hurt.tag() / kLostShard);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Mended whole = mend(hurt,
+        const Repaired whole = repair(hurt,
             {.fixes = {"all"},
                 .donor = donorOf(sample, folder).string(),
                 .masters = RepairOptions::Masters::Donor,
                 .moments = RepairOptions::Moments::Donor,
                 .depth = CheckDepth::Bytes},
-            folder / "mended");
+            folder / "repaired");
         CHECK(std::set<std::string>(whole.plan->fixed().begin(), whole.plan->fixed().end())
             == std::set<std::string>{"non-finite", "rank-missing"});
         checkSameState(whole.copy, openForPlan(planSample(sample.c_str())));
@@ -215,8 +215,8 @@ TEST_CASE("moments of a parameter that the converter passed by are filled in a u
     open.tag = "global_step5_universal";
     JobContext job;
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    mend(hurt, {.fixes = {"S21"}, .moments = RepairOptions::Moments::Zeros}, folder / "mended", open);
-    const CheckResult after = examine(io::realFileSystem(), folder / "mended", {}, job).value();
+    repair(hurt, {.fixes = {"S21"}, .moments = RepairOptions::Moments::Zeros}, folder / "repaired", open);
+    const CheckResult after = examine(io::realFileSystem(), folder / "repaired", {}, job).value();
     CHECK(troubles(after) == std::set<std::string>{"marked"});
     const CheckpointPtr whole
         = openCheckpoint(io::realFileSystem(), planSample("zero2-universal-w2"), open, job)->checkpoint;

@@ -60,13 +60,13 @@ TEST_CASE("where the pointer alone is wrong, every file is the source's")
         const Patchable hurt(sample);
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
         fs::remove(hurt.run() / "latest");
-        const Mended mended = mend(hurt, {.fixes = {"latest-missing"}}, folder / "mended");
-        CHECK(sameFiles(hurt.tag(), mended.copy->tagFolder) == allFiles(hurt.tag()));
-        checkSameState(mended.copy, openForPlan(planSample(sample)));
+        const Repaired repaired = repair(hurt, {.fixes = {"latest-missing"}}, folder / "repaired");
+        CHECK(sameFiles(hurt.tag(), repaired.copy->tagFolder) == allFiles(hurt.tag()));
+        checkSameState(repaired.copy, openForPlan(planSample(sample)));
     }
 }
 
-TEST_CASE("where a shard is made anew, all other files are the source's")
+TEST_CASE("where a shard is rebuilt, all other files are the source's")
 {
     for (const char* sample : {"zero2-w2", "zero3-w4", "slices-w4", "autoep-w4"}) {
         CAPTURE(sample);
@@ -77,15 +77,15 @@ TEST_CASE("where a shard is made anew, all other files are the source's")
         rewrite(whole, other, folder / "donor");
         const Patchable hurt(sample);
         fs::remove(hurt.tag() / hurt.filesLike("optim_states.pt").back());
-        const Mended mended = mend(hurt,
+        const Repaired repaired = repair(hurt,
             {.fixes = {"L6"},
                 .donor = (folder / "donor").string(),
                 .masters = RepairOptions::Masters::Donor,
                 .moments = RepairOptions::Moments::Donor},
-            folder / "mended");
-        CHECK(sameFiles(hurt.tag(), mended.copy->tagFolder) == allFiles(hurt.tag()));
-        CHECK(!mended.plan->marks().empty());
-        checkSameState(mended.copy, whole);
+            folder / "repaired");
+        CHECK(sameFiles(hurt.tag(), repaired.copy->tagFolder) == allFiles(hurt.tag()));
+        CHECK(!repaired.plan->marks().empty());
+        checkSameState(repaired.copy, whole);
     }
 }
 
@@ -96,8 +96,8 @@ TEST_CASE("values that are set are in no file that stays")
     const auto model = source.filesLike("model_states.pt");
     const auto optim = source.filesLike("optim_states.pt");
     const auto stays = [&](const char* value, const char* name) {
-        const Mended mended = mend(source, {.values = {value}}, folder / name);
-        return sameFiles(source.tag(), mended.copy->tagFolder);
+        const Repaired repaired = repair(source, {.values = {value}}, folder / name);
+        return sameFiles(source.tag(), repaired.copy->tagFolder);
     };
     CHECK(stays("lr=0.5", "rate") == std::set<std::string>(model.begin(), model.end()));
     CHECK(stays("step=9", "step") == std::set<std::string>(model.begin(), model.end()));
@@ -117,12 +117,12 @@ TEST_CASE("a file that stays is held against its own checksums")
     const auto plan = planRepair(io::realFileSystem(), hurt.run(), {}, {.fixes = {"latest-missing"}}, job);
     REQUIRE(plan);
     ExecuteOptions execution;
-    execution.destination = folder / "mended";
+    execution.destination = folder / "repaired";
     execution.sourceRunFolder = hurt.run();
     const auto report = execute(io::realFileSystem(), **plan, execution, job);
     REQUIRE(!report);
     CHECK(report.error().code == ErrorCode::Damaged);
-    CHECK(!fs::exists(folder / "mended" / "global_step6"));
+    CHECK(!fs::exists(folder / "repaired" / "global_step6"));
 }
 
 TEST_CASE("files of an older form are all written as today's")
@@ -130,9 +130,9 @@ TEST_CASE("files of an older form are all written as today's")
     const Patchable hurt("ds0510-zero2-w3");
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     fs::remove(hurt.run() / "latest");
-    const Mended mended = mend(hurt, {.fixes = {"latest-missing"}}, folder / "mended");
-    CHECK(sameFiles(hurt.tag(), mended.copy->tagFolder).empty());
-    checkSameState(mended.copy, openForPlan(planSample("ds0510-zero2-w3")));
+    const Repaired repaired = repair(hurt, {.fixes = {"latest-missing"}}, folder / "repaired");
+    CHECK(sameFiles(hurt.tag(), repaired.copy->tagFolder).empty());
+    checkSameState(repaired.copy, openForPlan(planSample("ds0510-zero2-w3")));
 }
 
 TEST_CASE("what shares its source's bytes needs no space")

@@ -55,8 +55,8 @@ TEST_CASE("what is written from a bloated file holds its tensors alone, bit for 
         JobContext job;
         CHECK(findingOf(examine(io::realFileSystem(), run, {}, job).value(), "storage-bloat") == nullptr);
     };
-    mend(hurt, {.fixes = {"F5"}}, folder / "mended");
-    checkSmall(folder / "mended", source->tag);
+    repair(hurt, {.fixes = {"F5"}}, folder / "repaired");
+    checkSmall(folder / "repaired", source->tag);
     ReshardOptions options;
     options.worldSize = 3;
     rewrite(source, options, folder / "resharded");
@@ -71,15 +71,15 @@ TEST_CASE("names that share values in a bloated file share them in what is writt
     const Patchable hurt("zero2-w2");
     bloat(hurt, {"module", "positions.weight"}, 8);
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-    mend(hurt, {.fixes = {"F5"}}, folder / "mended");
+    repair(hurt, {.fixes = {"F5"}}, folder / "repaired");
     const auto storageOf = [](const CheckpointPtr& checkpoint, const char* name) {
-        const PickleGraph& graph = checkpoint->file(checkpoint->rank0Model).content->pickle();
+        const PickleGraph& graph = checkpoint->file(checkpoint->templateModel).content->pickle();
         const NodeId module = lookup(graph, graph.root(), "module");
         const auto tensor = asTensor(graph, lookup(graph, module, name));
         REQUIRE(tensor.has_value());
         return std::string(tensor->storage.key);
     };
-    const CheckpointPtr made = openForPlan(folder / "mended");
+    const CheckpointPtr made = openForPlan(folder / "repaired");
     CHECK(storageOf(made, "lm_head.weight") == storageOf(made, "tok_embeddings.weight"));
     CHECK(storageOf(made, "positions.weight") != storageOf(made, "tok_embeddings.weight"));
 }

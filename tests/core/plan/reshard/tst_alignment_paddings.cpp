@@ -108,9 +108,9 @@ TEST_CASE("a lost first rank of a model with many parameters is written with the
         RepairOptions options;
         options.fixes = {"rank-missing"};
         const TemporaryFolder folder(TemporaryFolder::Where::Memory);
-        const Mended mended = mend(hurt, options, folder / "mended");
-        checkLists(folder / "mended", counts);
-        rewrite(mended.copy, toRanks(3), (folder / "three").string());
+        const Repaired repaired = repair(hurt, options, folder / "repaired");
+        checkLists(folder / "repaired", counts);
+        rewrite(repaired.copy, toRanks(3), (folder / "three").string());
         checkLists(folder / "three", counts);
     }
 }

@@ -37,7 +37,7 @@ ReshardOptions withOptions(ReshardOptions options)
 
 std::string optionText(const Checkpoint& checkpoint, size_t group, std::string_view key)
 {
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateOptim).content->pickle();
     const NodeId value = lookup(graph, checkpoint.groups[group].options, key);
     return value == kNoNode ? "absent" : nodeText(graph, value);
 }
@@ -100,7 +100,7 @@ TEST_CASE("with its options named, an elastic checkpoint is written in every for
     checkSameState(native, source);
     checkOptions(*native);
     // Torch's form: states by number, no longer a list, and padded again.
-    const PickleGraph& graph = native->file(native->rank0Optim).content->pickle();
+    const PickleGraph& graph = native->file(native->templateOptim).content->pickle();
     const NodeId base = lookup(graph, native->optimWrapper, "base_optimizer_state");
     CHECK(isMapping(graph, base));
     CHECK(lookup(graph, lookup(graph, base, "state"), int64_t{2}) != kNoNode);
@@ -207,7 +207,7 @@ TEST_CASE("elastic ZeRO-3 is read without its padding, and written in the form o
                 CHECK(bytesOf(*native, param.name, state) == bytesOf(*rigid, param.name, state));
         }
     }
-    const PickleGraph& graph = native->file(native->rank0Optim).content->pickle();
+    const PickleGraph& graph = native->file(native->templateOptim).content->pickle();
     CHECK(lookup(graph, native->optimWrapper, "base_optimizer_state") == kNoNode);
     for (const FlatUnit& unit : native->units)
         CHECK(unit.states.back().perSlice.empty());

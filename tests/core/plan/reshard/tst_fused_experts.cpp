@@ -45,7 +45,7 @@ std::vector<std::map<std::string, Place>> placesOn(const Checkpoint& checkpoint,
 /// How many ranks hold the same experts, as both lists of the layers say.
 std::vector<int64_t> replicasIn(const Checkpoint& checkpoint)
 {
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
     const NodeId info = lookup(graph, graph.root(), "universal_checkpoint_info");
     std::vector<int64_t> out;
     for (const NodeId root : {graph.root(), info}) {
@@ -97,7 +97,7 @@ TEST_CASE("before 0.19.3 no file lists the shapes of AutoEP's tensors: the resul
     const CheckpointPtr source = openForPlan(planSample("ds0192-autoep-w4"));
     const CheckpointPtr two = test::rewrite(source, {.worldSize = 2}, folder / "two");
     test::checkSameState(two, source);
-    const PickleGraph& graph = two->file(two->rank0Model).content->pickle();
+    const PickleGraph& graph = two->file(two->templateModel).content->pickle();
     const auto groups = sequenceItems(graph, lookup(graph, graph.root(), "param_shapes"));
     REQUIRE(groups.size() == 2);
     CHECK(mappingItems(graph, groups[1]).size() == 2 * 6);
@@ -118,7 +118,7 @@ namespace {
 /// Both lists of AutoEP's layers, in full.
 std::vector<std::string> layersIn(const Checkpoint& checkpoint)
 {
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
     const NodeId info = lookup(graph, graph.root(), "universal_checkpoint_info");
     std::vector<std::string> out;
     for (const NodeId root : {graph.root(), info})
@@ -151,13 +151,13 @@ TEST_CASE("experts of AutoEP are dealt to another number of expert-parallel rank
             CHECK(layersIn(*back) == layersIn(*source));
             for (uint32_t rank = 0; rank < 4; ++rank)
                 CHECK(placesOn(*back, rank) == placesOn(*source, rank));
-            const PickleGraph& graph = dealt->file(dealt->rank0Model).content->pickle();
+            const PickleGraph& graph = dealt->file(dealt->templateModel).content->pickle();
             const auto groups = sequenceItems(graph, lookup(graph, graph.root(), "param_shapes"));
             REQUIRE(groups.size() == 2);
             CHECK(asShape(graph, lookup(graph, groups[1], "layers.1.mlp.experts.w2"))
                 == Shape{4 / degree, 12, 10});
             const auto options
-                = nodeText(dealt->file(dealt->rank0Optim).content->pickle(), dealt->groups[1].options);
+                = nodeText(dealt->file(dealt->templateOptim).content->pickle(), dealt->groups[1].options);
             CHECK(options.find("ep_size_" + std::to_string(degree)) != std::string::npos);
         }
     }

@@ -24,7 +24,7 @@ CheckpointPtr written(const CheckpointPtr& source, const ReshardOptions& options
 
 NodeId modelKey(const Checkpoint& checkpoint, std::string_view key)
 {
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Model).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
     return lookup(graph, graph.root(), key);
 }
 
@@ -43,7 +43,7 @@ TEST_CASE("ZeRO-1 and ZeRO-2 of old releases lead to every stage and number of r
                 const auto result = rewrite(source, {.worldSize = ranks, .stage = stage}, folder.path());
                 CHECK(result->kind == (stage == source->zeroStage ? source->kind : result->kind));
                 checkSameState(result, source);
-                const PickleGraph& graph = result->file(result->rank0Model).content->pickle();
+                const PickleGraph& graph = result->file(result->templateModel).content->pickle();
                 CHECK(graph.kind(modelKey(*result, "param_shapes")) == NodeKind::List);
                 CHECK(modelKey(*result, "buffer_names") != kNoNode);
             }
@@ -72,7 +72,7 @@ TEST_CASE("ZeRO-3 of old releases gets placeholders without elements, which a st
             const TemporaryFolder folder;
             const auto result = written(source, {.worldSize = ranks}, folder.path());
             checkSameState(result, source);
-            const PickleGraph& graph = result->file(result->rank0Model).content->pickle();
+            const PickleGraph& graph = result->file(result->templateModel).content->pickle();
             const auto items = mappingItems(graph, modelKey(*result, "module"));
             for (size_t i = 0; i + 1 < items.size(); i += 2) {
                 const auto entry = asString(graph, items[i]);
@@ -104,7 +104,7 @@ TEST_CASE("a loss scaler of an old release gets what today's class asks for")
         const TemporaryFolder folder;
         const CheckpointPtr source = openForPlan(planSample(name));
         const auto result = written(source, {.worldSize = 2}, folder.path());
-        const PickleGraph& graph = result->file(result->rank0Optim).content->pickle();
+        const PickleGraph& graph = result->file(result->templateOptim).content->pickle();
         const auto scaler = asObject(graph, lookup(graph, result->optimWrapper, "loss_scaler"));
         REQUIRE(scaler);
         CHECK(scaler->className == "DynamicLossScaler");

@@ -115,7 +115,7 @@ CheckpointPtr unrecorded()
 
 const PickleGraph& modelOf(const Checkpoint& checkpoint)
 {
-    return checkpoint.file(checkpoint.rank0Model).content->pickle();
+    return checkpoint.file(checkpoint.templateModel).content->pickle();
 }
 
 std::string modelText(const Checkpoint& checkpoint, std::string_view key)

@@ -28,7 +28,7 @@ Error planError(const CheckpointPtr& source, const ReshardOptions& options)
 
 const PickleGraph& modelGraph(const Checkpoint& checkpoint)
 {
-    return checkpoint.file(checkpoint.rank0Model).content->pickle();
+    return checkpoint.file(checkpoint.templateModel).content->pickle();
 }
 
 std::vector<std::string> keysOf(const PickleGraph& graph, NodeId mapping)
@@ -130,7 +130,7 @@ TEST_CASE("another number of ranks changes that number and nothing else")
         const CheckpointPtr source = openForPlan(planSample(name));
         const auto made = rewrite(source, {.worldSize = 7}, folder.path());
         CHECK(made->kind == source->kind);
-        CHECK(made->files.front().identity.bytes >= source->file(source->rank0Model).identity.bytes - 8);
+        CHECK(made->files.front().identity.bytes >= source->file(source->templateModel).identity.bytes - 8);
         CHECK(
             asInteger(modelGraph(*made), lookup(modelGraph(*made), modelGraph(*made).root(), "dp_world_size"))
             == 7);
@@ -145,7 +145,7 @@ TEST_CASE("the loss scaler is an object with ZeRO and keys without")
     const TemporaryFolder folder;
     const CheckpointPtr source = openForPlan(planSample("stage0-fp16"));
     const auto zero = rewrite(source, {.worldSize = 2, .stage = 1}, folder.path());
-    const PickleGraph& graph = zero->file(zero->rank0Optim).content->pickle();
+    const PickleGraph& graph = zero->file(zero->templateOptim).content->pickle();
     const auto scaler = asObject(graph, lookup(graph, zero->optimWrapper, "loss_scaler"));
     REQUIRE(scaler);
     CHECK(scaler->className == "DynamicLossScaler");

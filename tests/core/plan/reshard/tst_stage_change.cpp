@@ -35,7 +35,7 @@ std::map<std::string, std::string> copiesOf(const CheckpointPtr& checkpoint)
 /// Keys of the mapping that the optimizer's state is wrapped in.
 std::vector<std::string> wrapperKeys(const Checkpoint& checkpoint)
 {
-    const PickleGraph& graph = checkpoint.file(checkpoint.rank0Optim).content->pickle();
+    const PickleGraph& graph = checkpoint.file(checkpoint.templateOptim).content->pickle();
     const auto items = mappingItems(graph, checkpoint.optimWrapper);
     std::vector<std::string> out;
     for (size_t i = 0; i + 1 < items.size(); i += 2)
@@ -66,7 +66,7 @@ TEST_CASE("every stage leads to every other with the same training state")
     }
 }
 
-TEST_CASE("a file made anew has what stock's own has, in its order")
+TEST_CASE("a file rebuilt has what stock's own has, in its order")
 {
     const TemporaryFolder folder;
     const auto zero2 = openForPlan(planSample("zero2-w2"));
@@ -141,10 +141,10 @@ TEST_CASE("the bf16 prefix says how the engine ran, not in what the model is")
     }
     const CheckpointPtr source = openForPlan(run);
     REQUIRE(source->precision == "bf16");
-    REQUIRE(source->file(source->rank0Optim).name == "zero_pp_rank_0_mp_rank_00_optim_states.pt");
+    REQUIRE(source->file(source->templateOptim).name == "zero_pp_rank_0_mp_rank_00_optim_states.pt");
     for (const int stage : {1, 3}) {
         const auto made
             = rewrite(source, {.worldSize = 2, .stage = stage}, folder.path() / std::to_string(stage));
-        CHECK(made->file(made->rank0Optim).name == "zero_pp_rank_0_mp_rank_00_optim_states.pt");
+        CHECK(made->file(made->templateOptim).name == "zero_pp_rank_0_mp_rank_00_optim_states.pt");
     }
 }

@@ -3,8 +3,8 @@
 #include "core/plan/target/universal_names.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"
+#include "tests/support/damages.h"
 #include "tests/support/temporary_folder.h"
-#include "tests/support/wounds.h"
 
 #include <doctest/doctest.h>
 
@@ -83,7 +83,7 @@ TEST_CASE("a universal folder has the files and keys that all stages of stock De
     CHECK(plan->pointerName() == "latest_universal");
     const TemporaryFolder folder;
     const CheckpointPtr made = rewrite(source, kUniversal, folder.path());
-    const PickleGraph& optim = made->file(made->rank0Optim).content->pickle();
+    const PickleGraph& optim = made->file(made->templateOptim).content->pickle();
     CHECK(asString(optim, lookup(optim, optim.root(), "ds_version")) == source->deepspeedVersion);
     const auto groups = sequenceItems(optim, lookup(optim, optim.root(), "param_groups"));
     CHECK(groups.size() == source->groups.size());

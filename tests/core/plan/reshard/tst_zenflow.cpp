@@ -136,7 +136,7 @@ TEST_CASE("ZenFlow: another number of ranks keeps its order, and stage 1 and 2 s
                 const CheckpointPtr result
                     = rewrite(source, {.worldSize = ranks, .stage = stage}, folder.path());
                 CHECK(result->zenflow);
-                CHECK(recorded(*result->file(result->rank0Model).content) == NodeKind::Dict);
+                CHECK(recorded(*result->file(result->templateModel).content) == NodeKind::Dict);
                 checkSameState(result, source);
                 checkSameElements(*result, *source);
             }
@@ -162,9 +162,9 @@ TEST_CASE("ZenFlow: a run without it gets matrices row by row")
             const TemporaryFolder folder;
             const CheckpointPtr result = rewrite(source, options, folder.path());
             CHECK_FALSE(result->zenflow);
-            CHECK(recorded(*result->file(result->rank0Model).content) == NodeKind::None);
+            CHECK(recorded(*result->file(result->templateModel).content) == NodeKind::None);
             if (options.form == TargetForm::Native)
-                CHECK(recorded(*result->file(result->rank0Optim).content) == NodeKind::None);
+                CHECK(recorded(*result->file(result->templateOptim).content) == NodeKind::None);
             checkSameState(result, source);
             checkSameElements(*result, *source);
         }
@@ -243,7 +243,7 @@ TEST_CASE("ZenFlow of 0.19.8 stores rows, which every target has, and other stag
         const CheckpointPtr result = rewrite(source, options, folder.path());
         CHECK_FALSE(result->zenflow);
         const bool mayHaveIt = result->kind == CheckpointKind::Zero1 || result->kind == CheckpointKind::Zero2;
-        CHECK((recorded(*result->file(result->rank0Model).content) == NodeKind::Dict) == mayHaveIt);
+        CHECK((recorded(*result->file(result->templateModel).content) == NodeKind::Dict) == mayHaveIt);
         checkSameState(result, source);
         checkSameElements(*result, *source);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/support/wounds.h"
+#include "tests/support/damages.h"
 #include "tests/support/places.h"
 
 #include "core/plan/model/literal_archive.h"

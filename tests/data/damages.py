@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wounds: what people's checkpoints suffer, done to a copy of one that stock DeepSpeed wrote. Each takes the tag folder
+"""Damages: what people's checkpoints suffer, done to a copy of one that stock DeepSpeed wrote. Each takes the tag folder
 of a ZeRO checkpoint of at least two ranks and hurts it in place; metadata is changed with torch, never typed by hand."""
 
 import shutil

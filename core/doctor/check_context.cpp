@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/doctor/patient.h"
+#include "core/doctor/check_context.h"
 
 #include "core/base/parallel.h"
 #include "core/torchfile/zip/zip_directory.h"
@@ -10,11 +10,11 @@ namespace shardscope {
 
 namespace {
 
-FileHeader readHeader(const Patient& patient, const FolderEntry& entry)
+FileHeader readHeader(const CheckContext& context, const FolderEntry& entry)
 {
     FileHeader out;
     out.name = entry.name;
-    const auto file = patient.files.openRead(patient.found.tagFolder / entry.name);
+    const auto file = context.files.openRead(context.found.tagFolder / entry.name);
     if (!file) {
         out.unreadable = file.error();
         return out;
@@ -63,16 +63,16 @@ Result<std::vector<FolderEntry>> folderEntries(io::FileSystem& files, const io::
     return out;
 }
 
-Result<std::vector<FileHeader>> readHeaders(const Patient& patient, unsigned jobs)
+Result<std::vector<FileHeader>> readHeaders(const CheckContext& context, unsigned jobs)
 {
     std::vector<const FolderEntry*> wanted;
-    for (const FolderEntry& entry : patient.tag) {
+    for (const FolderEntry& entry : context.tag) {
         if (entry.parsed && !entry.isFolder && !entry.parsed->fastWriterPart)
             wanted.push_back(&entry);
     }
     std::vector<FileHeader> out(wanted.size());
-    SHARDSCOPE_CHECK(parallelFor(wanted.size(), jobs, patient.job, [&](size_t i) -> Status {
-        out[i] = readHeader(patient, *wanted[i]);
+    SHARDSCOPE_CHECK(parallelFor(wanted.size(), jobs, context.job, [&](size_t i) -> Status {
+        out[i] = readHeader(context, *wanted[i]);
         return {};
     }));
     return out;
