@@ -103,7 +103,7 @@ TEST_CASE("L4: a save in as many folders as there were nodes is found whole")
     const auto& evidence = found->finding.evidence;
     REQUIRE(evidence.size() == 5);
     CHECK(std::vector<std::string>(evidence.begin(), evidence.begin() + 3) == folders);
-    CHECK(evidence[4].find("whole") != std::string::npos);
+    CHECK(evidence[4].find("complete") != std::string::npos);
     fs::remove_all(folder / "node2");
     const auto fewer = check(run);
     REQUIRE(findingOf(fewer, "split-shards") != nullptr);

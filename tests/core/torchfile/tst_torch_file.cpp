@@ -249,8 +249,8 @@ TEST_CASE("files of other kinds are named")
     refused(std::string(700, '\0'), ErrorCode::Damaged, "zeros");
     refused("\x02\0\0\0\0\0\0\0{}"s, ErrorCode::Unsupported, "safetensors");
     refused(std::string(257, 'a') + "ustar" + std::string(300, '\0'), ErrorCode::Unsupported, "tar");
-    refused("\xff\xfe\x01\x02\x03garbage", ErrorCode::NotACheckpoint, "nothing known");
-    refused("\xff\xfe\x01\x02" + test::slurp(kData / "tiny.pt"), ErrorCode::NotACheckpoint, "in front");
+    refused("\xff\xfe\x01\x02\x03garbage", ErrorCode::NotACheckpoint, "no known format");
+    refused("\xff\xfe\x01\x02" + test::slurp(kData / "tiny.pt"), ErrorCode::NotACheckpoint, "before it");
     refused("PK\x03\x04", ErrorCode::Damaged, "too short");
     refused(test::buildTorchArchive({{"x", "y"}}), ErrorCode::Damaged, "data.pkl");
 
