@@ -150,7 +150,7 @@ void CheckBar::show(const CheckRun& run, const CheckpointPtr& checkpoint)
     m_stop->setVisible(run.isRunning());
     m_stop->setEnabled(!run.isStopping());
     m_save->setEnabled(run.result() != nullptr);
-    const std::array names{tr("Notes"), tr("Warnings"), tr("Errors")};
+    const std::array names{tr("Info"), tr("Warnings"), tr("Errors")};
     for (size_t i = 0; i < m_chips.size(); ++i) {
         const auto severity = static_cast<Severity>(i);
         m_chips[i]->setText(names[i] % u' ' % countText(run.count(severity)));

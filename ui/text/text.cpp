@@ -229,7 +229,7 @@ QString severityText(Severity severity)
     case Severity::Info:
         break;
     }
-    return Words::tr("Note");
+    return Words::tr("Info");
 }
 
 QString errorText(const Error& error)
