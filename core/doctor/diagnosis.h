@@ -33,8 +33,9 @@ struct Meaning {
 
 /// A problem that a checkpoint can have: how it is detected, its consequences, its repair.
 ///
-/// Each is one file of core/doctor/diagnoses, named like its constant; CMake generates the list. Findings of
-/// a diagnosis without `look` are raised by the readers of core/checkpoint.
+/// One with `look` is a file of its own in core/doctor/diagnoses, named like its constant; CMake generates
+/// the list. Findings of one without `look` are raised by the readers of core/checkpoint; those are in the
+/// tables of reader_diagnoses.h.
 struct Diagnosis {
     std::string_view code = {}; ///< kebab-case, as in Finding::code; unique
     std::string_view letter = {}; ///< an alias in common use, "L6"; several codes may share one

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/doctor/loader_checks.h"
-
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
+#include "core/doctor/loader_checks.h"
 #include "core/doctor/saved_facts.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -57,7 +56,7 @@ public:
     void runForAllFiles()
     {
         checkFileCount();
-        if (hasZeroShards(m_part))
+        if (hasRankFiles(m_part.kind))
             checkPrecisionPrefix();
     }
 
@@ -218,7 +217,7 @@ private:
 
 void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
 {
-    if (!hasZeroShards(part) && !isStage0(part.kind))
+    if (!hasRankFiles(part.kind) && !isStage0(part.kind))
         return;
     if (const SavedFile model = savedModel(part); isUsable(model)) {
         ModelFileChecks checks(part, model, out);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/doctor/loader_checks.h"
-
 #include "core/base/checked.h"
 #include "core/checkpoint/model/zero_paddings.h"
+#include "core/doctor/loader_checks.h"
 #include "core/doctor/saved_facts.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -224,7 +223,7 @@ private:
 
 void checkOptimizerFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
 {
-    if (!hasZeroShards(part) && !isUnknown(part.kind))
+    if (!hasRankFiles(part.kind) && !isUnknown(part.kind))
         return;
     for (uint32_t rank = 0; rank < part.optimFiles.size(); ++rank) {
         const SavedFile file = savedFile(part, part.optimFiles[rank]);

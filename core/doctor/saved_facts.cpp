@@ -41,11 +41,6 @@ SavedFile savedOptimizer(const Checkpoint& checkpoint)
     return savedFile(checkpoint, checkpoint.templateOptim);
 }
 
-bool hasZeroShards(const Checkpoint& checkpoint)
-{
-    return hasRankFiles(checkpoint.kind);
-}
-
 bool isOfZenflow(const Checkpoint& checkpoint)
 {
     if (checkpoint.zenflow)

@@ -26,9 +26,6 @@ SavedFile savedModel(const Checkpoint& checkpoint);
 /// The template optimizer file (often rank 0's).
 SavedFile savedOptimizer(const Checkpoint& checkpoint);
 
-/// Whether its masters and states are in ZeRO's optimizer files, partitioned over ranks: stages 1 to 3 and
-/// BF16_Optimizer.
-bool hasZeroShards(const Checkpoint& checkpoint);
 /// Whether ZeRO's flat buffers hold a state of this name.
 bool hasStateNamed(const Checkpoint& checkpoint, std::string_view name);
 /// Whether a ZenFlow run saved it. ZenFlow steps and schedules more often than the engine counts.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/io/posix_descriptor.h"
-
 #include "core/io/errno_error.h"
+#include "core/io/posix_descriptor.h"
 
 #include <fcntl.h>
 #include <linux/fs.h>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/tensor/compute_backend.h"
-
 #include "core/tensor/convert.h"
 
 namespace shardscope {

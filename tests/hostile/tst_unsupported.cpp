@@ -145,12 +145,12 @@ TEST_CASE("samples changed into forms of later issues")
             [](const fs::path& run) {
                 replaceAt(run / kTag3 / kModel, {"folding"}, [](PickleBuilder& b) { return folding(b, 4); });
             },
-            "several share the partition of one tensor of experts"},
+            "several of them share the partition of one tensor of experts"},
         {"AutoEP folded over tensor slices that did not save", "autoep-w4",
             [](const fs::path& run) {
                 replaceAt(run / kTag3 / kModel, {"folding"}, [](PickleBuilder& b) { return folding(b, 2); });
             },
-            "`folding` tells of 2 tensor slices, where 1 model-parallel ranks saved"},
+            "`folding` records 2 tensor slices, where 1 model-parallel ranks saved"},
         {"AutoEP with round robin", "autoep-w4",
             [](const fs::path& run) {
                 replaceAt(run / kTag3 / kModel, {"ds_config", "zero_optimization", "round_robin_gradients"},
@@ -171,7 +171,7 @@ TEST_CASE("samples changed into forms of later issues")
             "frozen"},
         {"AutoEP's experts placed in another way", "autoep-w4",
             [](const fs::path& run) { replaceAt(run / kTag3 / kModel, {"ds_autoep_layers"}, &oneLayer); },
-            "not dealt evenly"},
+            "not distributed evenly"},
         {"optimizer state on NVMe, of a stage that cannot swap", "zero2-w2",
             [](const fs::path& run) { spill(run / kTag2 / "offloaded_tensors/rank00/0_0.tensor.swp", "x"); },
             "NVMe"},

@@ -67,9 +67,12 @@ def _run_all(cases, arguments, work):
     context = Context(tool, Sources(work), work, samples)
     results = [(case.name, _run_case(case, context)) for case in cases]
     alarms = [f"{case}: {folder.name}: {', '.join(codes)}" for case, folder, codes in tool.alarms]
-    results.append(("the doctor on every checkpoint", not alarms))
-    print(f"{'FAIL' if alarms else 'pass'}  the doctor on every checkpoint: {tool.checked} looked at, in {len(alarms)} of them"
-          " more than notes" + "".join(f"\n  {alarm}" for alarm in alarms), flush=True)
+    if tool.checked:
+        results.append(("the doctor on every checkpoint", not alarms))
+        print(f"{'FAIL' if alarms else 'pass'}  the doctor on every checkpoint: {tool.checked} looked at, in {len(alarms)} of"
+              " them more than info" + "".join(f"\n  {alarm}" for alarm in alarms), flush=True)
+    else:
+        print("skip  the doctor on every checkpoint: these cases check none", flush=True)
     failed = [name for name, passed in results if not passed]
     if failed:
         print("\nFailed:\n  " + "\n  ".join(failed))

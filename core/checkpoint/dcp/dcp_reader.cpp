@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/dcp/dcp_reader.h"
 
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
 #include "core/checkpoint/dcp/dcp_archives.h"
 #include "core/checkpoint/dcp/dcp_keys.h"
 #include "core/checkpoint/dcp/dcp_native.h"
 #include "core/checkpoint/dcp/dcp_units.h"
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
-
-#include "core/base/finding_codes.h"
-#include "core/base/text.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>

@@ -14,7 +14,7 @@ namespace shardscope {
 /// lies under `deepspeed.` is what DeepSpeed and the run kept beside them (core/plan/export/dcp_objects.h
 /// writes it, dcp_native.h makes a model file's content of it again). A tensor is stored whole, in runs of
 /// rows as FSDP shards it (torch.chunk along the first dimension), or in boxes of any kind. What cannot be
-/// read is told in findings. Errors as readDcpMetadata(); NotACheckpoint where there is no tensor.
+/// read is reported in findings. Errors as readDcpMetadata(); NotACheckpoint where there is no tensor.
 Status readDistributed(io::FileSystem& files, const io::Path& folder, JobContext& job, Checkpoint& out);
 
 } // namespace shardscope

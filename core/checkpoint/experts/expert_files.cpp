@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/experts/expert_files.h"
 
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
 #include "core/checkpoint/experts/expert_families.h"
 #include "core/checkpoint/folder/file_loader.h"
+#include "core/checkpoint/folder/file_table.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/experts.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/units/module_reader.h"
 #include "core/checkpoint/units/whole_tensors.h"
-
-#include "core/base/finding_codes.h"
-#include "core/base/text.h"
-#include "core/checkpoint/folder/file_table.h"
-#include "core/checkpoint/model/file_names.h"
 
 #include <optional>
 
@@ -57,7 +56,7 @@ Status readExpertFiles(Reading& reading)
             files.push_back(FileId{i});
         else
             markUnneeded(reading, FileId{i},
-                "the model file tells of no experts; a run that had some left this one here");
+                "the model file records no experts; an earlier run with experts left this file");
     }
     SHARDSCOPE_CHECK(loadFiles(reading, files));
     for (const FileId file : files) {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/folder/file_loader.h"
 
-#include "core/checkpoint/folder/reading_state.h"
-#include "core/checkpoint/model/zero_paddings.h"
-
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/zero_paddings.h"
 
 #include <utility>
 

@@ -11,8 +11,8 @@ namespace shardscope {
 bool loadFile(Reading& reading, FileId id);
 /// Opens many at once.
 Status loadFiles(Reading& reading, const std::vector<FileId>& ids);
-/// Reads files of which most will be asked for, in this order, on all cores. Nothing of them shows before one
-/// of the two above is called for it.
+/// Reads files ahead, in this order, on all cores, if most of them will be needed. They become part of the
+/// checkpoint when one of the two functions above is called for them.
 Status prefetchFiles(Reading& reading, const std::vector<FileId>& ids);
 
 } // namespace shardscope

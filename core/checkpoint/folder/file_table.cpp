@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/folder/file_table.h"
 
-#include "core/checkpoint/folder/swap_table.h"
-
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/root_copies.h"
+#include "core/checkpoint/folder/swap_table.h"
 #include "core/checkpoint/model/file_names.h"
 
 #include <algorithm>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/folder/wrapper_files.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/file_table.h"
 #include "core/checkpoint/folder/reading_state.h"
-
-#include "core/base/finding_codes.h"
 
 #include <nlohmann/json.hpp>
 

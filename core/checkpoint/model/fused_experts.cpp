@@ -76,7 +76,7 @@ Result<FusedExperts> FusedExperts::read(const PickleGraph& graph, NodeId modelRo
             return unsupported(*prefix, "are more than this build places");
         if (*local == 0 || *count / *local != *ranks || *count % *local != 0
             || !isEvenPlacement(graph, lookup(graph, entry, "expert_placement"), *ranks, *local))
-            return unsupported(*prefix, "are not dealt evenly, rank after rank");
+            return unsupported(*prefix, "are not distributed evenly over the ranks");
         for (const std::string_view tensor : kTensors) {
             const bool isNew
                 = out.m_layers
@@ -115,7 +115,7 @@ Status FusedExperts::readFolding(const PickleGraph& graph, NodeId folding)
         return fail(ErrorCode::Unsupported,
             "AutoEP's " + std::to_string(ranks()) + " expert-parallel ranks are folded with "
                 + std::to_string(*slices)
-                + " tensor slices, of which several share the partition of one tensor of experts");
+                + " tensor slices, and several of them share the partition of one tensor of experts");
     m_slices = static_cast<uint32_t>(*slices);
     m_slice = static_cast<uint32_t>(*slice);
     return {};

@@ -16,7 +16,7 @@ constexpr size_t kMostSteps = 8'000'000; ///< in all
 constexpr uint64_t kMostTries = 400'000'000; ///< of a candidate in a group
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-/// One way to deal the candidates so far: its last choice, and the way before it.
+/// One way to distribute the candidates so far: its last choice, and the way before it.
 struct Step {
     uint32_t before = kNone;
     int32_t choice = -1;

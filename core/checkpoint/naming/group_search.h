@@ -19,7 +19,7 @@ struct GroupSearch {
 
 struct GroupSplit {
     enum class Outcome {
-        None, ///< no way to deal them
+        None, ///< no way to distribute them
         One,
         Several, ///< `groupOf` is one of them
         TooMany ///< given up: too many ways were open at once

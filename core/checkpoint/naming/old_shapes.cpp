@@ -42,8 +42,9 @@ public:
         const auto loaded = loadFiles(m_reading, m_out.optimFiles);
         m_groups = loaded ? readNamelessGroups(m_reading) : std::vector<NamelessGroup>();
         if (m_groups.empty()) {
-            m_reading.noModel({ErrorCode::Damaged,
-                "no optimizer file of this checkpoint tells its param groups", m_out.tagFolder.string(), {}});
+            m_reading.noModel(
+                {ErrorCode::Damaged, "no optimizer file of this checkpoint records its param groups",
+                    m_out.tagFolder.string(), {}});
             return std::nullopt;
         }
         m_ranks = m_reading.worldSize;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/model/param_order.h"
 #include "core/checkpoint/units/weight_samples.h"
-
-#include "core/base/finding_codes.h"
 
 #include <algorithm>
 #include <map>

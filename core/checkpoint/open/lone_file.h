@@ -7,7 +7,7 @@
 namespace shardscope {
 
 /// A file that belongs to no checkpoint: records of a torch file can be listed, of kinds that are recognised
-/// and not read the name is told, nothing more.
+/// and not read, only the name is reported.
 Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& job, Checkpoint& out);
 
 } // namespace shardscope

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/open/open.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/experts/expert_files.h"
 #include "core/checkpoint/folder/discover.h"
 #include "core/checkpoint/folder/file_loader.h"
@@ -8,6 +9,7 @@
 #include "core/checkpoint/folder/marks.h"
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/folder/swap_table.h"
 #include "core/checkpoint/folder/work_folders.h"
 #include "core/checkpoint/folder/wrapper_files.h"
 #include "core/checkpoint/folder/zero_stage.h"
@@ -15,12 +17,15 @@
 #include "core/checkpoint/open/describe.h"
 #include "core/checkpoint/open/lone_file.h"
 #include "core/checkpoint/slices/parts.h"
+#include "core/checkpoint/stage0/stage0_groups.h"
 #include "core/checkpoint/stage0/stage0_reader.h"
+#include "core/checkpoint/stage0/stage0_stages.h"
 #include "core/checkpoint/swap/swap.h"
 #include "core/checkpoint/units/consistency.h"
 #include "core/checkpoint/units/layer_files.h"
 #include "core/checkpoint/units/model_ranks.h"
 #include "core/checkpoint/units/release_facts.h"
+#include "core/checkpoint/units/shard_group.h"
 #include "core/checkpoint/units/unsupported.h"
 #include "core/checkpoint/units/world_size.h"
 #include "core/checkpoint/universal/universal_agrees.h"
@@ -28,12 +33,6 @@
 #include "core/checkpoint/zero/weights_agree.h"
 #include "core/checkpoint/zero/zero12_reader.h"
 #include "core/checkpoint/zero/zero3_reader.h"
-
-#include "core/base/finding_codes.h"
-#include "core/checkpoint/folder/swap_table.h"
-#include "core/checkpoint/stage0/stage0_groups.h"
-#include "core/checkpoint/stage0/stage0_stages.h"
-#include "core/checkpoint/units/shard_group.h"
 
 #include <algorithm>
 #include <functional>
@@ -64,12 +63,12 @@ public:
             && (m_options.roots.empty() || !isSwapFolder(m_reading, m_options.roots.front())))
             return fail(ErrorCode::Usage, "it is no folder that a run with NVMe offload swapped into",
                 m_options.roots.empty() ? std::string() : m_options.roots.front().string(),
-                "a donor tells the shapes of a swap folder's files, and of nothing else");
+                "a donor gives the shapes of a swap folder's files, and nothing else");
         SHARDSCOPE_CHECK(buildFileTable(m_reading));
         m_out.kind = foreignKind;
         if (isSwapKind(foreignKind)) {
             m_reading.refuse(
-                "it is an NVMe swap folder, and only a checkpoint of the run tells names and shapes; "
+                "it is an NVMe swap folder, and only a checkpoint of the run records names and shapes; "
                 "open that, and name this folder with --root; where the run went on after its last save, "
                 "open this folder and name that checkpoint with --donor");
             return {};
@@ -369,7 +368,7 @@ private:
         markUnread();
         takeVersionOf(m_reading, m_out.templateOptim);
         if (isUnknown(m_out.kind)) {
-            m_reading.noModel({ErrorCode::Damaged, "no optimizer file tells what kind of checkpoint this is",
+            m_reading.noModel({ErrorCode::Damaged, "no optimizer file shows which kind of checkpoint this is",
                 m_out.tagFolder.string(), {}});
             return {};
         }
@@ -382,7 +381,7 @@ private:
             return {};
         if (m_out.templateModel == kNoFile) {
             m_reading.noModel({ErrorCode::Damaged,
-                "the model file is missing or unreadable, and only it tells names and shapes",
+                "the model file is missing or unreadable, and only it records names and shapes",
                 m_out.tagFolder.string(), "bring the *_model_states.pt file beside the optimizer files"});
             return {};
         }

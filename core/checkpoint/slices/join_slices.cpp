@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/slices/joined_slices.h"
-
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/slices/joined_slices.h"
 #include "core/checkpoint/slices/slice_pieces.h"
 #include "core/torchfile/pickle/pickle_values.h"
 

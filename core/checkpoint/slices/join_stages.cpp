@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/slices/joined_slices.h"
-
 #include "core/base/text.h"
 #include "core/checkpoint/model/layer_names.h"
 #include "core/checkpoint/model/scalar_text.h"
+#include "core/checkpoint/slices/joined_slices.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>

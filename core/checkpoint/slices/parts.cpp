@@ -2,19 +2,18 @@
 // Tensor slices and pipeline stages: how many there are, and the one model of all.
 #include "core/checkpoint/slices/parts.h"
 
+#include "core/base/checked.h"
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
+#include "core/checkpoint/folder/file_table.h"
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/layer_names.h"
 #include "core/checkpoint/model/merged_parts.h"
 #include "core/checkpoint/model/scalar_text.h"
 #include "core/checkpoint/units/module_reader.h"
 #include "core/checkpoint/units/whole_tensors.h"
-
-#include "core/base/checked.h"
-#include "core/base/finding_codes.h"
-#include "core/base/text.h"
-#include "core/checkpoint/folder/file_table.h"
-#include "core/checkpoint/model/file_names.h"
 
 #include <algorithm>
 #include <map>

@@ -37,7 +37,7 @@ public:
         const auto masters = sequenceItems(
             m_graph, lookup(m_graph, m_optimizer, isFlat ? "fp32_groups_flat" : "fp32_groups"));
         if (entries.empty())
-            return damaged("the optimizer's state tells no param groups");
+            return damaged("the optimizer's state records no param groups");
         if (!hasTorchOptimizer(m_kind) && masters.size() != entries.size())
             return damaged("masters and options of the optimizer disagree about the number of param groups");
         for (size_t g = 0; g < entries.size(); ++g) {

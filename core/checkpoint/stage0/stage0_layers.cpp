@@ -51,7 +51,7 @@ private:
         if (!isMapping(graph, optimizer))
             return fail(ErrorCode::Unsupported,
                 "the model file of " + what
-                    + " holds no optimizer, so that nothing tells which layers its pipeline stage has",
+                    + " holds no optimizer, so the layers of its pipeline stage cannot be determined",
                 m_reading.out.tagFolder.string());
         const CheckpointKind kind = formOfOptimizer(graph, optimizer);
         if (stage > 0 && kind != m_out.kind)

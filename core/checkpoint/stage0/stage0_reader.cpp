@@ -192,7 +192,7 @@ private:
             return m_reading.refuse("no names of the optimizer's parameters are recorded: only values tell "
                                     "them, and a skeleton has none");
         if (split.outcome != GroupSplit::Outcome::One)
-            return m_reading.refuse("nothing in it tells which of its parameters belong to which param "
+            return m_reading.refuse("nothing in it records which of its parameters belong to which param "
                                     "group: the file records no names "
                                     "of the optimizer's parameters, and by shapes"
                 + std::string(hasTorchOptimizer(m_out.kind) ? "" : " and values") + " several choices fit");

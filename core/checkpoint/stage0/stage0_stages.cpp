@@ -43,7 +43,7 @@ public:
     Result<StageTensors> run()
     {
         const size_t most = std::max<size_t>(m_of.stages.size(), kMostTied) - 1;
-        for (m_extra = 0; m_extra <= most && m_found.empty() && m_tries < kMostTries; ++m_extra)
+        for (m_extra = 0; m_extra <= most && m_found.empty() && m_tries < kMostTries && !m_leftOut; ++m_extra)
             addStage(0, 0, 0);
         const auto refused = [&](std::string_view why) {
             return fail(ErrorCode::Unsupported,
@@ -52,13 +52,13 @@ public:
                     + std::string(why),
                 m_reading.out.tagFolder.string());
         };
-        if (m_tries >= kMostTries)
+        if (m_tries >= kMostTries || m_leftOut)
             return refused("there are too many layers and stages to try every choice");
         if (m_found.empty())
             return refused(
                 "no choice of consecutive layers and tied modules fits the parameters in the stages' "
-                "optimizers: some "
-                "parameters are frozen, files are missing or of another step, or no step was taken yet");
+                "optimizers: some parameters are frozen, files are missing or of another step, or no step "
+                "was taken yet");
         if (m_found.size() > 1)
             return refused(
                 "several choices of layers and tied modules fit the parameters in the stages' optimizers");
@@ -68,7 +68,7 @@ public:
 private:
     static constexpr size_t kMostTied = 4;
     static constexpr uint64_t kMostTries = 20'000'000;
-    static constexpr size_t kMostOrdered = 4; ///< tied modules of a stage in every order
+    static constexpr size_t kMostOrdered = 4; ///< tied modules of a stage, tried in every order
 
     [[nodiscard]] uint32_t layerCount() const { return static_cast<uint32_t>(m_of.layers.size()); }
 
@@ -179,8 +179,10 @@ private:
                     next.back().second.push_back(at);
                 }
             }
-            if (next.size() > kMostWays)
-                next.resize(kMostWays);
+            if (next.size() > kMostWays) {
+                m_leftOut = true;
+                return;
+            }
             ways = std::move(next);
         }
         for (const auto& [tensors, places] : ways) {
@@ -199,6 +201,10 @@ private:
             (tied.contains(m_of.layers[layer].module) ? shared : own).push_back(layer);
         std::sort(shared.begin(), shared.end());
         std::vector<std::pair<std::vector<uint32_t>, Places>> out;
+        if (shared.size() > kMostOrdered) {
+            m_leftOut = true;
+            return out;
+        }
         do {
             std::vector<uint32_t> tensors;
             for (const std::vector<uint32_t>& layers : {shared, own}) {
@@ -209,7 +215,7 @@ private:
             Places places;
             if (splits(stage, tensors, places))
                 out.emplace_back(std::move(tensors), std::move(places));
-        } while (shared.size() <= kMostOrdered && std::next_permutation(shared.begin(), shared.end()));
+        } while (std::next_permutation(shared.begin(), shared.end()));
         return out;
     }
 
@@ -323,6 +329,7 @@ private:
     std::set<StageTensors> m_found;
     size_t m_extra = 0; ///< tied modules that stages use beyond their own layers
     uint64_t m_tries = 0;
+    bool m_leftOut = false; ///< a choice was not tried, so that none can be called the only one
 };
 
 /// Names as DeepSpeed gives them inside a stage.

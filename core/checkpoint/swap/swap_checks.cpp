@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/swap/swap.h"
-
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/swap/swap.h"
 #include "core/checkpoint/swap/swap_windows.h"
 
 #include <algorithm>

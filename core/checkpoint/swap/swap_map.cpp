@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/swap/swap.h"
-
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/swap_table.h"
+#include "core/checkpoint/swap/swap.h"
 
 #include <algorithm>
 #include <set>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/swap/swap.h"
-
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/model_header.h"
+#include "core/checkpoint/swap/swap.h"
 
 #include <algorithm>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A swap folder whose run left no checkpoint, with an earlier checkpoint of the run to tell what is what.
-#include "core/checkpoint/swap/swap.h"
-
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/swap/swap.h"
 #include "core/checkpoint/swap/swap_windows.h"
 
 #include <algorithm>
@@ -170,7 +169,7 @@ void tellSalvaged(const Reading& reading, const SwapMap& map)
     if (const auto step = reading.out.steps.globalSteps)
         message += ", of step " + std::to_string(*step);
     reading.add(code::kMarked, Severity::Warning, std::move(message), "zero_stage_3",
-        {"no file tells the step that they are of, nor whether the run stopped within one"});
+        {"no file records their step, nor whether the run stopped within one"});
 }
 
 } // namespace shardscope

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/units/layer_files.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/file_loader.h"
+#include "core/checkpoint/folder/file_table.h"
 #include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/layer_names.h"
 #include "core/checkpoint/units/module_reader.h"
 #include "core/checkpoint/units/whole_tensors.h"
-
-#include "core/base/finding_codes.h"
-#include "core/checkpoint/folder/file_table.h"
-#include "core/checkpoint/model/file_names.h"
 
 #include <algorithm>
 #include <set>

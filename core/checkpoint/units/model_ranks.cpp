@@ -111,7 +111,7 @@ bool refuseWithoutShards(Reading& reading)
     if (!wasSavedWithZero(reading) || isMapping(graph, lookup(graph, reading.modelRoot, "optimizer"))) {
         if (!isMapping(graph, lookup(graph, reading.modelRoot, "module")) && reading.ofStage == nullptr)
             reading.refuse("it was saved without ZeRO (stage 0) by pipeline stages, and its model files hold "
-                           "no optimizer, so that nothing tells which layers a stage has");
+                           "no optimizer, so the layers of a stage cannot be determined");
         return false;
     }
     out.kind = CheckpointKind::Unknown;

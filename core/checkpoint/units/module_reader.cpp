@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/units/module_reader.h"
 
-#include "core/checkpoint/folder/reading_state.h"
-#include "core/checkpoint/units/whole_tensors.h"
-
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/folder/reading_state.h"
+#include "core/checkpoint/units/whole_tensors.h"
 
 #include <algorithm>
 #include <map>

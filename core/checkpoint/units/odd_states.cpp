@@ -22,7 +22,7 @@ struct Family {
 /// (optim/_adafactor.py), transformers and CAME.
 constexpr std::array<Family, 4> kFamilies{{
     {"an 8-bit optimizer (bitsandbytes) scales blocks of each rank's own shard, and another number of ranks "
-     "has other blocks, whose codes would have to be rounded anew",
+     "has other blocks, whose codes would have to be rounded again",
         {"state1", "state2", "absmax1", "absmax2", "qmap1", "qmap2", "new_max1", "new_max2"}},
     {"the buffers of 1-bit optimizers are cut for the ranks of the run, and only rank 0's are saved",
         {"worker_error", "server_error", "momentum_accumulator"}},

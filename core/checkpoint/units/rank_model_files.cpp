@@ -2,14 +2,13 @@
 // What ZeRO-3 keeps in the model files of all ranks: fragments of frozen parameters.
 #include "core/checkpoint/units/rank_model_files.h"
 
+#include "core/base/finding_codes.h"
+#include "core/base/parallel.h"
+#include "core/base/text.h"
 #include "core/checkpoint/folder/file_loader.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/units/consistency.h"
 #include "core/checkpoint/units/unit_states.h"
-
-#include "core/base/finding_codes.h"
-#include "core/base/parallel.h"
-#include "core/base/text.h"
 
 #include <algorithm>
 

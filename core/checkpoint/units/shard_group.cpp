@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/units/shard_group.h"
+
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/model/engine_keys.h"
 

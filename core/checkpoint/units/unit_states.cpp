@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/units/unit_states.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/muon.h"
 #include "core/checkpoint/units/elastic_zero3.h"
 #include "core/checkpoint/units/odd_states.h"
-
-#include "core/base/finding_codes.h"
 #include "core/partition/held_whole.h"
 
 #include <algorithm>

@@ -43,7 +43,7 @@ struct RankStates {
     NodeId state = kNoNode; ///< mapping node, kNoNode when there is none
     const std::vector<SwappedState>* swapped = nullptr; ///< what lies in swap files, null for nothing
     bool lean = false; ///< its tensors are cut as the masters are (elastic_checkpoint)
-    /// Elastic ZeRO-3: states may be lists of tensors, of which the unit's parameters begin with this one.
+    /// Elastic ZeRO-3: states may be lists of tensors; those of the unit's parameters begin with this one.
     std::optional<uint32_t> firstSlice{};
 
     [[nodiscard]] const SwappedState* findSwapped(std::string_view name) const

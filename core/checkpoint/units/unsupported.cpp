@@ -78,12 +78,12 @@ void refuseByFusedExperts(const Reading& reading)
         return fused.error().code == ErrorCode::Unsupported ? reading.refuse(fused.error().message)
                                                             : reading.noModel(fused.error());
     if (fused->slices() != reading.modelRanks)
-        return reading.refuse(why + "and `folding` tells of " + std::to_string(fused->slices())
+        return reading.refuse(why + "and `folding` records " + std::to_string(fused->slices())
             + " tensor slices, where " + std::to_string(reading.modelRanks) + " model-parallel ranks saved");
     const auto frozen = mappingItems(graph, lookup(graph, reading.modelRoot, "frozen_param_shapes"));
     for (size_t i = 0; i + 1 < frozen.size(); i += 2) {
         if (const auto name = asString(graph, frozen[i]); name && fused->layerOf(*name) != nullptr)
-            return reading.refuse(why + "and only rank 0's frozen ones are told of");
+            return reading.refuse(why + "and only rank 0's frozen ones are recorded");
     }
     for (const auto& group : readParamShapes(reading).value_or(ShapeLists())) {
         if (std::any_of(group.begin(), group.end(),
@@ -102,7 +102,7 @@ void refuseByModelFile(const Reading& reading)
         return reading.refuse(isUniversal(reading)
                 ? "it was made from a ZenFlow checkpoint by a converter that leaves matrices in the order "
                   "that "
-                  "they had there, and nothing tells which that was"
+                  "they had there, and no file records which"
                 : "ZenFlow's order of matrices is known of ZeRO-1 and ZeRO-2 only");
     // engine.py, _get_param_fragment_func, saves the 8-bit codes of ds_tensor, detached: its scales are an
     // attribute (partition_parameters.py, ds_quant_scale), which neither detaching nor saving keeps.

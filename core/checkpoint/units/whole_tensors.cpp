@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/units/whole_tensors.h"
 
-#include "core/checkpoint/folder/reading_state.h"
-
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
+#include "core/checkpoint/folder/reading_state.h"
 
 #include <algorithm>
 

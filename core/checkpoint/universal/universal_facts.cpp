@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/universal/universal.h"
-
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/file_loader.h"
+#include "core/checkpoint/universal/universal.h"
 
 #include <algorithm>
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/universal/universal.h"
-
 #include "core/base/finding_codes.h"
 #include "core/base/parallel.h"
+#include "core/checkpoint/universal/universal.h"
 
 #include <algorithm>
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/universal/universal_reader.h"
 
-#include "core/checkpoint/universal/universal.h"
-
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/folder/file_loader.h"
@@ -13,6 +11,7 @@
 #include "core/checkpoint/units/module_reader.h"
 #include "core/checkpoint/units/rank_model_files.h"
 #include "core/checkpoint/units/unsupported.h"
+#include "core/checkpoint/universal/universal.h"
 
 #include <algorithm>
 #include <set>
@@ -124,7 +123,7 @@ private:
     {
         if (m_out.templateModel == kNoFile)
             return m_reading.noModel({ErrorCode::Damaged,
-                "the model file is missing or unreadable, and only it tells names and shapes",
+                "the model file is missing or unreadable, and only it records names and shapes",
                 m_out.tagFolder.string(), "copy it from the checkpoint that was converted"});
         m_reading.noModel({ErrorCode::Damaged,
             "the model file has no usable `param_shapes`, so no parameter can be placed",

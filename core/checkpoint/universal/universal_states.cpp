@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/universal/universal.h"
-
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/universal/universal.h"
 
 #include <algorithm>
 #include <array>

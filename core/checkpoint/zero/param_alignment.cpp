@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/zero/param_alignment.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/zero_paddings.h"
-
-#include "core/base/finding_codes.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/zero/round_robin.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/param_order.h"
-
-#include "core/base/finding_codes.h"
 #include "core/partition/round_robin.h"
 
 #include <algorithm>

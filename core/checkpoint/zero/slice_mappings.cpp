@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/zero/slice_mappings.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/param_order.h"
-
-#include "core/base/finding_codes.h"
 
 #include <algorithm>
 

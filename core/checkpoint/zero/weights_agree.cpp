@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/zero/weights_agree.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/units/weight_samples.h"
 #include "core/checkpoint/zero/zenflow.h"
-
-#include "core/base/finding_codes.h"
 
 #include <algorithm>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/zero/zenflow.h"
 
-#include "core/checkpoint/folder/reading_state.h"
-
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/folder/reading_state.h"
 
 #include <algorithm>
 #include <array>

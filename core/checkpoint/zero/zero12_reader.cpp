@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/zero/zero12_reader.h"
 
+#include "core/base/finding_codes.h"
+#include "core/base/text.h"
 #include "core/checkpoint/experts/expert_families.h"
 #include "core/checkpoint/folder/reading_state.h"
 #include "core/checkpoint/model/fused_experts.h"
@@ -12,9 +14,6 @@
 #include "core/checkpoint/zero/round_robin.h"
 #include "core/checkpoint/zero/slice_mappings.h"
 #include "core/checkpoint/zero/zenflow.h"
-
-#include "core/base/finding_codes.h"
-#include "core/base/text.h"
 
 #include <algorithm>
 #include <tuple>

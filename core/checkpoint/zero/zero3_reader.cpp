@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/zero/zero3_reader.h"
 
+#include "core/base/finding_codes.h"
 #include "core/checkpoint/experts/fused_zero3.h"
+#include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/naming/old_shapes.h"
 #include "core/checkpoint/swap/swap.h"
 #include "core/checkpoint/units/elastic_zero3.h"
-
-#include "core/base/finding_codes.h"
-#include "core/checkpoint/folder/model_header.h"
 #include "core/checkpoint/units/rank_model_files.h"
 
 #include <algorithm>

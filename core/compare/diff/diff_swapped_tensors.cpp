@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff/diff_places.h"
-
 #include "core/layout/fragments.h"
 #include "core/tensor/element_digest.h"
 

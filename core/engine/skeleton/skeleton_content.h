@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/model/client_values.h"
-#include "core/torchfile/zip/kept_bytes.h"
-
 #include "core/base/job_context.h"
+#include "core/checkpoint/model/client_values.h"
 #include "core/io/file_system.h"
+#include "core/torchfile/zip/kept_bytes.h"
 
 #include <set>
 #include <string>

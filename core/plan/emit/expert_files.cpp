@@ -43,7 +43,7 @@ Result<OutputFile> composeExpert(const std::shared_ptr<const ReshardContext>& co
         if (!param || !tensor || !findState(source, *param, "fp32"))
             return fail(ErrorCode::Refused,
                 "the file of a neighbour holds `" + toValidUtf8(std::string(key.value_or("?")))
-                    + "`, of which no master is there for this expert",
+                    + "`, which has no master for this expert",
                 source.file(from.file).path.string(), "copy the file from where it was saved");
         composer.builder().setItem(root, composer.builder().string(source.params[index(*param)].name),
             wholeTensor(composer, context, *param, "fp32", tensor->dtype, weightTensor(*context, *param),

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/emit/reshard_context.h"
-
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/plan/emit/expert_records.h"
 #include "core/plan/emit/old_forms.h"
 #include "core/plan/emit/optimizer_entries.h"
+#include "core/plan/emit/reshard_context.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>

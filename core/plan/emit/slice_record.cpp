@@ -101,7 +101,7 @@ private:
             const auto pattern = asString(m_graph, items[i]);
             const auto name = pattern ? nameOfPattern(*pattern) : std::nullopt;
             const auto param = name ? m_source.findParam(*name) : std::nullopt;
-            if (param) // a name that the model does not have cannot be determined anew
+            if (param) // a name that the model does not have cannot be determined again
                 m_builder.setItem(out, m_composer.import(items[i]), entry(*param));
         }
         return out;

@@ -94,7 +94,7 @@ void addZenFlowWarnings(
             "one for its transpose, and says nothing");
     add(Severity::Info,
         "ZenFlow saves neither the moments of its selective optimizer nor the columns that it had chosen: a "
-        "resumed run begins both anew, counts its steps from 0 again and, with the first update of the "
+        "resumed run starts both again, counts its steps from 0 again and, with the first update of the "
         "masters, drops what the selective optimizer had changed in the weights since they were last taken "
         "over");
 }

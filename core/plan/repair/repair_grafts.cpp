@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/repair/amended.h"
-
 #include "core/base/text.h"
 #include "core/layout/address.h"
 #include "core/layout/fragments.h"
 #include "core/plan/model/model_types.h"
+#include "core/plan/repair/amended.h"
 #include "core/plan/target/expert_degree.h"
 
 #include <optional>

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/repair/amended.h"
-
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/experts.h"
@@ -8,6 +6,7 @@
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/doctor/saved_facts.h"
 #include "core/layout/address.h"
+#include "core/plan/repair/amended.h"
 #include "core/plan/repair/repair_stand_in.h"
 #include "core/plan/target/expert_degree.h"
 #include "core/torchfile/pickle/pickle_values.h"
@@ -242,7 +241,7 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
         return cannotRepair(amended, first,
             "model files of tensor slices and pipeline stages are not rebuilt, those of experts as "
             "`moe-incomplete`");
-    if (!hasZeroShards(source))
+    if (!hasRankFiles(source.kind))
         return cannotRepair(amended, first, "no other file holds the trained parameters");
     if (!hasOtherModel(source)) { // of ZeRO-3: the other ranks' files hold all that this one did
         for (const Finding* finding : findings) {

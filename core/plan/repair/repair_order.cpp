@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/repair/amended.h"
-
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/param_order.h"
 #include "core/checkpoint/units/weight_samples.h"
 #include "core/checkpoint/universal/universal_order.h"
 #include "core/layout/fragments.h"
+#include "core/plan/repair/amended.h"
 #include "core/plan/target/expert_degree.h"
 
 #include <algorithm>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the 16-bit copies prove about the masters that they were rounded from.
-#include "core/plan/repair/amended.h"
-
 #include "core/checkpoint/units/weight_samples.h"
 #include "core/layout/fragments.h"
+#include "core/plan/repair/amended.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/repair/amended.h"
-
 #include "core/base/finding_codes.h"
 #include "core/layout/address.h"
+#include "core/plan/repair/amended.h"
 
 #include <algorithm>
 

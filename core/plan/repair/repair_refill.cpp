@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/repair/amended.h"
-
 #include "core/checkpoint/model/layer_names.h"
 #include "core/checkpoint/model/require.h"
+#include "core/plan/repair/amended.h"
 #include "core/plan/repair/repair_tags.h"
 
 #include <algorithm>

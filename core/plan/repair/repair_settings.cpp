@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/repair/amended.h"
-
 #include "core/base/text.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/doctor/saved_facts.h"
 #include "core/layout/address.h"
+#include "core/plan/repair/amended.h"
 #include "core/plan/target/named_option.h"
 #include "core/torchfile/pickle/pickle_values.h"
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/repair/amended.h"
-
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/layout/address.h"
+#include "core/plan/repair/amended.h"
 #include "core/plan/repair/repair_stand_in.h"
 #include "core/torchfile/pickle/pickle_values.h"
 

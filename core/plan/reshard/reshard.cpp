@@ -299,7 +299,8 @@ Result<std::shared_ptr<const ReshardPlan>> planReshard(io::FileSystem& files, Ch
             "patterns say how tensor slices join and are cut, and none are joined or cut here",
             source->tagFolder.string(), "leave --patterns out");
     if (!deals && !options.tiedLayers.empty())
-        return fail(ErrorCode::Usage, "layers of tied modules are named, and no layers are dealt to stages",
+        return fail(ErrorCode::Usage,
+            "layers of tied modules are named, and no layers are distributed to stages",
             source->tagFolder.string(),
             "leave --pp-tied out, or say with --pp-layers which layers stages have");
     if (options.paddedVocabulary && (options.form == TargetForm::Universal || options.tp.value_or(0) == 0))

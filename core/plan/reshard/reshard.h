@@ -33,7 +33,8 @@ public:
     [[nodiscard]] virtual const std::vector<BatchPair>& batch() const = 0;
     /// Config keys that must not change between source run and resumed run, with their values as text.
     [[nodiscard]] virtual const std::vector<std::pair<std::string, std::string>>& mustStayEqual() const = 0;
-    /// What is laid out anew: the source, its slices or stages joined or cut where the target has others.
+    /// The checkpoint that the target is laid out from: the source, its slices or stages merged or split if
+    /// the target has others.
     [[nodiscard]] virtual CheckpointPtr laidOut() const = 0;
     /// The target's flat units, for drawing the new map beside the old one. Their parameters are laidOut()'s.
     [[nodiscard]] virtual std::vector<FlatUnit> targetUnits() const = 0;

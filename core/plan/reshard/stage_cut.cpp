@@ -97,14 +97,16 @@ Status checkStageCut(const Checkpoint& source, const ReshardOptions& options)
             "leave --pp and --pp-layers out; a universal folder is read by any number of stages");
     };
     if (isConverted(source.kind) || !isPipeline(source))
-        return unsupported("layers are dealt to pipeline stages where a PipelineModule saved them, and there "
-                           "are no files of layers here");
+        return unsupported(
+            "layers are distributed to pipeline stages where a PipelineModule saved them, and there "
+            "are no files of layers here");
     if (source.parallel.tp > 1 || options.tp.value_or(1) > 1)
-        return unsupported("this build does not deal the layers of tensor slices to other stages");
+        return unsupported("this build does not repartition the layers of tensor slices to other stages");
     if (source.parallel.ep > 1 || hasExperts(source) || !FusedExperts::of(source).isEmpty())
-        return unsupported("this build does not deal layers with experts to other stages");
+        return unsupported("this build does not repartition layers with experts to other stages");
     if (hasMuon(source))
-        return unsupported("this build does not deal layers with the momentum of Muon to other stages");
+        return unsupported(
+            "this build does not repartition layers with the momentum of Muon to other stages");
     return checkBounds(source, options);
 }
 

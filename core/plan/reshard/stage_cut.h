@@ -6,8 +6,8 @@
 
 namespace shardscope {
 
-/// Layers of a pipeline that are dealt to stages anew (core/checkpoint/slices/cut_stages.h), as options ask
-/// for it.
+/// Layers of a pipeline that are repartitioned to stages (core/checkpoint/slices/cut_stages.h), as options
+/// ask for it.
 
 /// Whether the target has several stages that are not the source's.
 bool cutsStages(const Checkpoint& source, const ReshardOptions& options);

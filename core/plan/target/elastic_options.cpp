@@ -350,7 +350,7 @@ Result<WithOptions> withOptions(CheckpointPtr source, const std::vector<std::str
     if (!lacksElasticOptions(*source)) {
         if (!named.empty())
             return fail(ErrorCode::Usage,
-                "the source tells the options of its param groups, and they are carried as they are",
+                "the source records the options of its param groups, and they are copied unchanged",
                 source->tagFolder.string(),
                 "leave --optimizer-option out: it is for elastic checkpoints, which hold none");
         if (isElastic(*source))

@@ -144,7 +144,7 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
             source.tagFolder.string(), "leave --ep out");
     if (options.ep && *options.ep != degrees.ep && modelRanks > 1)
         return fail(ErrorCode::Unsupported,
-            "this build does not deal experts anew where there are tensor slices or pipeline stages, too",
+            "this build does not repartition experts if there are tensor slices or pipeline stages, too",
             source.tagFolder.string(), "leave --ep out");
     if (!FusedExperts::of(source).isEmpty()) {
         if (options.ep && *options.ep != degrees.ep && partitionsParameters(source.kind))
@@ -192,7 +192,7 @@ Status checkParallel(const Checkpoint& source, CheckpointKind target, const Resh
     const bool partitions = pipeline && !experts && isStage0(source.kind) && traitsOf(target).stage == 1;
     if (partitions && dealt && hasTorchOptimizer(source.kind))
         return fail(ErrorCode::Unsupported,
-            "this build does not deal the layers of an fp32 run without ZeRO to other pipeline stages",
+            "this build does not repartition the layers of an fp32 run without ZeRO to other pipeline stages",
             source.tagFolder.string(), "give --pp 1, or leave --pp out");
     if (partitions)
         SHARDSCOPE_CHECK(requireOwnWeights(source));
@@ -281,7 +281,7 @@ Status requireModelFacts(const Checkpoint& source, CheckpointKind target)
                   "them from it");
     }
     if (source.groups.empty())
-        return refuse("the source tells no param groups");
+        return refuse("the source records no param groups");
     if (source.deepspeedVersion.empty() && (isConverted(source.kind) || isStage0(source.kind)))
         return refuse("the source does not tell the DeepSpeed version that wrote it, and stock asks for one");
     if (!isUniversal(target))

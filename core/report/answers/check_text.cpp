@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/answers/check_report.h"
-
 #include "core/base/text.h"
+#include "core/report/answers/check_report.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/answers/inspect_report.h"
-
 #include "core/base/text.h"
 #include "core/report/answers/finding_report.h"
+#include "core/report/answers/inspect_report.h"
 #include "core/report/text/printable.h"
 #include "core/torchfile/pickle/pickle_values.h"
 

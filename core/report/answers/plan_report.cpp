@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/report/answers/plan_report.h"
 
-#include "core/report/answers/compute_report.h"
-
 #include "core/base/text.h"
+#include "core/report/answers/compute_report.h"
 #include "core/report/answers/finding_report.h"
 #include "core/report/text/printable.h"
 

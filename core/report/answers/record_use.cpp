@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/report/answers/files_report.h"
-
 #include "core/layout/address.h"
+#include "core/report/answers/files_report.h"
 
 namespace shardscope {
 

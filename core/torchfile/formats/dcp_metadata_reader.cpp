@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torchfile/formats/dcp_metadata.h"
-
 #include "core/base/checked.h"
 #include "core/base/text.h"
+#include "core/torchfile/formats/dcp_metadata.h"
 #include "core/torchfile/pickle/pickle_machine.h"
 #include "core/torchfile/pickle/pickle_values.h"
 

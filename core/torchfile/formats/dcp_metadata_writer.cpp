@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torchfile/formats/dcp_metadata.h"
-
 #include "core/base/text.h"
+#include "core/torchfile/formats/dcp_metadata.h"
 #include "core/torchfile/pickle/pickle_emitter.h"
 #include "core/torchfile/pickle/pickle_graph.h"
 

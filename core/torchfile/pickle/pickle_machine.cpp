@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torchfile/pickle/pickle_machine_state.h"
-
 #include "core/base/finding_codes.h"
+#include "core/torchfile/pickle/pickle_machine_state.h"
 
 #include <fmt/format.h>
 

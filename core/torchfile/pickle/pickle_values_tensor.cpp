@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torchfile/pickle/pickle_values.h"
-
 #include "core/base/checked.h"
+#include "core/torchfile/pickle/pickle_values.h"
 
 #include <fmt/format.h>
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/torchfile/zip/kept_bytes.h"
-
 #include "core/base/result.h"
+#include "core/torchfile/zip/kept_bytes.h"
 
 #include <optional>
 #include <string>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/torchfile/skeleton/skeleton_index.h"
-
 #include "core/base/text.h"
+#include "core/torchfile/skeleton/skeleton_index.h"
 
 #include <nlohmann/json.hpp>
 

@@ -2,6 +2,7 @@
 // Pipeline stages without ZeRO, whose files do not record which layers a stage has.
 #include "tests/cli/cli_fixture.h"
 #include "tests/support/json_schema.h"
+#include "tests/support/places.h"
 
 #include <doctest/doctest.h>
 
@@ -104,4 +105,16 @@ TEST_CASE("what the files of pipeline stages without ZeRO do not record is refus
     const Json layers = errorOf({"reshard", run, folder / "two", "-w", "4"}, 4, "unsupported");
     CHECK(textOf(layers, "message").find("no choice of consecutive layers and tied modules fits")
         != std::string::npos);
+}
+
+TEST_CASE("pipeline stages with more tied modules than the search orders are refused, not guessed")
+{
+    const fs::path source = fs::path(sourceFolder()) / "tests/data/tied_stages/run";
+    const Json inspected = answerOf({"inspect", source});
+    CHECK(inspected.at("supported") == false);
+    CHECK(inspected.at("why_not").get<std::string>().find("too many") != std::string::npos);
+    const TemporaryFolder folder;
+    const Json refused = errorOf({"reshard", source, folder / "out", "-w", "4"}, 4, "unsupported");
+    CHECK(textOf(refused, "message").find("too many") != std::string::npos);
+    CHECK_FALSE(fs::exists(folder / "out"));
 }

@@ -75,7 +75,7 @@ TEST_CASE("storages of which tensors use little")
 }
 
 // The reader keeps no content of a ZeRO-3 model file with so many records.
-TEST_CASE("storages of which tensors use little, in a model file with very many records")
+TEST_CASE("storages that tensors use little of, in a model file with very many records")
 {
     const Patchable copy("zero3-w4");
     constexpr const char* kFile = "zero_pp_rank_1_mp_rank_00_model_states.pt";

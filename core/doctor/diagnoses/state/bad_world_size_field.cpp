@@ -47,7 +47,7 @@ std::optional<int64_t> countedByFiles(const Checkpoint& checkpoint)
 
 Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!context.checkpoint || !hasZeroShards(*context.checkpoint))
+    if (!context.checkpoint || !hasRankFiles(context.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
     const SavedFile model = savedModel(checkpoint);

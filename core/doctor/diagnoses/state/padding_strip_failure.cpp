@@ -72,7 +72,7 @@ void lookSliced(const Checkpoint& checkpoint, FindingSink& sink)
 
 Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!context.hasModel() || !hasZeroShards(*context.checkpoint))
+    if (!context.hasModel() || !hasRankFiles(context.checkpoint->kind))
         return {};
     if (partitionsParameters(context.checkpoint->kind))
         lookSliced(*context.checkpoint, sink);

@@ -9,7 +9,7 @@ namespace {
 Status look(const CheckContext& context, FindingSink& sink)
 {
     // The converter needs it for files of ZeRO-1 and 2, not for those of ZeRO-3.
-    if (!context.hasModel() || !hasZeroShards(*context.checkpoint)
+    if (!context.hasModel() || !hasRankFiles(context.checkpoint->kind)
         || partitionsParameters(context.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;

@@ -39,7 +39,7 @@ Result<CheckpointPtr> openSource(const CheckContext& context)
         return CheckpointPtr();
     }
     const Checkpoint& source = *opened->checkpoint;
-    const bool usable = !source.modelError && source.complete && hasZeroShards(source)
+    const bool usable = !source.modelError && source.complete && hasRankFiles(source.kind)
         && source.steps.globalSteps == universal.steps.globalSteps;
     return usable ? opened->checkpoint : CheckpointPtr();
 }

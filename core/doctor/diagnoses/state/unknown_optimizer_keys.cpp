@@ -19,7 +19,7 @@ std::string listOf(const std::set<std::string>& names)
 
 Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!context.hasModel() || !hasZeroShards(*context.checkpoint))
+    if (!context.hasModel() || !hasRankFiles(context.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
     std::set<std::string> others;

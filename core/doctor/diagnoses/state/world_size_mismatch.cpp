@@ -8,7 +8,7 @@ namespace {
 
 Status look(const CheckContext& context, FindingSink& sink)
 {
-    if (!context.target.worldSize || !context.hasModel() || !hasZeroShards(*context.checkpoint))
+    if (!context.target.worldSize || !context.hasModel() || !hasRankFiles(context.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
     const ParallelDegrees& saved = checkpoint.parallel;

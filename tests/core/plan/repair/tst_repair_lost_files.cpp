@@ -9,7 +9,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Samples of which every file can be rebuilt.
+/// Samples with files that can all be rebuilt.
 const std::set<std::string> kAllRepaired{"aligned-w2", "bf16opt-w2", "ds0135-zero2-w3", "ds0144-bf16opt-w2",
     "ds0144-zero2-w2", "ds0144-zero3-w3", "ds0510-zero2-w3", "ds053-zero3-w3", "ds067-zero1-w2", "muon-w3",
     "roundrobin-w3", "zero1-w2", "zero2-w2", "zero3-w4"};
