@@ -28,7 +28,7 @@ bool hasExperts(const Checkpoint& part)
            });
 }
 
-bool isUsable(const SavedFile& file)
+bool isUsable(const ModelStates& file)
 {
     return file && isMapping(*file.graph, file.graph->root());
 }
@@ -36,7 +36,7 @@ bool isUsable(const SavedFile& file)
 class ModelFileChecks
 {
 public:
-    ModelFileChecks(const Checkpoint& part, const SavedFile& model, std::vector<LoaderViolation>& out)
+    ModelFileChecks(const Checkpoint& part, const ModelStates& model, std::vector<LoaderViolation>& out)
         : m_part(part)
         , m_model(model)
         , m_out(out)
@@ -63,33 +63,32 @@ public:
 private:
     void add(Id check, std::string what) { m_out.push_back({check, std::move(what), m_model.file->name}); }
 
-    [[nodiscard]] bool has(std::string_view key) const { return m_model.at({key}) != kNoNode; }
-
     void checkKeys()
     {
-        static constexpr std::array<std::tuple<std::string_view, Id>, 5> kKeys{{{"module", Id::ModuleKey},
-            {"dp_world_size", Id::DataParallelSize}, {"global_steps", Id::GlobalSteps},
-            {"skipped_steps", Id::SkippedSteps}, {"mp_world_size", Id::ModelParallelSize}}};
-        for (const auto& [key, check] : kKeys) {
-            if (!has(key))
+        const std::array<std::tuple<std::string_view, NodeId, Id>, 5> keys{
+            {{"module", m_model.module, Id::ModuleKey},
+                {"dp_world_size", m_model.dpWorldSize, Id::DataParallelSize},
+                {"global_steps", m_model.globalSteps, Id::GlobalSteps},
+                {"skipped_steps", m_model.skippedSteps, Id::SkippedSteps},
+                {"mp_world_size", m_model.mpWorldSize, Id::ModelParallelSize}}};
+        for (const auto& [key, value, check] : keys) {
+            if (value == kNoNode)
                 add(check, "the model file does not have the key `" + std::string(key) + "`");
         }
-        if (hasExperts(m_part) && !has("num_experts"))
+        if (hasExperts(m_part) && m_model.numExperts == kNoNode)
             add(Id::NumExperts, "the model has experts, but its file does not have the key `num_experts`");
-        if (isStage0(m_part.kind) && !has("optimizer"))
+        if (isStage0(m_part.kind) && m_model.optimizer == kNoNode)
             add(Id::Stage0Optimizer, "the model file does not have the key `optimizer`");
     }
 
     void checkScheduler()
     {
-        const NodeId type = m_model.at({"ds_config", "scheduler", "type"});
-        if (type == kNoNode || !asString(*m_model.graph, type))
+        if (!asString(*m_model.graph, m_model.configValue({"scheduler", "type"})))
             return;
-        const NodeId state = m_model.at({"lr_scheduler"});
-        if (state == kNoNode)
+        if (m_model.scheduler == kNoNode)
             add(Id::Scheduler,
                 "the configuration has a scheduler, but the model file does not have the key `lr_scheduler`");
-        else if (m_model.graph->kind(state) == NodeKind::None)
+        else if (m_model.graph->kind(m_model.scheduler) == NodeKind::None)
             add(Id::SchedulerState, "the configuration has a scheduler, but `lr_scheduler` is None");
     }
 
@@ -97,10 +96,9 @@ private:
     void checkFrozenFragments()
     {
         const PickleGraph& graph = *m_model.graph;
-        const NodeId fragments = m_model.at({"frozen_param_fragments"});
-        const NodeId shapes = m_model.at({"frozen_param_shapes"});
-        if (fragments == kNoNode || shapes == kNoNode || !isMapping(graph, fragments)
-            || !isMapping(graph, shapes))
+        const NodeId fragments = m_model.frozenParamFragments;
+        const NodeId shapes = m_model.frozenParamShapes;
+        if (!isMapping(graph, fragments) || !isMapping(graph, shapes))
             return;
         std::unordered_set<std::string_view> saved;
         const auto stored = mappingItems(graph, fragments);
@@ -120,8 +118,7 @@ private:
     void checkPrecisionPrefix()
     {
         const auto isEnabled = [&](std::string_view section) {
-            const NodeId node = m_model.at({"ds_config", section, "enabled"});
-            return node != kNoNode && asBool(*m_model.graph, node) == true;
+            return asBool(*m_model.graph, m_model.configValue({section, "enabled"})) == true;
         };
         const bool isBf16 = isEnabled("bf16") || isEnabled("bfloat16");
         if (isBf16 == isEnabled("fp16"))
@@ -140,8 +137,7 @@ private:
     /// Stock counts the names that its pattern matches. Other findings report stale and missing files.
     void checkFileCount()
     {
-        const NodeId node = m_model.at({"mp_world_size"});
-        const auto recorded = node == kNoNode ? std::nullopt : asInteger(*m_model.graph, node);
+        const auto recorded = asInteger(*m_model.graph, m_model.mpWorldSize);
         if (!recorded)
             return;
         const std::string_view prefix
@@ -155,12 +151,9 @@ private:
                 return;
             ++count;
         }
-        const NodeId tensor = m_model.at({"checkpoint_parallel_dimensions", "tp_degree"});
-        const NodeId pipe = m_model.at({"checkpoint_parallel_dimensions", "pp_degree"});
-        if (tensor != kNoNode && pipe != kNoNode
-            && checkedMultiply(
-                   asInteger(*m_model.graph, tensor).value_or(1), asInteger(*m_model.graph, pipe).value_or(1))
-                != *recorded)
+        const auto tp = asInteger(*m_model.graph, m_model.tpDegree);
+        const auto pp = asInteger(*m_model.graph, m_model.ppDegree);
+        if (tp && pp && checkedMultiply(*tp, *pp) != *recorded)
             return; // bad-world-size-field
         if (count > 0 && count != *recorded)
             add(Id::ModelFileCount,
@@ -171,12 +164,11 @@ private:
     /// Early releases stored complete tensors for all.
     void checkPlaceholders()
     {
-        const NodeId module = m_model.at({"module"});
-        if (module == kNoNode || !isMapping(*m_model.graph, module) || m_part.modelError)
+        if (!m_model.hasModule() || m_part.modelError)
             return;
         size_t placeholders = 0;
         std::string filled;
-        const auto items = mappingItems(*m_model.graph, module);
+        const auto items = mappingItems(*m_model.graph, m_model.module);
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             const auto name = asString(*m_model.graph, items[i]);
             const auto id = name ? m_part.findParam(*name) : std::nullopt;
@@ -209,7 +201,7 @@ private:
     }
 
     const Checkpoint& m_part;
-    SavedFile m_model;
+    ModelStates m_model;
     std::vector<LoaderViolation>& m_out;
 };
 
@@ -219,7 +211,7 @@ void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
 {
     if (!hasRankFiles(part.kind) && !isStage0(part.kind))
         return;
-    if (const SavedFile model = savedModel(part); isUsable(model)) {
+    if (const ModelStates model = modelStates(part); isUsable(model)) {
         ModelFileChecks checks(part, model, out);
         checks.runForEachFile();
         checks.runForAllFiles();
@@ -227,16 +219,19 @@ void checkModelFiles(const Checkpoint& part, std::vector<LoaderViolation>& out)
     if (!partitionsParameters(part.kind))
         return;
     for (const FileId id : part.modelFiles) {
-        const SavedFile model = savedFile(part, id);
-        if (id != part.templateModel && model && model.file->status != FileStatus::Stale)
-            checkModelFile(part, *model.file, *model.graph, out);
+        if (id == kNoFile || id == part.templateModel || part.file(id).status == FileStatus::Stale)
+            continue;
+        if (const ModelStates model = modelStates(part.file(id)); isUsable(model))
+            ModelFileChecks(part, model, out).runForEachFile();
     }
 }
 
 void checkModelFile(const Checkpoint& part, const CheckpointFile& file, const PickleGraph& graph,
     std::vector<LoaderViolation>& out)
 {
-    if (const SavedFile model{&file, &graph}; isUsable(model))
+    ModelStates model = modelStates(graph);
+    model.file = &file;
+    if (isUsable(model))
         ModelFileChecks(part, model, out).runForEachFile();
 }
 

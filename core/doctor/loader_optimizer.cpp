@@ -32,7 +32,7 @@ class OptimizerFileChecks
 {
 public:
     OptimizerFileChecks(
-        const Checkpoint& part, const SavedFile& file, uint32_t rank, std::vector<LoaderViolation>& out)
+        const Checkpoint& part, const OptimStates& file, uint32_t rank, std::vector<LoaderViolation>& out)
         : m_part(part)
         , m_file(file)
         , m_graph(*file.graph)
@@ -43,42 +43,39 @@ public:
 
     void run()
     {
-        const NodeId wrapper = m_file.at({"optimizer_state_dict"});
         if (isUnknown(m_part.kind))
-            return checkUnknown(wrapper);
-        if (wrapper == kNoNode || !isMapping(m_graph, wrapper))
+            return checkUnknown();
+        if (!isMapping(m_graph, m_file.wrapper))
             return; // rank-foreign
         if (partitionsParameters(m_part.kind))
-            checkZero3(wrapper);
+            checkZero3();
         else
-            checkZero12(wrapper);
+            checkZero12();
     }
 
 private:
     void add(Id check, std::string what) { m_out.push_back({check, std::move(what), m_file.file->name}); }
 
     /// The files of all ranks lack the keys that show the stage.
-    void checkUnknown(NodeId wrapper)
+    void checkUnknown()
     {
-        if (wrapper == kNoNode)
+        if (m_file.wrapper == kNoNode)
             add(Id::OptimizerKey, "the file does not have the key `optimizer_state_dict`");
-        else if (isMapping(m_graph, wrapper)
-            && lookup(m_graph, wrapper, "single_partition_of_fp32_groups") == kNoNode)
+        else if (isMapping(m_graph, m_file.wrapper) && m_file.masters == kNoNode)
             add(Id::Masters,
                 "the file has neither the key `single_partition_of_fp32_groups` nor `fp32_flat_groups`");
     }
 
-    void checkZero12(NodeId wrapper)
+    void checkZero12()
     {
-        checkVersion(wrapper);
-        const NodeId base = lookup(m_graph, wrapper, "base_optimizer_state");
-        if (base == kNoNode)
+        checkVersion();
+        if (m_file.baseState == kNoNode)
             add(Id::BaseOptimizer, "the file does not have the key `base_optimizer_state`");
-        else if (m_graph.kind(base) != NodeKind::List) {
-            const auto masters
-                = sequenceItems(m_graph, lookup(m_graph, wrapper, "single_partition_of_fp32_groups"));
-            checkGroups(base, masters.size());
-            checkMoments(wrapper, base, masters);
+        else if (m_graph.kind(m_file.baseState) != NodeKind::List) {
+            const TorchOptimizer base = torchOptimizer(m_graph, m_file.baseState);
+            const auto masters = sequenceItems(m_graph, m_file.masters);
+            checkGroups(base.paramGroups, masters.size());
+            checkMoments(base.state, masters);
         }
         if (!hasBf16Optimizer(m_part.kind) && hasLayout()
             && !recordsPaddingsOf(
@@ -88,32 +85,36 @@ private:
     }
 
     /// Releases before 0.4.0 wrote no version into any file.
-    void checkVersion(NodeId wrapper)
+    void checkVersion()
     {
         if (m_part.deepspeedVersion.empty())
             return;
-        const NodeId node = lookup(m_graph, wrapper, "ds_version");
-        const auto text = node == kNoNode ? std::nullopt : asString(m_graph, node);
+        const auto text = asString(m_graph, m_file.version);
         if (!text || text->empty())
             add(Id::ShardVersion, "`ds_version` of the optimizer's state is missing or empty");
         else if (!isVersion(*text))
             add(Id::ShardVersion, "`ds_version` of the optimizer's state is not a version");
     }
 
-    void checkGroups(NodeId base, size_t masters)
+    void checkGroups(NodeId paramGroups, size_t masters)
     {
-        const auto groups = sequenceItems(m_graph, lookup(m_graph, base, "param_groups"));
+        const auto groups = sequenceItems(m_graph, paramGroups);
         if (groups.size() != masters)
             add(Id::BaseOptimizerGroups,
                 "`base_optimizer_state` has " + std::to_string(groups.size())
                     + " param groups, but there are " + std::to_string(masters) + " partitions of masters");
         for (const NodeId group : groups) {
-            const size_t count = sequenceItems(m_graph, lookup(m_graph, group, "params")).size();
+            const size_t count = paramsOf(group).size();
             if (count != 1)
                 return add(Id::BaseOptimizerParams,
                     "a param group of `base_optimizer_state` lists " + std::to_string(count)
                         + " parameters instead of one flat buffer");
         }
+    }
+
+    [[nodiscard]] std::span<const NodeId> paramsOf(NodeId group) const
+    {
+        return sequenceItems(m_graph, readGroupOptions(m_graph, group).params);
     }
 
     /// The elements of a tensor with one dimension.
@@ -127,12 +128,11 @@ private:
 
     /// Adam's moments have an element for each master, and for the padding of the partition, which is not
     /// saved with masters. ZenFlow keeps moments for chosen columns.
-    void checkMoments(NodeId wrapper, NodeId base, std::span<const NodeId> masters)
+    void checkMoments(NodeId states, std::span<const NodeId> masters)
     {
-        const auto paddings = sequenceItems(m_graph, lookup(m_graph, wrapper, "group_paddings"));
+        const auto paddings = sequenceItems(m_graph, m_file.groupPaddings);
         if (isOfZenflow(m_part) || paddings.size() != masters.size())
             return; // early releases do not record paddings
-        const NodeId states = lookup(m_graph, base, "state");
         for (size_t i = 0; i < masters.size(); ++i) {
             const NodeId state = lookup(m_graph, states, static_cast<int64_t>(i));
             const auto saved = elementsOf(masters[i]);
@@ -151,25 +151,25 @@ private:
         }
     }
 
-    void checkZero3(NodeId wrapper)
+    void checkZero3()
     {
-        static constexpr std::array<std::string_view, 3> kScaler{
-            "loss_scaler", "dynamic_loss_scale", "overflow"};
-        for (const std::string_view key : kScaler) {
-            if (lookup(m_graph, wrapper, key) == kNoNode)
+        const std::array<std::pair<std::string_view, NodeId>, 3> scaler{{{"loss_scaler", m_file.lossScaler},
+            {"dynamic_loss_scale", m_file.dynamicLossScale}, {"overflow", m_file.overflow}}};
+        for (const auto& [key, value] : scaler) {
+            if (value == kNoNode)
                 add(Id::Scaler, "the file does not have the key `" + std::string(key) + "`");
         }
-        const NodeId torchState = lookup(m_graph, wrapper, "optimizer_state_dict");
-        if (lookup(m_graph, wrapper, "base_optimizer_state") != kNoNode)
+        if (m_file.baseState != kNoNode)
             return; // elastic ZeRO-3, which another loader reads
-        if (torchState == kNoNode)
+        if (m_file.torchState == kNoNode)
             return add(Id::TorchOptimizer, "the optimizer's state does not have `optimizer_state_dict`");
-        const size_t masters = sequenceItems(m_graph, lookup(m_graph, wrapper, "fp32_flat_groups")).size();
+        const TorchOptimizer torch = torchOptimizer(m_graph, m_file.torchState);
+        const size_t masters = sequenceItems(m_graph, m_file.flatGroups).size();
         size_t listed = 0;
-        for (const NodeId group : sequenceItems(m_graph, lookup(m_graph, torchState, "param_groups"))) {
-            const auto params = sequenceItems(m_graph, lookup(m_graph, group, "params"));
+        for (const NodeId group : sequenceItems(m_graph, torch.paramGroups)) {
+            const auto params = paramsOf(group);
             listed += params.size();
-            checkSubGroupStates(lookup(m_graph, torchState, "state"), params);
+            checkSubGroupStates(torch.state, params);
         }
         if (listed != masters)
             add(Id::SubGroupParams,
@@ -213,7 +213,7 @@ private:
     }
 
     const Checkpoint& m_part;
-    SavedFile m_file;
+    OptimStates m_file;
     const PickleGraph& m_graph;
     uint32_t m_rank;
     std::vector<LoaderViolation>& m_out;
@@ -226,48 +226,36 @@ void checkOptimizerFiles(const Checkpoint& part, std::vector<LoaderViolation>& o
     if (!hasRankFiles(part.kind) && !isUnknown(part.kind))
         return;
     for (uint32_t rank = 0; rank < part.optimFiles.size(); ++rank) {
-        const SavedFile file = savedFile(part, part.optimFiles[rank]);
+        if (part.optimFiles[rank] == kNoFile)
+            continue;
+        const OptimStates file = optimStates(part.file(part.optimFiles[rank]));
         if (file && (file.file->status == FileStatus::Ok || file.file->status == FileStatus::Foreign))
             OptimizerFileChecks(part, file, rank, out).run();
     }
 }
 
-namespace {
-
-bool hasUniversalVersion(const SavedFile& file)
-{
-    const NodeId version = file.at({"ds_version"});
-    const auto text = version == kNoNode ? std::nullopt : asString(*file.graph, version);
-    return text && isVersion(*text);
-}
-
-/// BF16_Optimizer saves no loss scaler (bf16_optimizer.py, state_dict); all other ZeRO optimizers do.
-bool isOfBf16Optimizer(const SavedFile& file)
-{
-    return file.at({"loss_scaler"}) == kNoNode;
-}
-
-} // namespace
-
 void checkUniversalOptimizer(const Checkpoint& checkpoint, std::vector<LoaderViolation>& out)
 {
-    const SavedFile file = savedOptimizer(checkpoint);
+    const OptimStates file = optimStates(checkpoint);
     if (!file || !isMapping(*file.graph, file.graph->root()))
         return;
     const auto add = [&](Id check, std::string what, bool bySomeEngines = false) {
         out.push_back({check, std::move(what), file.file->name, bySomeEngines});
     };
     const PickleGraph& graph = *file.graph;
-    const bool hasVersion = hasUniversalVersion(file);
-    const bool hasGroups = file.at({"param_groups"}) != kNoNode;
-    const bool isForZero3 = file.at({"optimizer_state_dict"}) != kNoNode;
+    const auto version = asString(graph, file.version);
+    const bool hasVersion = version && isVersion(*version);
+    const bool hasGroups = file.paramGroups != kNoNode;
+    const bool isForZero3 = file.torchState != kNoNode;
+    // BF16_Optimizer saves no loss scaler (bf16_optimizer.py, state_dict); all other ZeRO optimizers do.
+    const bool isOfBf16Optimizer = file.lossScaler == kNoNode;
     // ds_to_universal copies all of ZeRO-3's state. It never has a version, and only ZeRO-3 loads it.
-    const bool isOnlyForZero3 = isForZero3 && (!hasGroups || file.at({"fp32_flat_groups"}) != kNoNode);
+    const bool isOnlyForZero3 = isForZero3 && (!hasGroups || file.flatGroups != kNoNode);
     if (!hasVersion && !isOnlyForZero3)
         add(Id::UniversalVersion,
             "`ds_version` is missing or not a version: engines with DeepSpeed's ZeRO-1/2 optimizer refuse "
             "the folder; BF16_Optimizer and ZeRO-3 do not read the key",
-            isForZero3 || isOfBf16Optimizer(file));
+            isForZero3 || isOfBf16Optimizer);
     if (hasVersion && hasGroups)
         return; // the loader of stages 1 and 2 needs no more
     if (!isForZero3) {
@@ -275,10 +263,10 @@ void checkUniversalOptimizer(const Checkpoint& checkpoint, std::vector<LoaderVio
             add(Id::UniversalGroups, "the file does not have the key `param_groups`");
         return;
     }
-    if (sequenceItems(graph, file.at({"optimizer_state_dict", "param_groups"})).empty())
+    const TorchOptimizer torch = torchOptimizer(graph, file.torchState);
+    if (sequenceItems(graph, torch.paramGroups).empty())
         add(Id::UniversalGroups, "`optimizer_state_dict` does not have `param_groups`");
-    const NodeId first = lookup(graph, file.at({"optimizer_state_dict", "state"}), int64_t{0});
-    if (lookup(graph, first, "step") == kNoNode)
+    if (readGroupOptions(graph, lookup(graph, torch.state, int64_t{0})).step == kNoNode)
         add(Id::UniversalStep, "`optimizer_state_dict` does not have `step` in its `state[0]`");
 }
 

@@ -10,44 +10,12 @@
 
 namespace shardscope {
 
-NodeId SavedFile::at(std::initializer_list<std::string_view> way) const
-{
-    if (graph == nullptr)
-        return kNoNode;
-    NodeId node = graph->root();
-    for (const std::string_view key : way) {
-        node = lookup(*graph, node, key);
-        if (node == kNoNode)
-            return kNoNode;
-    }
-    return node;
-}
-
-SavedFile savedFile(const Checkpoint& checkpoint, FileId id)
-{
-    if (id == kNoFile)
-        return {};
-    const CheckpointFile& file = checkpoint.file(id);
-    return {&file, file.content ? &file.content->pickle() : nullptr};
-}
-
-SavedFile savedModel(const Checkpoint& checkpoint)
-{
-    return savedFile(checkpoint, checkpoint.templateModel);
-}
-
-SavedFile savedOptimizer(const Checkpoint& checkpoint)
-{
-    return savedFile(checkpoint, checkpoint.templateOptim);
-}
-
 bool isOfZenflow(const Checkpoint& checkpoint)
 {
     if (checkpoint.zenflow)
         return true;
-    const SavedFile model = savedModel(checkpoint);
-    const NodeId options = model.at({"ds_config", "zero_optimization", "zenflow"});
-    return options != kNoNode && isMapping(*model.graph, options);
+    const ModelStates model = modelStates(checkpoint);
+    return model && isMapping(*model.graph, model.configValue({"zero_optimization", "zenflow"}));
 }
 
 std::optional<double> stepsAhead(const Checkpoint& checkpoint)

@@ -2,29 +2,15 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/doctor/check_context.h"
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace shardscope {
-
-/// The pickle of one file of a checkpoint. Points into the checkpoint; false if the pickle was not kept.
-struct SavedFile {
-    const CheckpointFile* file = nullptr;
-    const PickleGraph* graph = nullptr;
-
-    explicit operator bool() const { return graph != nullptr; }
-    /// The node at this path of keys from the root; kNoNode if a key is missing.
-    [[nodiscard]] NodeId at(std::initializer_list<std::string_view> way) const;
-};
-SavedFile savedFile(const Checkpoint& checkpoint, FileId file);
-/// The template model file (often rank 0's): counters, configuration, scheduler, module.
-SavedFile savedModel(const Checkpoint& checkpoint);
-/// The template optimizer file (often rank 0's).
-SavedFile savedOptimizer(const Checkpoint& checkpoint);
 
 /// Whether ZeRO's flat buffers hold a state of this name.
 bool hasStateNamed(const Checkpoint& checkpoint, std::string_view name);

@@ -8,6 +8,7 @@
 
 One line a result: the kind of result, its SHA-256 (16 digits), and its name. Kinds:
     bytes     a file that a command wrote
+    content   the objects in a torch file that a command wrote, however its pickle spells them
     manifest  a JSON file that a command wrote, compared by its parsed content
     exit      the exit status of a command
     json      an answer to --json, without the values that change between two runs (durations, free space)
@@ -28,9 +29,10 @@ import tempfile
 from pathlib import Path
 
 import commands
+from contents import content_digest
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-KINDS = ("bytes", "manifest", "exit", "json", "text")
+KINDS = ("bytes", "content", "manifest", "exit", "json", "text")
 FIXED_TIME = 1_700_000_000
 # Values that differ between two runs of one program, by key.
 VOLATILE = {"seconds", "bytes_per_second", "free_bytes", "limited_by", "read_seconds", "write_seconds", "verify_seconds",
@@ -117,6 +119,8 @@ class Recorder:
                     self.add("text", label, stable_text(data, self.places))
                 else:
                     self.add("bytes", label, data)
+                    if (content := content_digest(data)) is not None:
+                        self.add("content", label, content.encode())
 
     def write(self, name, arguments, target):
         """A command that writes `target`; returns whether it is there."""

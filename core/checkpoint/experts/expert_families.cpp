@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/experts/expert_families.h"
 
-#include "core/checkpoint/model/engine_keys.h"
 #include "core/checkpoint/model/experts.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/units/unit_states.h"
 
 #include <algorithm>

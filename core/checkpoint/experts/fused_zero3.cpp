@@ -2,8 +2,8 @@
 #include "core/checkpoint/experts/fused_zero3.h"
 
 #include "core/base/text.h"
-#include "core/checkpoint/model/engine_keys.h"
 #include "core/checkpoint/model/experts.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/units/unit_states.h"
 
 #include <algorithm>

@@ -2,20 +2,11 @@
 #include "core/checkpoint/folder/model_header.h"
 
 #include "core/checkpoint/folder/reading_state.h"
-#include "core/checkpoint/model/engine_keys.h"
-
-#include <algorithm>
-#include <array>
+#include "core/checkpoint/model/model_states.h"
 
 namespace shardscope {
 
 namespace {
-
-constexpr std::array<std::string_view, 25> kOwnKeys{"module", "buffer_names", "optimizer", "param_shapes",
-    "frozen_param_shapes", "shared_params", "frozen_param_fragments", "lr_scheduler", "data_sampler",
-    "random_ltd", "sparse_tensor_module_names", "csr_tensor_module_names", "skipped_steps", "global_steps",
-    "global_samples", "dp_world_size", "mp_world_size", "checkpoint_parallel_dimensions", "ds_config",
-    "ds_version", "universal_checkpoint_info", "num_experts", "ds_autoep_layers", "autoep_layers", "folding"};
 
 const PickleGraph* graphOf(const Reading& reading)
 {
@@ -49,23 +40,10 @@ std::string precisionOf(const Reading& reading, const PickleGraph& graph)
 
 } // namespace
 
-bool isEngineKey(std::string_view key)
-{
-    return std::find(kOwnKeys.begin(), kOwnKeys.end(), key) != kOwnKeys.end();
-}
-
 NodeId configValue(const Reading& reading, std::initializer_list<std::string_view> path)
 {
     const PickleGraph* graph = graphOf(reading);
-    if (graph == nullptr)
-        return kNoNode;
-    NodeId node = lookup(*graph, reading.modelRoot, "ds_config");
-    for (const std::string_view key : path) {
-        if (node == kNoNode)
-            return kNoNode;
-        node = lookup(*graph, node, key);
-    }
-    return node;
+    return graph == nullptr || reading.modelRoot == kNoNode ? kNoNode : modelStates(*graph).configValue(path);
 }
 
 void readModelHeader(Reading& reading)
@@ -74,12 +52,11 @@ void readModelHeader(Reading& reading)
     if (graph == nullptr)
         return;
     Checkpoint& out = reading.out;
-    const auto integerAt
-        = [&](std::string_view key) { return asInteger(*graph, lookup(*graph, reading.modelRoot, key)); };
-    out.steps.globalSteps = integerAt("global_steps");
-    out.steps.globalSamples = integerAt("global_samples");
-    out.steps.skippedSteps = integerAt("skipped_steps");
-    if (const auto version = asString(*graph, lookup(*graph, reading.modelRoot, "ds_version")))
+    const ModelStates model = modelStates(*graph);
+    out.steps.globalSteps = asInteger(*graph, model.globalSteps);
+    out.steps.globalSamples = asInteger(*graph, model.globalSamples);
+    out.steps.skippedSteps = asInteger(*graph, model.skippedSteps);
+    if (const auto version = asString(*graph, model.version))
         out.deepspeedVersion = std::string(*version);
     out.precision = precisionOf(reading, *graph);
     const auto items = mappingItems(*graph, reading.modelRoot);

@@ -2,7 +2,7 @@
 #include "core/checkpoint/model/client_values.h"
 
 #include "core/checkpoint/model/config_words.h"
-#include "core/checkpoint/model/engine_keys.h"
+#include "core/checkpoint/model/model_states.h"
 #include "core/torchfile/pickle/pickle_machine_opcodes.h"
 
 #include <algorithm>

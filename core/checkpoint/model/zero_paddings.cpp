@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/checkpoint/model/zero_paddings.h"
 
-#include "core/checkpoint/model/engine_keys.h"
 #include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/optim_states.h"
 
 #include <algorithm>
 

@@ -3,9 +3,9 @@
 
 #include "core/base/text.h"
 #include "core/checkpoint/folder/file_loader.h"
-#include "core/checkpoint/model/engine_keys.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/layer_names.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/units/module_reader.h"
 
 #include <algorithm>

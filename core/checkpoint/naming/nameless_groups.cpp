@@ -2,8 +2,8 @@
 #include "core/checkpoint/naming/nameless_groups.h"
 
 #include "core/checkpoint/experts/expert_families.h"
-#include "core/checkpoint/model/engine_keys.h"
 #include "core/checkpoint/model/experts.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/units/unit_states.h"
 #include "core/tensor/convert.h"
 

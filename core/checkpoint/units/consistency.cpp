@@ -3,9 +3,9 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/reading_state.h"
-#include "core/checkpoint/model/engine_keys.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/scalar_text.h"
 #include "core/checkpoint/units/unit_states.h"
 

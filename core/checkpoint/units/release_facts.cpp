@@ -2,7 +2,7 @@
 #include "core/checkpoint/units/release_facts.h"
 
 #include "core/checkpoint/folder/model_header.h"
-#include "core/checkpoint/model/engine_keys.h"
+#include "core/checkpoint/model/optim_states.h"
 
 namespace shardscope {
 

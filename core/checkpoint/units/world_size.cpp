@@ -2,7 +2,7 @@
 #include "core/checkpoint/units/world_size.h"
 
 #include "core/checkpoint/folder/reading_state.h"
-#include "core/checkpoint/model/engine_keys.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/units/shard_group.h"
 #include "core/torchfile/pickle/pickle_values.h"
 

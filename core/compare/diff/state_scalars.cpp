@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/diff/state_scalars.h"
 
+#include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/scalar_text.h"
 #include "core/compare/digest/digested_scalars.h"
 #include "core/torchfile/pickle/pickle_values.h"
@@ -10,13 +12,6 @@
 namespace shardscope {
 
 namespace {
-
-/// The pickle of a parsed file, including one with elements from another step or run; else null.
-const PickleGraph* graphOf(const Checkpoint& checkpoint, FileId file)
-{
-    const bool parsed = file != kNoFile && checkpoint.file(file).content;
-    return parsed ? &checkpoint.file(file).content->pickle() : nullptr;
-}
 
 void addGroups(std::vector<StateScalar>& out, const Checkpoint& checkpoint)
 {
@@ -44,17 +39,16 @@ bool has(const FlatUnit& unit, std::string_view state)
         [&](const UnitState& candidate) { return candidate.name == state; });
 }
 
-UpdateKind kindOf(const FlatUnit& unit, const PickleGraph& graph, NodeId options)
+UpdateKind kindOf(const FlatUnit& unit, const PickleGraph& graph, const GroupOptions& options)
 {
-    const auto option = [&](std::string_view key) { return lookup(graph, options, key) != kNoNode; };
-    if (asBool(graph, lookup(graph, options, "use_muon")).value_or(false) || option("max_coeff")
-        || asBool(graph, lookup(graph, options, "amsgrad")).value_or(false))
+    if (options.lr == kNoNode || asBool(graph, options.useMuon).value_or(false) || options.maxCoeff != kNoNode
+        || asBool(graph, options.amsgrad).value_or(false))
         return UpdateKind::Unknown; // Muon, Lamb, AMSGrad: other rules
-    if (has(unit, "exp_avg") && option("betas"))
+    if (has(unit, "exp_avg") && options.betas != kNoNode)
         return has(unit, "exp_avg_sq") ? UpdateKind::Adam : UpdateKind::Lion;
-    if (has(unit, "sum") && option("lr_decay"))
+    if (has(unit, "sum") && options.lrDecay != kNoNode)
         return UpdateKind::Adagrad;
-    if (option("momentum") && option("dampening"))
+    if (options.momentum != kNoNode && options.dampening != kNoNode)
         return UpdateKind::Sgd;
     return UpdateKind::Unknown;
 }
@@ -64,17 +58,14 @@ UpdateKind kindOf(const FlatUnit& unit, const PickleGraph& graph, NodeId options
 std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
 {
     std::vector<StateScalar> out;
-    const bool told = graphOf(checkpoint, checkpoint.templateOptim) != nullptr;
-    if (told)
+    if (optimStates(checkpoint)) {
         addGroups(out, checkpoint);
-    if (told) {
         for (const auto& [name, value] : scalerTexts(checkpoint))
             out.push_back({ScalarKind::Scaler, -1, name, value});
     }
-    if (const PickleGraph* model = graphOf(checkpoint, checkpoint.templateModel)) {
-        const PickleGraph& graph = *model;
-        const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
-        const auto items = scheduler == kNoNode ? std::span<const NodeId>() : mappingItems(graph, scheduler);
+    if (const ModelStates model = modelStates(checkpoint)) {
+        const PickleGraph& graph = *model.graph;
+        const auto items = mappingItems(graph, model.scheduler);
         for (size_t i = 0; i + 1 < items.size(); i += 2) {
             if (const auto key = asString(graph, items[i]))
                 out.push_back(
@@ -92,29 +83,23 @@ std::vector<StateScalar> stateScalars(const Checkpoint& checkpoint)
 UpdateRule updateRule(const Checkpoint& checkpoint, const ParamGroup& group)
 {
     UpdateRule rule;
-    const PickleGraph* optimizer = graphOf(checkpoint, checkpoint.templateOptim);
-    if (optimizer == nullptr || group.options == kNoNode || group.units.empty())
+    const OptimStates optimizer = optimStates(checkpoint);
+    if (!optimizer || group.options == kNoNode || group.units.empty())
         return rule;
-    const PickleGraph& graph = *optimizer;
+    const PickleGraph& graph = *optimizer.graph;
     const FlatUnit& unit = checkpoint.units[index(group.units.front())];
-    const auto number = [&](std::string_view key) {
-        return asNumber(graph, lookup(graph, group.options, key)).value_or(0);
-    };
-    const auto flag = [&](std::string_view key, bool otherwise) {
-        return asBool(graph, lookup(graph, group.options, key)).value_or(otherwise);
-    };
-    const auto betas = sequenceItems(graph, lookup(graph, group.options, "betas"));
-    rule.kind = kindOf(unit, graph, group.options);
-    if (lookup(graph, group.options, "lr") == kNoNode)
-        rule.kind = UpdateKind::Unknown;
-    rule.learningRate = number("lr");
-    rule.beta1 = betas.size() == 2 ? asNumber(graph, betas[0]).value_or(0) : number("momentum");
-    rule.beta2 = betas.size() == 2 ? asNumber(graph, betas[1]).value_or(0) : 0;
-    rule.epsilon = number("eps");
-    rule.weightDecay = number("weight_decay");
+    const GroupOptions options = readGroupOptions(graph, group.options);
+    const auto number = [&](NodeId node) { return asNumber(graph, node).value_or(0); };
+    const auto betas = sequenceItems(graph, options.betas);
+    rule.kind = kindOf(unit, graph, options);
+    rule.learningRate = number(options.lr);
+    rule.beta1 = betas.size() == 2 ? number(betas[0]) : number(options.momentum);
+    rule.beta2 = betas.size() == 2 ? number(betas[1]) : 0;
+    rule.epsilon = number(options.eps);
+    rule.weightDecay = number(options.weightDecay);
     const bool decouples = rule.kind == UpdateKind::Adam || rule.kind == UpdateKind::Lion;
-    rule.decoupledDecay = flag("decoupled_weight_decay", decouples);
-    rule.biasCorrection = flag("bias_correction", true);
+    rule.decoupledDecay = asBool(graph, options.decoupledDecay).value_or(decouples);
+    rule.biasCorrection = asBool(graph, options.biasCorrection).value_or(true);
     rule.step = unit.step.value_or(0);
     return rule;
 }

@@ -2,6 +2,7 @@
 #include "core/compare/digest/digested_scalars.h"
 
 #include "core/checkpoint/model/experts.h"
+#include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/scalar_text.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -98,10 +99,9 @@ std::vector<DigestedScalar> digestedScalars(const Checkpoint& checkpoint, const 
             out.push_back({"scaler", attribute, value, {}, {}});
     }
     if (checkpoint.isReadable(checkpoint.templateModel)) {
-        const PickleGraph& graph = checkpoint.file(checkpoint.templateModel).content->pickle();
-        const NodeId scheduler = lookup(graph, graph.root(), "lr_scheduler");
-        if (scheduler != kNoNode && graph.kind(scheduler) != NodeKind::None)
-            out.emplace_back(spelled("", graph, scheduler)).name = "lr_scheduler";
+        const ModelStates model = modelStates(checkpoint);
+        if (model.scheduler != kNoNode && model.graph->kind(model.scheduler) != NodeKind::None)
+            out.emplace_back(spelled("", *model.graph, model.scheduler)).name = "lr_scheduler";
     }
     for (DigestedScalar& scalar : out)
         scalar.digest = digestText(scalar.name, scalar.state, scalar.text);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/compare/digest/scaler_texts.h"
 
-#include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/scalar_text.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -15,19 +15,18 @@ namespace {
 constexpr std::array<std::string_view, 6> kWithoutZero{
     "cur_scale", "dynamic", "cur_iter", "last_overflow_iter", "scale_factor", "scale_window"};
 
-ScalerTexts fromKeys(const PickleGraph& graph, NodeId wrapper)
+ScalerTexts fromKeys(const OptimStates& optim)
 {
-    const bool dynamic = asBool(graph, lookup(graph, wrapper, "dynamic_loss_scale")).value_or(false);
-    const NodeId scale = lookup(graph, wrapper, "cur_scale");
-    if (scale == kNoNode || (!dynamic && asNumber(graph, scale) == 1.0))
+    const PickleGraph& graph = *optim.graph;
+    const bool dynamic = asBool(graph, optim.dynamicLossScale).value_or(false);
+    const LossScaler scaler = lossScaler(optim);
+    if (scaler.scale == kNoNode || (!dynamic && asNumber(graph, scaler.scale) == 1.0))
         return {};
-    ScalerTexts out;
-    for (const std::string_view key : kWithoutZero) {
-        if (key == "dynamic")
-            out.emplace_back(key, dynamic ? "true" : "false");
-        else if (dynamic || key == "cur_scale")
-            out.emplace_back(key, scalarText(graph, lookup(graph, wrapper, key)));
-    }
+    ScalerTexts out{{"cur_scale", scalarText(graph, scaler.scale)}, {"dynamic", dynamic ? "true" : "false"}};
+    if (!dynamic)
+        return out;
+    for (const auto& [key, value] : dynamicValues(scaler))
+        out.emplace_back(key, scalarText(graph, value));
     return out;
 }
 
@@ -37,30 +36,27 @@ bool keepsScalerKeys(const Checkpoint& checkpoint)
 {
     if (!isDistributed(checkpoint.kind) || !checkpoint.isReadable(checkpoint.templateOptim))
         return isStage0(checkpoint.kind);
-    const PickleGraph& graph = checkpoint.file(checkpoint.templateOptim).content->pickle();
-    return lookup(graph, checkpoint.optimWrapper, "loss_scaler") == kNoNode;
+    return optimStates(checkpoint).lossScaler == kNoNode;
 }
 
 ScalerTexts scalerTexts(const Checkpoint& checkpoint)
 {
-    const PickleGraph& graph = checkpoint.file(checkpoint.templateOptim).content->pickle();
+    const OptimStates optim = optimStates(checkpoint);
+    const PickleGraph& graph = *optim.graph;
     if (keepsScalerKeys(checkpoint))
-        return fromKeys(graph, checkpoint.optimWrapper);
-    const NodeId scaler = lookup(graph, checkpoint.optimWrapper, "loss_scaler");
-    const auto object = scaler == kNoNode ? std::nullopt : asObject(graph, scaler);
-    if (!object || object->attributes == kNoNode)
+        return fromKeys(optim);
+    const LossScaler scaler = lossScaler(optim);
+    if (scaler.className.empty() || scaler.values == kNoNode)
         return {};
-    if (object->className == "LossScaler"
-        && asNumber(graph, lookup(graph, object->attributes, "cur_scale")) == 1.0)
+    if (scaler.className == "LossScaler" && asNumber(graph, scaler.scale) == 1.0)
         return {};
     ScalerTexts out;
-    const auto items = mappingItems(graph, object->attributes);
+    const auto items = mappingItems(graph, scaler.values);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         if (const auto key = asString(graph, items[i]))
             out.emplace_back(*key, scalarText(graph, items[i + 1]));
     }
-    for (const ScalerAttribute& attribute :
-        lackingScalerAttributes(graph, object->className, object->attributes)) {
+    for (const ScalerAttribute& attribute : lackingScalerAttributes(graph, scaler.className, scaler.values)) {
         PickleBuilder builder;
         const NodeId root = attribute.make(builder);
         const PickleGraph made = builder.finish(root);

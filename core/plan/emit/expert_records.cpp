@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/emit/expert_records.h"
 
+#include "core/checkpoint/model/model_states.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <map>
@@ -124,11 +125,10 @@ ExpertRecords::ExpertRecords(const ReshardContext& context, uint32_t dpRank)
 void ExpertRecords::replaceInModelFile(ArchiveComposer& composer) const
 {
     const PickleGraph& graph = composer.graph();
-    const NodeId layers = lookup(graph, graph.root(), "ds_autoep_layers");
-    replaceLayers(composer, layers);
-    const NodeId info = lookup(graph, graph.root(), "universal_checkpoint_info");
-    if (const NodeId again = lookup(graph, info, "ds_autoep_layers"); again != layers)
-        replaceLayers(composer, again);
+    const ModelStates old = modelStates(graph);
+    replaceLayers(composer, old.autoEpLayers);
+    if (old.universalAutoEpLayers != old.autoEpLayers)
+        replaceLayers(composer, old.universalAutoEpLayers);
     replaceFolding(composer, m_dpRank, m_context.target.ranks);
 }
 
@@ -140,7 +140,7 @@ void ExpertRecords::replaceInOptimFile(ArchiveComposer& composer) const
 void ExpertRecords::replaceInExpertFile(ArchiveComposer& composer) const
 {
     const PickleGraph& graph = composer.graph();
-    const NodeId old = lookup(graph, graph.root(), kFolding);
+    const NodeId old = modelStates(graph).folding;
     if (old == kNoNode || m_fused.isEmpty())
         return;
     PickleBuilder& builder = composer.builder();
@@ -184,7 +184,7 @@ void ExpertRecords::replaceLayers(ArchiveComposer& composer, NodeId layers) cons
 void ExpertRecords::replaceFolding(ArchiveComposer& composer, uint32_t rank, uint32_t count) const
 {
     const PickleGraph& graph = composer.graph();
-    const NodeId old = lookup(graph, graph.root(), kFolding);
+    const NodeId old = modelStates(graph).folding;
     if (old == kNoNode || m_fused.isEmpty())
         return;
     PickleBuilder& builder = composer.builder();

@@ -3,6 +3,7 @@
 
 #include "core/base/text.h"
 #include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/model_states.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
@@ -31,6 +32,7 @@ ModelParts::ModelParts(ArchiveComposer& composer, std::shared_ptr<const ReshardC
     , m_context(std::move(context))
     , m_source(*m_context->source)
     , m_graph(composer.graph())
+    , m_old(modelStates(m_graph))
     , m_builder(composer.builder())
 {
     const auto add = [&](NodeId shapes) {
@@ -40,9 +42,9 @@ ModelParts::ModelParts(ArchiveComposer& composer, std::shared_ptr<const ReshardC
                 m_knownShapes.emplace(*name, items[i + 1]);
         }
     };
-    for (const NodeId group : sequenceItems(m_graph, lookup(m_graph, m_graph.root(), "param_shapes")))
+    for (const NodeId group : sequenceItems(m_graph, m_old.paramShapes))
         add(group);
-    add(lookup(m_graph, m_graph.root(), "frozen_param_shapes"));
+    add(m_old.frozenParamShapes);
 }
 
 NodeId ModelParts::shape(std::string_view name, const Shape& shape)
@@ -110,7 +112,7 @@ bool ModelParts::isUnrecorded(const TensorView& tensor) const
 /// What a repair has grafted and the source's module does not list, at its end.
 Status ModelParts::addGrafted(NodeId module, ModuleContent content)
 {
-    const NodeId old = lookup(m_graph, m_graph.root(), "module");
+    const NodeId old = m_old.module;
     for (uint32_t i = 0; i < m_source.params.size(); ++i) {
         const Parameter& param = m_source.params[i];
         const FlatUnit* unit = m_source.unitOf(ParamId{i});
@@ -131,7 +133,7 @@ Status ModelParts::addGrafted(NodeId module, ModuleContent content)
 
 Result<NodeId> ModelParts::module(ModuleContent content)
 {
-    const NodeId old = lookup(m_graph, m_graph.root(), "module");
+    const NodeId old = m_old.module;
     if (old != kNoNode && m_graph.kind(old) == NodeKind::None)
         return m_builder.none(); // a pipeline's weights are in the files of its layers
     const NodeId out = m_graph.kind(old) == NodeKind::Dict ? m_builder.dict() : m_composer.orderedDict();

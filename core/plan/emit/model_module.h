@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "core/checkpoint/model/model_states.h"
 #include "core/plan/emit/reshard_context.h"
 
 #include <string_view>
@@ -49,6 +50,7 @@ private:
     std::shared_ptr<const ReshardContext> m_context;
     const Checkpoint& m_source;
     const PickleGraph& m_graph;
+    ModelStates m_old; ///< the source's
     PickleBuilder& m_builder;
     NodeId m_sizeClass = kNoNode;
     std::unordered_map<std::string_view, NodeId> m_knownShapes; ///< name → node of the source

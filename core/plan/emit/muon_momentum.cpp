@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/emit/muon_momentum.h"
 
+#include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/muon.h"
 #include "core/partition/held_whole.h"
 #include "core/plan/target/reshard_options.h"
@@ -24,8 +25,9 @@ const UnitState* momentumOf(const Checkpoint& source, const ParamGroup& group)
 
 bool offloads(const Checkpoint& source)
 {
-    const NodeId device = configNode(source, {"zero_optimization", "offload_optimizer", "device"});
-    return device != kNoNode && saysOffload(source.file(source.templateModel).content->pickle(), device);
+    const ModelStates model = readableModel(source);
+    const NodeId device = model.configValue({"zero_optimization", "offload_optimizer", "device"});
+    return device != kNoNode && saysOffload(*model.graph, device);
 }
 
 /// Elements of one parameter at the border of a rank's share, of which its neighbours keep count.

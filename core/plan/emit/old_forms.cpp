@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/emit/old_forms.h"
 
-#include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/compare/digest/scaler_texts.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -13,20 +14,15 @@ namespace {
 
 constexpr const char* kOldestTaken = "0.3.17";
 
-bool lacksShapes(const PickleGraph& model)
+bool hasFilledPlaceholders(const Checkpoint& source, const ModelStates& model)
 {
-    const NodeId shapes = lookup(model, model.root(), "param_shapes");
-    return shapes == kNoNode || model.kind(shapes) != NodeKind::List;
-}
-
-bool hasFilledPlaceholders(const Checkpoint& source, const PickleGraph& model)
-{
-    const auto items = mappingItems(model, lookup(model, model.root(), "module"));
+    const PickleGraph& graph = *model.graph;
+    const auto items = mappingItems(graph, model.module);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
-        const auto name = asString(model, items[i]);
+        const auto name = asString(graph, items[i]);
         const auto param = name ? source.findParam(*name) : std::nullopt;
         const auto tensor = param && source.params[index(*param)].role == ParamRole::Trainable
-            ? std::optional(asTensor(model, items[i + 1]))
+            ? std::optional(asTensor(graph, items[i + 1]))
             : std::nullopt;
         if (tensor && *tensor && (*tensor)->elements() != 0)
             return true;
@@ -40,16 +36,14 @@ bool hasOldForm(const Checkpoint& source)
 {
     if (!source.isReadable(source.templateModel))
         return false;
-    if (partitionsParameters(source.kind)) {
-        const PickleGraph& model = source.file(source.templateModel).content->pickle();
-        return lacksShapes(model) || hasFilledPlaceholders(source, model);
-    }
+    const ModelStates model = modelStates(source);
+    const bool lacksShapes = model.graph->kind(model.paramShapes) != NodeKind::List;
+    if (partitionsParameters(source.kind))
+        return lacksShapes || hasFilledPlaceholders(source, model);
     if (!partitionsGroups(source.kind) || !source.isReadable(source.templateOptim))
         return false;
-    const PickleGraph& optim = source.file(source.templateOptim).content->pickle();
-    return lacksShapes(source.file(source.templateModel).content->pickle())
-        || lookup(optim, source.optimWrapper, "param_slice_mappings") == kNoNode
-        || lookup(optim, source.optimWrapper, "group_paddings") == kNoNode;
+    const OptimStates optim = optimStates(source);
+    return lacksShapes || optim.sliceMappings == kNoNode || optim.groupPaddings == kNoNode;
 }
 
 NodeId renewedScaler(ArchiveComposer& composer, NodeId scaler)

@@ -3,6 +3,7 @@
 
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/tensor/convert.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -57,8 +58,7 @@ NodeId entryFromModel(ArchiveComposer& composer, const std::shared_ptr<const Res
 NodeId addressClass(ArchiveComposer& composer, const Checkpoint& source)
 {
     const PickleGraph& graph = composer.graph();
-    for (const NodeId mapping :
-        sequenceItems(graph, lookup(graph, source.optimWrapper, "param_slice_mappings"))) {
+    for (const NodeId mapping : sequenceItems(graph, optimStates(graph, source.optimWrapper).sliceMappings)) {
         const auto items = mappingItems(graph, mapping);
         if (items.size() >= 2 && graph.kind(items[1]) == NodeKind::NewObj)
             return composer.import(graph.callable(items[1]));
@@ -217,7 +217,7 @@ NodeId alignmentPaddings(ArchiveComposer& composer, const ReshardContext& contex
     const auto& units = context.target.units;
     // The key came with the release that compares it. Files of older ones load without it.
     const bool hasKey
-        = lookup(composer.graph(), context.source->optimWrapper, "param_alignment_paddings") != kNoNode;
+        = optimStates(composer.graph(), context.source->optimWrapper).alignmentPaddings != kNoNode;
     if (!hasKey && std::none_of(units.begin(), units.end(), [](const auto& unit) {
             return unit->partition.parameterAlignment() > 1;
         }))

@@ -4,6 +4,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/layer_masters.h"
+#include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/model/muon.h"
 #include "core/checkpoint/slices/joined_slices.h"
 #include "core/plan/emit/expert_files.h"
@@ -140,7 +141,7 @@ bool copiesLayers(const ReshardContext& context)
 bool isPipeline(const ReshardContext& context)
 {
     const PickleGraph& graph = context.modelTemplate().pickle();
-    const NodeId module = lookup(graph, graph.root(), "module");
+    const NodeId module = modelStates(graph).module;
     return module != kNoNode && graph.kind(module) == NodeKind::None;
 }
 

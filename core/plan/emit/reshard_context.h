@@ -77,27 +77,15 @@ Result<std::shared_ptr<const ReshardContext>> makeReshardContext(io::FileSystem&
     ReshardTarget target, uint64_t subGroupSize, bool fresh, const Checkpoint* carriesFrom, JobContext& job,
     const std::shared_ptr<Refills>& refills = nullptr);
 
-/// The four kinds of files that follow the source's own. `rank` is the target rank, `name` the file's.
-Result<OutputFile> composeZero12Optim(
+/// One optimizer file, or model file, of a target that is not universal. `rank` is the target's, `name` the
+/// file's.
+Result<OutputFile> composeOptimFile(
     const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
-Result<OutputFile> composeZero12Model(
-    const std::shared_ptr<const ReshardContext>& context, const std::string& name);
+Result<OutputFile> composeModelFile(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
 /// One of the files that go along, in torch's form as all that is written.
 Result<OutputFile> composeCopied(
     const std::shared_ptr<const ReshardContext>& context, uint32_t copied, const std::string& name);
-Result<OutputFile> composeZero3Optim(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
-Result<OutputFile> composeZero3Model(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
-
-/// The same made from the model alone, for another stage or form than the source's.
-Result<OutputFile> composeFreshOptim(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
-Result<OutputFile> composeFreshModel(
-    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name);
-/// The one file of a target without ZeRO.
-Result<OutputFile> composeStage0Model(
-    const std::shared_ptr<const ReshardContext>& context, const std::string& name);
 
 /// The files of a universal folder (deepspeed/checkpoint/ds_to_universal.py), in the form that all stages
 /// load.

@@ -2,6 +2,8 @@
 #include "core/plan/emit/stage0_optimizer.h"
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/compare/digest/file_scan.h"
 #include "core/plan/emit/optimizer_entries.h"
 #include "core/plan/target/reshard_options.h"
@@ -226,10 +228,10 @@ private:
     /// Stock takes it from here, not from its configuration.
     NodeId clipping()
     {
-        const NodeId saved = lookup(m_parts.graph(), m_source.optimWrapper, "clip_grad");
+        const NodeId saved = optimStates(m_parts.graph(), m_source.optimWrapper).clipGrad;
         if (saved != kNoNode)
             return m_parts.import(saved);
-        const NodeId configured = configNode(m_source, {"gradient_clipping"});
+        const NodeId configured = readableModel(m_source).configValue({"gradient_clipping"});
         return configured == kNoNode ? m_builder.real(0.0) : m_composer.import(configured);
     }
 
@@ -286,22 +288,6 @@ void markStage0Tensors(
     composer.setRecordCursor([context, from, runs](uint32_t record, uint64_t offset, uint64_t bytes) {
         return markedRecordCursor(from, record, offset, bytes, runsWithin(*context, *runs, offset, bytes));
     });
-}
-
-Result<OutputFile> composeSameStage0(
-    const std::shared_ptr<const ReshardContext>& context, const std::string& name)
-{
-    const Checkpoint& source = *context->source;
-    const uint32_t from = context->sourceIndex(source.templateModel);
-    ArchiveComposer composer(context->modelTemplate(), from);
-    if (context->modelUse)
-        composer.leaveOutUnused(*context->modelUse);
-    const PickleGraph& graph = composer.graph();
-    const NodeId world = lookup(graph, graph.root(), "dp_world_size");
-    if (world != kNoNode)
-        composer.substitute(world, composer.builder().integer(context->target.ranks));
-    markStage0Tensors(composer, context, source.templateModel);
-    return composer.finish(name, context->modelRecords);
 }
 
 } // namespace shardscope

@@ -10,10 +10,6 @@ namespace shardscope {
 /// model file; options, scalars and scaler come from its rank-0 optimizer file.
 NodeId stage0Optimizer(ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context);
 
-/// The model file of a source without ZeRO for another number of ranks: all as it is but that number.
-Result<OutputFile> composeSameStage0(
-    const std::shared_ptr<const ReshardContext>& context, const std::string& name);
-
 /// Copies the records of a source's file, and marks what they hold of its tensors, masters among them.
 void markStage0Tensors(
     ArchiveComposer& composer, const std::shared_ptr<const ReshardContext>& context, FileId file);

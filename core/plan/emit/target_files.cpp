@@ -3,7 +3,6 @@
 
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
-#include "core/plan/emit/stage0_optimizer.h"
 #include "core/plan/target/stage0_form.h"
 #include "core/plan/target/universal_names.h"
 
@@ -96,26 +95,15 @@ std::string nameOf(const ReshardContext& context, const TargetFile& file)
 Result<OutputFile> compose(const std::shared_ptr<const ReshardContext>& context, const TargetFile& file)
 {
     const std::string name = nameOf(*context, file);
-    const bool zero3 = partitionsParameters(context->target.kind);
     const bool universal = isUniversal(context->target.kind);
     switch (file.kind) {
     case Kind::Model:
-        if (universal)
-            return composeUniversalModel(context, false, name);
-        if (isStage0(context->target.kind))
-            return context->fresh ? composeStage0Model(context, name) : composeSameStage0(context, name);
-        if (context->freshModel)
-            return composeFreshModel(context, file.rank, name);
-        return zero3 ? composeZero3Model(context, file.rank, name) : composeZero12Model(context, name);
+        return universal ? composeUniversalModel(context, false, name)
+                         : composeModelFile(context, file.rank, name);
     case Kind::SlimModel:
         return composeUniversalModel(context, true, name);
     case Kind::Optim:
-        if (universal)
-            return composeUniversalOptim(context, name);
-        if (context->fresh)
-            return composeFreshOptim(context, file.rank, name);
-        return zero3 ? composeZero3Optim(context, file.rank, name)
-                     : composeZero12Optim(context, file.rank, name);
+        return universal ? composeUniversalOptim(context, name) : composeOptimFile(context, file.rank, name);
     case Kind::State:
         return composeUniversalState(context, file.unit, file.param, file.state, name);
     case Kind::Step:

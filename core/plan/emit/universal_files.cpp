@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/slices/joined_slices.h"
 #include "core/plan/emit/old_forms.h"
 #include "core/plan/emit/optimizer_entries.h"
@@ -59,13 +60,14 @@ private:
     /// As ZeRO keeps them: every loader looks for the object.
     void addScaler(NodeId root)
     {
-        const NodeId dynamic = lookup(m_graph, m_source.optimWrapper, "dynamic_loss_scale");
+        const OptimStates old = optimStates(m_graph, m_source.optimWrapper);
         set(root, "loss_scaler", scalerObject(m_composer, m_source));
         set(root, "dynamic_loss_scale",
-            dynamic == kNoNode ? m_builder.boolean(false) : m_composer.import(dynamic));
+            old.dynamicLossScale == kNoNode ? m_builder.boolean(false)
+                                            : m_composer.import(old.dynamicLossScale));
         set(root, "overflow", m_builder.boolean(false));
-        if (const NodeId clip = lookup(m_graph, m_source.optimWrapper, "clip_grad"); clip != kNoNode)
-            set(root, "clip_grad", m_composer.import(clip));
+        if (old.clipGrad != kNoNode)
+            set(root, "clip_grad", m_composer.import(old.clipGrad));
     }
 
     NodeId paramGroups()

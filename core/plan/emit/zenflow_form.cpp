@@ -3,6 +3,7 @@
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/zero/zenflow.h"
 #include "core/plan/target/reshard_options.h"
 #include "core/torchfile/pickle/pickle_values.h"
@@ -58,9 +59,7 @@ void setZenFlowOff(ArchiveComposer& composer, const ReshardContext& context)
     if (mayHaveZenFlow(target.kind) && context.source->zenflow == target.zenflow)
         return;
     const PickleGraph& graph = composer.graph();
-    const NodeId config = lookup(graph, graph.root(), "ds_config");
-    const NodeId zero = config == kNoNode ? kNoNode : lookup(graph, config, "zero_optimization");
-    const NodeId zenflow = zero == kNoNode ? kNoNode : lookup(graph, zero, "zenflow");
+    const NodeId zenflow = modelStates(graph).configValue({"zero_optimization", "zenflow"});
     if (zenflow != kNoNode && graph.kind(zenflow) != NodeKind::None)
         composer.substitute(zenflow, composer.builder().none());
 }

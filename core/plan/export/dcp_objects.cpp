@@ -4,6 +4,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/dcp/dcp_native.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/model/optimizer_order.h"
 #include "core/plan/compose/archive_composer.h"
 #include "core/plan/model/model_types.h"
@@ -25,9 +26,6 @@ constexpr std::array<std::string_view, 8> kNotCarried{"module", "optimizer", "pa
 /// Of slices and stages: omitted where they were merged.
 constexpr std::array<std::string_view, 2> kOfDegrees{
     "universal_checkpoint_info", "checkpoint_parallel_dimensions"};
-
-constexpr std::array<std::string_view, 8> kScalerKeys{"dynamic_loss_scale", "overflow", "clip_grad",
-    "cur_scale", "cur_iter", "last_overflow_iter", "scale_factor", "scale_window"};
 
 /// The last ones are Python's own: command lines are often kept as argparse.Namespace.
 constexpr std::array<std::string_view, 11> kPlainModules{"torch", "numpy", "collections", "builtins",
@@ -144,17 +142,23 @@ public:
         const TorchFile* optim = contentOf(m_source.templateOptim);
         if (optim == nullptr)
             return {};
-        const PickleGraph& graph = optim->pickle();
-        for (const std::string_view key : kScalerKeys) {
-            if (const NodeId value = lookup(graph, m_source.optimWrapper, key); value != kNoNode)
+        const OptimStates saved = optimStates(optim->pickle(), m_source.optimWrapper);
+        const LossScaler scaler = lossScaler(saved);
+        std::vector<std::pair<std::string_view, NodeId>> values{
+            {"dynamic_loss_scale", saved.dynamicLossScale}, {"overflow", saved.overflow},
+            {"clip_grad", saved.clipGrad}};
+        if (saved.lossScaler == kNoNode) {
+            values.emplace_back("cur_scale", scaler.scale);
+            for (const auto& value : dynamicValues(scaler))
+                values.push_back(value);
+        } else { // an object of DeepSpeed's: its numbers are what counts
+            values.emplace_back("loss_scaler", scaler.values);
+        }
+        for (const auto& [key, value] : values) {
+            if (value != kNoNode)
                 SHARDSCOPE_CHECK(
                     carry(m_source.templateOptim, value, {"deepspeed", "scaler", std::string(key)}));
         }
-        // The scaler is an object of DeepSpeed's; its numbers are what counts.
-        const auto scaler = asObject(graph, lookup(graph, m_source.optimWrapper, "loss_scaler"));
-        if (scaler && scaler->attributes != kNoNode)
-            SHARDSCOPE_CHECK(
-                carry(m_source.templateOptim, scaler->attributes, {"deepspeed", "scaler", "loss_scaler"}));
         return {};
     }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/model/model_types.h"
 
+#include "core/checkpoint/model/model_states.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <functional>
@@ -14,8 +15,9 @@ void forEachOfModule(
 {
     if (!source.isReadable(source.templateModel) || !source.file(source.templateModel).content)
         return;
-    const PickleGraph& graph = source.file(source.templateModel).content->pickle();
-    const auto items = mappingItems(graph, lookup(graph, graph.root(), "module"));
+    const ModelStates model = modelStates(source);
+    const PickleGraph& graph = *model.graph;
+    const auto items = mappingItems(graph, model.module);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         if (const auto name = asString(graph, items[i]))
             visit(*name, items[i + 1]);

@@ -4,6 +4,8 @@
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/doctor/saved_facts.h"
 #include "core/layout/address.h"
 #include "core/plan/repair/amended.h"
@@ -104,29 +106,28 @@ public:
     void setSchedule()
     {
         const PickleGraph& graph = m_edit.graph();
-        const NodeId scheduler = lookup(graph, m_root, "lr_scheduler");
-        if (scheduler == kNoNode || !isMapping(graph, scheduler) || !m_source.steps.globalSteps)
+        const SchedulerState scheduler = schedulerState(modelStates(graph));
+        if (scheduler.node == kNoNode || !m_source.steps.globalSteps)
             return;
         const int64_t then = *m_source.steps.globalSteps - m_source.steps.skippedSteps.value_or(0);
         for (const char* key : kCounts) {
-            const NodeId node = lookup(graph, scheduler, key);
-            const auto count = node == kNoNode ? std::nullopt : asInteger(graph, node);
+            const auto count = asInteger(graph, lookup(graph, scheduler.node, key));
             if (count && std::abs(*count - then) <= 1)
-                set(scheduler, key, m_counted.taken() + *count - then);
+                set(scheduler.node, key, m_counted.taken() + *count - then);
         }
-        const NodeId rates = lookup(graph, scheduler, "_last_lr");
-        const SavedFile optimizer = savedOptimizer(m_source);
+        const NodeId rates = scheduler.lastRates;
+        const OptimStates optimizer = optimStates(m_source);
         if (rates == kNoNode || !optimizer || sequenceItems(graph, rates).size() != m_source.groups.size())
             return;
         std::vector<NodeId> made;
         for (const ParamGroup& group : m_source.groups) {
-            const NodeId rate = lookup(*optimizer.graph, group.options, "lr");
-            const auto value = rate == kNoNode ? std::nullopt : asNumber(*optimizer.graph, rate);
+            const auto value
+                = asNumber(*optimizer.graph, readGroupOptions(*optimizer.graph, group.options).lr);
             if (!value)
                 return;
             made.push_back(m_edit.builder().real(*value));
         }
-        m_edit.put(scheduler, "_last_lr", m_edit.builder().list(made));
+        m_edit.put(scheduler.node, "_last_lr", m_edit.builder().list(made));
     }
 
 private:

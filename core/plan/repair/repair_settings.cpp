@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/base/text.h"
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/doctor/saved_facts.h"
 #include "core/layout/address.h"
 #include "core/plan/repair/amended.h"
@@ -77,7 +79,7 @@ Status setCounter(Amended& amended, const std::string& key, const std::string& v
     const auto number = numberOf(value);
     if (!number || *number < 0 || *number != std::floor(*number) || *number > 9e15)
         return fail(ErrorCode::Usage, "`" + key + "` is a whole number, not `" + value + "`");
-    const SavedFile model = savedModel(*amended.source);
+    const ModelStates model = modelStates(*amended.source);
     if (!model)
         return cannotSet(amended, key, "there is no model file");
     SHARDSCOPE_CHECK(put(amended, amended.source->templateModel, model.graph->root(), key, key, value, code));
@@ -92,15 +94,13 @@ Status setCounter(Amended& amended, const std::string& key, const std::string& v
 Status setScale(Amended& amended, const std::string& value)
 {
     const Checkpoint& source = *amended.source;
-    const SavedFile optimizer = savedOptimizer(source);
+    const OptimStates optimizer = optimStates(source);
     const auto number = numberOf(value);
     if (!number || *number <= 0)
         return fail(ErrorCode::Usage, "`scale` is a number above zero, not `" + value + "`");
     if (!optimizer)
         return cannotSet(amended, "scale", "there is no optimizer file");
-    const auto scaler
-        = asObject(*optimizer.graph, lookup(*optimizer.graph, source.optimWrapper, "loss_scaler"));
-    const NodeId mapping = scaler ? scaler->attributes : source.optimWrapper;
+    const NodeId mapping = lossScaler(optimizer).values;
     // torch's floats stay floats.
     const std::string text = value.find_first_of(".eE") == std::string::npos ? value + ".0" : value;
     SHARDSCOPE_CHECK(put(amended, source.templateOptim, mapping, "cur_scale", "scale", text, kSetCode));
@@ -112,7 +112,7 @@ Status setOption(Amended& amended, const std::string& text)
 {
     const Checkpoint& source = *amended.source;
     SHARDSCOPE_TRY(const NamedOption option, parseNamedOption(text));
-    if (!savedOptimizer(source))
+    if (!optimStates(source))
         return cannotSet(amended, option.key, "there is no optimizer file");
     if (option.group && *option.group >= source.groups.size())
         return fail(ErrorCode::Usage,
@@ -148,22 +148,23 @@ Status setStep(Amended& amended, double step, std::string_view code)
         unit.step = step;
         unit.stepSet = true;
     }
-    const SavedFile optimizer = savedOptimizer(source);
+    const OptimStates optimizer = optimStates(source);
     const std::string text = numberText(step);
-    const auto set = [&](NodeId mapping, const std::string& key, const std::string& name) -> Status {
-        if (!optimizer || lookup(*optimizer.graph, mapping, key) == kNoNode)
-            return {};
-        ++places;
-        return put(amended, source.templateOptim, mapping, key, name, text, code);
-    };
     for (const ParamGroup& group : source.groups) {
         // FusedAdam's groups have one, too, which stays 0; Apex keeps it nowhere else.
         const bool elsewhere = std::any_of(group.units.begin(), group.units.end(),
             [&](UnitId id) { return source.units[index(id)].stepForm != StepForm::Absent; });
-        if (!elsewhere)
-            SHARDSCOPE_CHECK(set(group.options, "step", std::to_string(group.index) + ":step"));
+        if (elsewhere || !optimizer || readGroupOptions(*optimizer.graph, group.options).step == kNoNode)
+            continue;
+        ++places;
+        SHARDSCOPE_CHECK(put(amended, source.templateOptim, group.options, "step",
+            std::to_string(group.index) + ":step", text, code));
     }
-    SHARDSCOPE_CHECK(set(source.optimWrapper, "base_optimizer_state_step", "base_optimizer_state_step"));
+    if (optimizer.baseStep != kNoNode) {
+        ++places;
+        SHARDSCOPE_CHECK(put(amended, source.templateOptim, source.optimWrapper, "base_optimizer_state_step",
+            "base_optimizer_state_step", text, code));
+    }
     if (places == 0)
         return cannotSet(amended, "step",
             "the checkpoint has none, and which form of it the run's optimizer reads is not known");
@@ -185,28 +186,26 @@ Status takeCounters(Amended& amended, const std::vector<const Finding*>& finding
 Status takeSchedule(Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
-    const SavedFile model = savedModel(source);
-    const SavedFile optimizer = savedOptimizer(source);
+    const ModelStates model = modelStates(source);
+    const OptimStates optimizer = optimStates(source);
     const std::string_view code = findings.front()->code;
-    const NodeId scheduler = model ? model.at({"lr_scheduler"}) : kNoNode;
-    const auto set = scheduler == kNoNode
-        ? std::span<const NodeId>()
-        : sequenceItems(*model.graph, lookup(*model.graph, scheduler, "_last_lr"));
+    const SchedulerState scheduler = schedulerState(model);
+    const auto set = model ? sequenceItems(*model.graph, scheduler.lastRates) : std::span<const NodeId>();
     for (const ParamGroup& group : source.groups) {
         const auto rate
             = optimizer && group.index < set.size() ? asNumber(*model.graph, set[group.index]) : std::nullopt;
-        const NodeId old = rate ? lookup(*optimizer.graph, group.options, "lr") : kNoNode;
-        const auto kept = old == kNoNode ? std::nullopt : asNumber(*optimizer.graph, old);
+        const auto kept = rate
+            ? asNumber(*optimizer.graph, readGroupOptions(*optimizer.graph, group.options).lr)
+            : std::nullopt;
         if (kept && *kept != *rate)
             SHARDSCOPE_CHECK(put(amended, source.templateOptim, group.options, "lr",
                 std::to_string(group.index) + ":lr", numberText(*rate), code));
     }
-    const NodeId last
-        = scheduler == kNoNode ? kNoNode : lookup(*model.graph, scheduler, "last_batch_iteration");
+    const NodeId last = scheduler.lastBatchIteration;
     if (last != kNoNode && source.steps.globalSteps) {
         const int64_t taken = *source.steps.globalSteps - source.steps.skippedSteps.value_or(0);
         if (asInteger(*model.graph, last) != taken - 1)
-            SHARDSCOPE_CHECK(put(amended, source.templateModel, scheduler, "last_batch_iteration",
+            SHARDSCOPE_CHECK(put(amended, source.templateModel, scheduler.node, "last_batch_iteration",
                 "lr_scheduler.last_batch_iteration", std::to_string(taken - 1), code));
     }
     for (const Finding* finding : findings)
@@ -217,18 +216,17 @@ Status takeSchedule(Amended& amended, const std::vector<const Finding*>& finding
 Status takeOwners(Amended& amended, const std::vector<const Finding*>& findings)
 {
     SHARDSCOPE_CHECK(requireOnePart(amended, "tied parameters"));
-    const SavedFile model = savedModel(*amended.source);
+    const ModelStates model = modelStates(*amended.source);
     for (const Finding* finding : findings) {
         const auto address = parseAddress(finding->where, *amended.source);
         const auto* named = address ? std::get_if<ParamAddress>(&*address) : nullptr;
-        const NodeId ownerName
-            = named == nullptr || !model ? kNoNode : model.at({"shared_params", named->name});
-        const auto owner = ownerName == kNoNode ? std::nullopt : asString(*model.graph, ownerName);
-        const NodeId module = model ? model.at({"module"}) : kNoNode;
-        const NodeId value = owner ? lookup(*model.graph, module, *owner) : kNoNode;
+        const auto owner = named == nullptr || !model
+            ? std::nullopt
+            : asString(*model.graph, lookup(*model.graph, model.sharedParams, named->name));
+        const NodeId value = owner ? lookup(*model.graph, model.module, *owner) : kNoNode;
         if (value == kNoNode)
             return cannotRepair(amended, *finding, "which one owns the values is not recorded");
-        amended.edit(amended.source->templateModel).share(module, named->name, value);
+        amended.edit(amended.source->templateModel).share(model.module, named->name, value);
         amended.repair(*finding, "both names get the values of " + toValidUtf8(std::string(*owner)));
     }
     return {};
@@ -239,7 +237,7 @@ Status addUniversalInfo(Amended& amended, const std::vector<const Finding*>& fin
     // checkpoint/constants.py, UNIVERSAL_CHECKPOINT_VERSION_VALUE; ds_to_universal injects it when requested.
     constexpr double kVersion = 0.2;
     SHARDSCOPE_CHECK(requireOnePart(amended, "universal_checkpoint_info"));
-    const SavedFile model = savedModel(*amended.source);
+    const ModelStates model = modelStates(*amended.source);
     if (!model)
         return cannotRepair(amended, *findings.front(), "there is no model file");
     PickleEdit& edit = amended.edit(amended.source->templateModel);
@@ -272,11 +270,10 @@ Status setValues(Amended& amended, const std::vector<std::string>& values)
         } else if (name == "scale") {
             SHARDSCOPE_CHECK(setScale(amended, value));
         } else if (name.starts_with(kScheduler)) {
-            const SavedFile model = savedModel(*amended.source);
-            const NodeId scheduler = model ? model.at({"lr_scheduler"}) : kNoNode;
-            if (scheduler == kNoNode)
+            const ModelStates model = modelStates(*amended.source);
+            if (model.scheduler == kNoNode)
                 return cannotSet(amended, name, "there is no scheduler");
-            SHARDSCOPE_CHECK(put(amended, amended.source->templateModel, scheduler,
+            SHARDSCOPE_CHECK(put(amended, amended.source->templateModel, model.scheduler,
                 name.substr(kScheduler.size()), name, value, kSetCode));
         } else {
             SHARDSCOPE_CHECK(setOption(amended, text));

@@ -5,6 +5,7 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/model_states.h"
 #include "core/plan/emit/muon_momentum.h"
 #include "core/plan/target/stage0_form.h"
 #include "core/torchfile/pickle/pickle_values.h"
@@ -18,10 +19,7 @@ namespace {
 
 std::optional<uint64_t> configCount(const Checkpoint& source, std::string_view key)
 {
-    const NodeId node = configNode(source, {key});
-    if (node == kNoNode)
-        return std::nullopt;
-    const auto number = asInteger(source.file(source.templateModel).content->pickle(), node);
+    const auto number = readableModel(source).configInteger({key});
     if (!number || *number <= 0)
         return std::nullopt;
     return static_cast<uint64_t>(*number);
@@ -36,8 +34,8 @@ std::optional<uint64_t> globalBatch(const Checkpoint& source)
         return std::nullopt;
     uint64_t ranks = source.parallel.dp;
     if (isConverted(source.kind)) { // of the run that it was made from
-        const PickleGraph& graph = source.file(source.templateModel).content->pickle();
-        const auto saved = asInteger(graph, lookup(graph, graph.root(), "dp_world_size"));
+        const ModelStates model = modelStates(source);
+        const auto saved = asInteger(*model.graph, model.dpWorldSize);
         if (!saved || *saved <= 0)
             return std::nullopt;
         ranks = static_cast<uint64_t>(*saved);
@@ -49,9 +47,9 @@ std::optional<uint64_t> globalBatch(const Checkpoint& source)
 
 std::string configText(const Checkpoint& source, std::initializer_list<std::string_view> path)
 {
-    const NodeId node = configNode(source, path);
-    return node == kNoNode ? std::string("not set")
-                           : nodeText(source.file(source.templateModel).content->pickle(), node);
+    const ModelStates model = readableModel(source);
+    const NodeId node = model.configValue(path);
+    return node == kNoNode ? std::string("not set") : nodeText(*model.graph, node);
 }
 
 void add(std::vector<Finding>& out, std::string_view code, Severity severity, std::string message,
@@ -146,7 +144,7 @@ std::vector<Finding> reshardWarnings(
     addStage0Warnings(source, target, out);
     const bool appliesRoundRobin = isZero12(target);
     if (appliesRoundRobin && !targetRoundRobin(source, target)
-        && configNode(source, {"zero_optimization"}) == kNoNode)
+        && readableModel(source).configValue({"zero_optimization"}) == kNoNode)
         add(out, code::kParamOrder, Severity::Warning,
             "the checkpoint does not record its configuration; the order of its parameters shows no "
             "round_robin_gradients, and the resumed run must have it off");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/plan/target/distributed_source.h"
 
+#include "core/checkpoint/model/model_states.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
@@ -31,7 +32,6 @@ Status requireNativeFacts(const Checkpoint& source)
         return fail(ErrorCode::Unsupported,
             "weights alone hold no masters and no optimizer state, which a run goes on from",
             source.tagFolder.string(), "give the checkpoint of the run that they were exported from");
-    const PickleGraph& graph = source.file(source.templateModel).content->pickle();
     std::vector<std::string> lacking;
     const auto need = [&](bool there, const char* what) {
         if (!there)
@@ -42,7 +42,7 @@ Status requireNativeFacts(const Checkpoint& source)
         "the options of every param group (`optim.param_groups.0.lr` and the like)");
     need(!source.deepspeedVersion.empty(), "the DeepSpeed version (`deepspeed.ds_version`)");
     need(source.steps.globalSteps.has_value(), "the step counters (`deepspeed.global_steps`)");
-    need(lookup(graph, graph.root(), "module") != kNoNode,
+    need(modelStates(source).module != kNoNode,
         "the model's own dtypes and how the optimizer keeps its step (`deepspeed.native_form`)");
     const bool masters = std::all_of(source.units.begin(), source.units.end(),
         [](const FlatUnit& unit) { return unit.group < 0 || unit.states.front().name == "fp32"; });

@@ -2,6 +2,8 @@
 #include "core/plan/target/elastic_options.h"
 
 #include "core/base/finding_codes.h"
+#include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/plan/target/named_option.h"
 #include "core/plan/target/optimizer_needs.h"
 #include "core/plan/target/reshard_options.h"
@@ -33,15 +35,14 @@ public:
         : m_source(source)
         , m_optim(source.file(source.templateOptim).content)
         , m_graph(m_optim->pickle())
-        , m_model(source.file(source.templateModel).content->pickle())
+        , m_modelStates(modelStates(source))
+        , m_model(*m_modelStates.graph)
         , m_importer(m_builder, m_graph)
         , m_modelImporter(m_builder, m_model)
-        , m_config(configNode(source, {"optimizer", "params"}))
-        , m_step(lookup(m_graph, source.optimWrapper, "base_optimizer_state_step"))
+        , m_config(readableModel(source).configValue({"optimizer", "params"}))
+        , m_step(optimStates(source).baseStep)
+        , m_scheduler(schedulerState(m_modelStates))
     {
-        const NodeId scheduler = lookup(m_model, m_model.root(), "lr_scheduler");
-        if (isMapping(m_model, scheduler))
-            m_scheduler = scheduler;
     }
 
     /// With the options that the file has.
@@ -119,8 +120,9 @@ private:
             if (!m_known.contains(key))
                 put(std::string(key), m_builder.boolean(value), Origin::States);
         }
-        if (scheduledRate("base_lrs", g) != kNoNode && !m_known.contains("initial_lr"))
-            put("initial_lr", m_modelImporter.import(scheduledRate("base_lrs", g)), Origin::Scheduler);
+        if (const NodeId rate = rateOf(m_scheduler.baseRates, g);
+            rate != kNoNode && !m_known.contains("initial_lr"))
+            put("initial_lr", m_modelImporter.import(rate), Origin::Scheduler);
         // The first group's stands for all, as stock restores it.
         if (m_step != kNoNode && !m_known.contains("step"))
             put("step", m_importer.import(m_step), Origin::States);
@@ -129,7 +131,7 @@ private:
     /// torch's OneCycleLR keeps its limits in the param groups.
     void addSchedulerKeys(std::vector<std::string>& keys) const
     {
-        if (lookup(m_model, m_scheduler, "_anneal_func_type") == kNoNode)
+        if (m_scheduler.annealFunction == kNoNode)
             return;
         keys.insert(keys.end(), {"max_lr", "min_lr"});
         if (schedulesMomentum())
@@ -138,7 +140,7 @@ private:
 
     [[nodiscard]] bool schedulesMomentum() const
     {
-        const NodeId cycles = lookup(m_model, m_scheduler, "cycle_momentum");
+        const NodeId cycles = m_scheduler.cycleMomentum;
         return cycles != kNoNode && asBool(m_model, cycles).value_or(true);
     }
 
@@ -146,7 +148,7 @@ private:
     {
         if (m_known.contains(key))
             return;
-        if (const NodeId rate = scheduledRate("_last_lr", g); key == "lr" && rate != kNoNode)
+        if (const NodeId rate = rateOf(m_scheduler.lastRates, g); key == "lr" && rate != kNoNode)
             return put(key, m_modelImporter.import(rate), Origin::Scheduler);
         if (const NodeId value = configured(key); value != kNoNode)
             return put(key, m_modelImporter.import(value), Origin::Configuration);
@@ -154,9 +156,9 @@ private:
     }
 
     /// A group's entry of one of the scheduler's lists; kNoNode where it has none.
-    [[nodiscard]] NodeId scheduledRate(std::string_view list, uint32_t g) const
+    [[nodiscard]] NodeId rateOf(NodeId list, uint32_t g) const
     {
-        const auto rates = sequenceItems(m_model, lookup(m_model, m_scheduler, list));
+        const auto rates = sequenceItems(m_model, list);
         const bool fits = rates.size() == m_source.groups.size() && asNumber(m_model, rates[g]).has_value();
         return fits ? rates[g] : kNoNode;
     }
@@ -164,8 +166,8 @@ private:
     /// What ds_config says of the only group, where nothing changes it as training goes on.
     [[nodiscard]] NodeId configured(std::string_view key) const
     {
-        const bool scheduled = m_scheduler != kNoNode || configNode(m_source, {"scheduler"}) != kNoNode
-            || !m_source.wrapper.empty();
+        const bool scheduled = m_scheduler.node != kNoNode
+            || readableModel(m_source).configValue({"scheduler"}) != kNoNode || !m_source.wrapper.empty();
         if (m_source.groups.size() != 1 || (key == "lr" && scheduled)
             || ((key == "betas" || key == "momentum") && schedulesMomentum()))
             return kNoNode;
@@ -215,7 +217,7 @@ private:
     /// The rigid form (torch.optim.Optimizer.state_dict) of what is there, with the options.
     [[nodiscard]] CheckpointPtr rewritten(const std::vector<NodeId>& options)
     {
-        const NodeId base = lookup(m_graph, m_source.optimWrapper, "base_optimizer_state");
+        const NodeId base = optimStates(m_source).baseState;
         const NodeId states = m_builder.dict();
         for (const FlatUnit& unit : m_source.units) {
             if (unit.isFlat() && !mappingItems(m_graph, unit.stateNode).empty())
@@ -287,13 +289,14 @@ private:
     const Checkpoint& m_source;
     std::shared_ptr<const TorchFile> m_optim;
     const PickleGraph& m_graph;
+    ModelStates m_modelStates;
     const PickleGraph& m_model;
     PickleBuilder m_builder;
     PickleImporter m_importer;
     PickleImporter m_modelImporter;
     NodeId m_config;
     NodeId m_step;
-    NodeId m_scheduler = kNoNode;
+    SchedulerState m_scheduler;
     NodeId m_options = kNoNode; ///< of the group that is being made
     std::set<std::string, std::less<>> m_known; ///< its keys
     std::string_view m_optimizer;
@@ -324,11 +327,9 @@ bool isElastic(const Checkpoint& source)
 {
     if (!source.isReadable(source.templateOptim) || source.optimWrapper == kNoNode)
         return false;
-    const PickleGraph& graph = source.file(source.templateOptim).content->pickle();
-    const NodeId base = lookup(graph, source.optimWrapper, "base_optimizer_state");
-    const CheckpointKind kind = source.kind;
-    return (isZero12(kind) || partitionsParameters(kind)) && base != kNoNode
-        && graph.kind(base) == NodeKind::List;
+    const OptimStates optim = optimStates(source);
+    return (isZero12(source.kind) || partitionsParameters(source.kind))
+        && optim.graph->kind(optim.baseState) == NodeKind::List;
 }
 
 bool tellsOptions(const Checkpoint& source)

@@ -5,6 +5,7 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/fused_experts.h"
 #include "core/checkpoint/model/layer_names.h"
+#include "core/checkpoint/model/model_states.h"
 #include "core/plan/target/expert_degree.h"
 #include "core/plan/target/stage0_form.h"
 #include "core/plan/target/universal_names.h"
@@ -28,9 +29,10 @@ bool isPlainTag(const std::string& tag)
 
 std::optional<uint64_t> configuredSubGroupSize(const Checkpoint& source)
 {
-    const NodeId node = configNode(source, {"zero_optimization", "sub_group_size"});
-    const auto size = node == kNoNode ? std::nullopt
-                                      : asNumber(source.file(source.templateModel).content->pickle(), node);
+    const ModelStates model = readableModel(source);
+    const auto size = model
+        ? asNumber(*model.graph, model.configValue({"zero_optimization", "sub_group_size"}))
+        : std::nullopt;
     if (!size || !(*size >= 1) || !(*size < 9e18))
         return std::nullopt;
     return static_cast<uint64_t>(*size);
@@ -38,15 +40,9 @@ std::optional<uint64_t> configuredSubGroupSize(const Checkpoint& source)
 
 } // namespace
 
-NodeId configNode(const Checkpoint& source, std::initializer_list<std::string_view> path)
+ModelStates readableModel(const Checkpoint& source)
 {
-    if (!source.isReadable(source.templateModel))
-        return kNoNode;
-    const PickleGraph& graph = source.file(source.templateModel).content->pickle();
-    NodeId node = lookup(graph, graph.root(), "ds_config");
-    for (const std::string_view key : path)
-        node = node == kNoNode ? kNoNode : lookup(graph, node, key);
-    return node;
+    return source.isReadable(source.templateModel) ? modelStates(source) : ModelStates{};
 }
 
 Status checkOptions(const Checkpoint& source, const ReshardOptions& options)
@@ -234,9 +230,7 @@ bool targetRoundRobin(const Checkpoint& source, CheckpointKind target)
         return false;
     if (isZero12(source.kind))
         return source.roundRobin;
-    const NodeId option = configNode(source, {"zero_optimization", "round_robin_gradients"});
-    return option != kNoNode
-        && asBool(source.file(source.templateModel).content->pickle(), option).value_or(false);
+    return readableModel(source).configFlag({"zero_optimization", "round_robin_gradients"});
 }
 
 std::string targetTag(const Checkpoint& source, const ReshardOptions& options)

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/checkpoint/model/checkpoint.h"
+#include "core/checkpoint/model/model_states.h"
 
-#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,8 +53,8 @@ struct ReshardOptions {
 
 /// What the options mean for a source, and whether they can be met. All are pure.
 
-/// A value of the source's ds_config by path, in the graph of its model file; kNoNode when it is not there.
-NodeId configNode(const Checkpoint& source, std::initializer_list<std::string_view> path);
+/// The source's template model file. Empty, so that nothing is configured, if it is not readable.
+ModelStates readableModel(const Checkpoint& source);
 /// Usage for values that are no world size, stage, tag or sub-group size.
 Status checkOptions(const Checkpoint& source, const ReshardOptions& options);
 /// The kind of the target. A source's own stage keeps its own kind (BF16_Optimizer stays); a universal

@@ -4,6 +4,7 @@
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/model/experts.h"
 #include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/slices/joined_slices.h"
 #include "core/partition/round_robin.h"
 #include "core/plan/compose/segment_cursors.h"
@@ -279,10 +280,9 @@ Result<ReshardTarget> layOutExperts(
     out.expertRanks = expertRanks;
     const bool consecutive = familiesAreConsecutive(source);
     SHARDSCOPE_TRY(const std::vector<TargetGroup> groups, groupsForExpertDegree(source, expertRanks));
-    const PickleGraph& model = source.file(source.templateModel).content->pickle();
-    const NodeId scheduler = lookup(model, model.root(), "lr_scheduler");
-    if (groups.size() != source.groups.size() && scheduler != kNoNode
-        && model.kind(scheduler) != NodeKind::None)
+    const ModelStates model = modelStates(source);
+    if (groups.size() != source.groups.size() && model.scheduler != kNoNode
+        && model.graph->kind(model.scheduler) != NodeKind::None)
         return fail(ErrorCode::Unsupported,
             "experts at another degree make " + std::to_string(groups.size()) + " param groups of "
                 + std::to_string(source.groups.size()) + ", and the state of the scheduler is kept per group",

@@ -4,6 +4,8 @@
 #include "core/base/finding_codes.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/fused_adam.h"
+#include "core/checkpoint/model/model_states.h"
+#include "core/checkpoint/model/optim_states.h"
 #include "core/checkpoint/naming/group_search.h"
 #include "core/plan/compose/segment_cursors.h"
 #include "core/plan/target/scaler_forms.h"
@@ -16,9 +18,7 @@ namespace {
 
 bool isEnabled(const Checkpoint& source, std::string_view precision)
 {
-    const NodeId node = configNode(source, {precision, "enabled"});
-    return node != kNoNode
-        && asBool(source.file(source.templateModel).content->pickle(), node).value_or(false);
+    return readableModel(source).configFlag({precision, "enabled"});
 }
 
 /// Whether the engine keeps masters beside a model in 16 bits.
@@ -28,7 +28,7 @@ bool isMixed(const Checkpoint& source)
         return !hasTorchOptimizer(source.kind);
     if (ranInBf16(source) || isEnabled(source, "fp16") || isEnabled(source, "bf16"))
         return true;
-    return configNode(source, {"zero_optimization"}) == kNoNode && source.precision != "fp32";
+    return readableModel(source).configValue({"zero_optimization"}) == kNoNode && source.precision != "fp32";
 }
 
 enum class Fused { Yes, No, Unknown };
@@ -66,7 +66,7 @@ bool ranInBf16(const Checkpoint& source)
 {
     if (!isConverted(source.kind) && !isStage0(source.kind))
         return source.file(source.templateOptim).name.starts_with("bf16_");
-    if (configNode(source, {"bf16", "enabled"}) == kNoNode)
+    if (readableModel(source).configValue({"bf16", "enabled"}) == kNoNode)
         return source.precision == "bf16" && !hasTorchOptimizer(source.kind);
     return isEnabled(source, "bf16");
 }
@@ -75,8 +75,8 @@ bool hasOptimizerInModel(const Checkpoint& source)
 {
     if (!source.isReadable(source.templateModel))
         return false;
-    const PickleGraph& graph = source.file(source.templateModel).content->pickle();
-    return isMapping(graph, lookup(graph, graph.root(), "optimizer"));
+    const ModelStates model = modelStates(source);
+    return isMapping(*model.graph, model.optimizer);
 }
 
 Result<CheckpointKind> stage0KindOf(const Checkpoint& source, const ReshardOptions& options)
@@ -106,8 +106,9 @@ Result<CheckpointKind> stage0KindOf(const Checkpoint& source, const ReshardOptio
 Status requireTellableGroups(const Checkpoint& source)
 {
     std::vector<const Parameter*> candidates;
-    const PickleGraph& graph = source.file(source.templateModel).content->pickle();
-    const auto items = mappingItems(graph, lookup(graph, graph.root(), "module"));
+    const ModelStates model = modelStates(source);
+    const PickleGraph& graph = *model.graph;
+    const auto items = mappingItems(graph, model.module);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto name = asString(graph, items[i]);
         const auto id = name ? source.findParam(*name) : std::nullopt;
@@ -220,11 +221,9 @@ void addStage0Warnings(const Checkpoint& source, CheckpointKind target, std::vec
             "the source does not record its fp16 configuration: the loss scaler gets DeepSpeed's presets for "
             "least "
             "scale and hysteresis");
-    const bool needsClip = hasFlatMasters(target) && source.kind != target
-        && (source.optimWrapper == kNoNode
-            || lookup(source.file(source.templateOptim).content->pickle(), source.optimWrapper, "clip_grad")
-                == kNoNode);
-    if (needsClip && configNode(source, {"zero_optimization"}) == kNoNode)
+    const bool needsClip
+        = hasFlatMasters(target) && source.kind != target && optimStates(source).clipGrad == kNoNode;
+    if (needsClip && readableModel(source).configValue({"zero_optimization"}) == kNoNode)
         add(out, code::kStockLoaderTrap, Severity::Warning,
             "the source does not record gradient clipping, and stock takes it from the result: it is written "
             "as off");

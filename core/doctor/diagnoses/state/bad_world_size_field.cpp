@@ -10,12 +10,6 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-std::optional<int64_t> numberAt(const SavedFile& file, std::initializer_list<std::string_view> way)
-{
-    const NodeId node = file.at(way);
-    return node == kNoNode ? std::nullopt : asInteger(*file.graph, node);
-}
-
 /// The number of ranks that every optimizer file of the first model-parallel rank records, if exactly that
 /// many files are there. Expert param groups have smaller counts; the largest count is that of all ranks.
 std::optional<int64_t> countedByFiles(const Checkpoint& checkpoint)
@@ -24,7 +18,7 @@ std::optional<int64_t> countedByFiles(const Checkpoint& checkpoint)
     int64_t there = 0;
     std::optional<int64_t> counted;
     for (uint32_t i = 0; i < first.files.size(); ++i) {
-        const SavedFile file = savedFile(first, FileId{i});
+        const OptimStates file = optimStates(first.file(FileId{i}));
         const auto parsed = parseCheckpointFileName(file.file->name);
         if (!parsed || parsed->role != FileRole::OptimStates || parsed->mp != first.modelRank
             || file.file->status == FileStatus::Missing)
@@ -32,11 +26,8 @@ std::optional<int64_t> countedByFiles(const Checkpoint& checkpoint)
         ++there;
         if (!file)
             continue; // of a rank beyond the recorded number, or damaged
-        const NodeId node = file.at({"optimizer_state_dict", "partition_count"});
-        if (node == kNoNode)
-            return std::nullopt;
-        std::optional<int64_t> most = asInteger(*file.graph, node);
-        for (const NodeId item : sequenceItems(*file.graph, node))
+        std::optional<int64_t> most = asInteger(*file.graph, file.partitionCount);
+        for (const NodeId item : sequenceItems(*file.graph, file.partitionCount))
             most = std::max(most, asInteger(*file.graph, item));
         if (!most || (counted && *counted != *most))
             return std::nullopt;
@@ -50,10 +41,10 @@ Status look(const CheckContext& context, FindingSink& sink)
     if (!context.checkpoint || !hasRankFiles(context.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
-    const SavedFile model = savedModel(checkpoint);
+    const ModelStates model = modelStates(checkpoint);
     if (!model)
         return {};
-    const auto data = numberAt(model, {"dp_world_size"});
+    const auto data = asInteger(*model.graph, model.dpWorldSize);
     const auto counted = countedByFiles(checkpoint);
     // MiCS saves the shards of one of several groups of ranks.
     const bool mayBeMics = partitionsParameters(checkpoint.kind) && data && counted && *data > *counted
@@ -63,9 +54,9 @@ Status look(const CheckContext& context, FindingSink& sink)
             "`dp_world_size` is " + std::to_string(*data) + ", but the optimizer files are those of "
                 + std::to_string(*counted) + " ranks",
             model.file->name, {"`partition_count` in each of them is " + std::to_string(*counted)});
-    const auto sliced = numberAt(model, {"mp_world_size"});
-    const auto tp = numberAt(model, {"checkpoint_parallel_dimensions", "tp_degree"});
-    const auto pp = numberAt(model, {"checkpoint_parallel_dimensions", "pp_degree"});
+    const auto sliced = asInteger(*model.graph, model.mpWorldSize);
+    const auto tp = asInteger(*model.graph, model.tpDegree);
+    const auto pp = asInteger(*model.graph, model.ppDegree);
     const auto parts = tp && pp ? checkedMultiply(*tp, *pp) : std::nullopt;
     if (sliced && tp && pp && parts != *sliced)
         sink.add(Severity::Error,

@@ -13,15 +13,14 @@ Status look(const CheckContext& context, FindingSink& sink)
 {
     if (!context.hasModel())
         return {};
-    const SavedFile model = savedModel(*context.checkpoint);
-    const NodeId module = model.at({"module"});
-    const NodeId names = model.at({"buffer_names"});
-    if (module == kNoNode || names == kNoNode || !isMapping(*model.graph, module))
+    const ModelStates model = modelStates(*context.checkpoint);
+    if (!model.hasModule())
         return {};
-    for (const NodeId item : sequenceItems(*model.graph, names)) {
+    for (const NodeId item : sequenceItems(*model.graph, model.bufferNames)) {
         const auto name = asString(*model.graph, item);
         // Readers know the buffers that exist; searching the module for each one is slow.
-        if (name && !context.checkpoint->findParam(*name) && lookup(*model.graph, module, *name) == kNoNode)
+        if (name && !context.checkpoint->findParam(*name)
+            && lookup(*model.graph, model.module, *name) == kNoNode)
             sink.add(Severity::Warning, "the file lists this buffer but does not contain it",
                 percentEncode(std::string(*name)) + "#weight",
                 {"`buffer_names` of `" + model.file->name + "` lists it, `module` does not have it"});

@@ -10,13 +10,10 @@ namespace {
 /// elastic_checkpoint: states in a list without options. The step is in a key that is only written for
 /// optimizers with a `step` in their first param group. torch's optimizers have none (stage_1_and_2.py,
 /// _restore_step_from_elastic_checkpoint).
-bool isElasticWithoutStep(const Checkpoint& checkpoint, const SavedFile& optimizer)
+bool isElasticWithoutStep(const Checkpoint& checkpoint, const OptimStates& optimizer)
 {
-    if (!isZero12(checkpoint.kind))
-        return false;
-    const NodeId state = optimizer.at({"optimizer_state_dict", "base_optimizer_state"});
-    return state != kNoNode && optimizer.graph->kind(state) == NodeKind::List
-        && optimizer.at({"optimizer_state_dict", "base_optimizer_state_step"}) == kNoNode;
+    return isZero12(checkpoint.kind) && optimizer.graph->kind(optimizer.baseState) == NodeKind::List
+        && optimizer.baseStep == kNoNode;
 }
 
 /// torch's optimizer then refuses its own param groups (ValueError).
@@ -29,8 +26,8 @@ bool isZero3Adagrad(const Checkpoint& checkpoint)
 /// (runtime/bf16_optimizer.py, _load_legacy_checkpoint).
 bool isBf16PipelineWithoutZero(const Checkpoint& checkpoint)
 {
-    const SavedFile model = savedModel(checkpoint);
-    return hasBf16Optimizer(checkpoint.kind) && model && isMapping(*model.graph, model.at({"optimizer"}));
+    const ModelStates model = modelStates(checkpoint);
+    return hasBf16Optimizer(checkpoint.kind) && model && isMapping(*model.graph, model.optimizer);
 }
 
 Status look(const CheckContext& context, FindingSink& sink)
@@ -38,7 +35,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     if (!context.hasModel())
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
-    const SavedFile optimizer = savedOptimizer(checkpoint);
+    const OptimStates optimizer = optimStates(checkpoint);
     if (!optimizer)
         return {};
     if (isElasticWithoutStep(checkpoint, optimizer))

@@ -11,11 +11,9 @@ Status look(const CheckContext& context, FindingSink& sink)
     if (!context.hasModel())
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
-    const SavedFile model = savedModel(checkpoint);
+    const ModelStates model = modelStates(checkpoint);
     if (!model)
         return {};
-    const NodeId listed = model.at({"module"});
-    const NodeId fragments = model.at({"frozen_param_fragments"});
     for (uint32_t i = 0; i < checkpoint.params.size(); ++i) {
         const Parameter& param = checkpoint.params[i];
         if (param.role != ParamRole::Frozen || param.elements == 0 || param.sharedWith != kNoParam
@@ -23,10 +21,9 @@ Status look(const CheckContext& context, FindingSink& sink)
             continue;
         std::vector<std::string> evidence{
             "frozen_param_shapes names it, with " + std::to_string(param.elements) + " elements"};
-        if (fragments == kNoNode || lookup(*model.graph, fragments, param.name) == kNoNode)
+        if (lookup(*model.graph, model.frozenParamFragments, param.name) == kNoNode)
             evidence.emplace_back("frozen_param_fragments does not have it");
-        if (listed != kNoNode && isMapping(*model.graph, listed)
-            && lookup(*model.graph, listed, param.name) == kNoNode)
+        if (model.hasModule() && lookup(*model.graph, model.module, param.name) == kNoNode)
             evidence.emplace_back("the module does not list it");
         sink.add(Severity::Error, "no file holds the values of this frozen parameter",
             addressOf(checkpoint, ParamId{i}, "weight"), std::move(evidence));

@@ -8,26 +8,28 @@ namespace shardscope::diagnosis {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kOptions{"lr", "weight_decay", "betas", "eps"};
+constexpr std::array<std::pair<std::string_view, NodeId GroupOptions::*>, 4> kOptions{
+    {{"lr", &GroupOptions::lr}, {"weight_decay", &GroupOptions::weightDecay}, {"betas", &GroupOptions::betas},
+        {"eps", &GroupOptions::eps}}};
 
 Status look(const CheckContext& context, FindingSink& sink)
 {
     if (!context.hasModel() || !isUniversal(context.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
-    const SavedFile optimizer = savedOptimizer(checkpoint);
+    const OptimStates optimizer = optimStates(checkpoint);
     if (!optimizer || checkpoint.groups.size() < 2)
         return {};
     const PickleGraph& graph = *optimizer.graph;
     std::vector<std::string> evidence;
-    const auto textOf = [&](const ParamGroup& group, std::string_view key) {
-        const NodeId node = lookup(graph, group.options, key);
+    const auto textOf = [&](const ParamGroup& group, NodeId GroupOptions::*option) {
+        const NodeId node = readGroupOptions(graph, group.options).*option;
         return node == kNoNode ? std::string() : nodeText(graph, node);
     };
     for (size_t i = 1; i < checkpoint.groups.size(); ++i) {
-        for (const std::string_view key : kOptions) {
-            const std::string first = textOf(checkpoint.groups[0], key);
-            const std::string own = textOf(checkpoint.groups[i], key);
+        for (const auto& [key, option] : kOptions) {
+            const std::string first = textOf(checkpoint.groups[0], option);
+            const std::string own = textOf(checkpoint.groups[i], option);
             if (!own.empty() && !first.empty() && own != first)
                 evidence.push_back("group " + std::to_string(checkpoint.groups[i].index) + " has "
                     + std::string(key) + " " + own + ", group 0 has " + first);

@@ -13,18 +13,13 @@ Status look(const CheckContext& context, FindingSink& sink)
 {
     if (!context.hasModel())
         return {};
-    const SavedFile optimizer = savedOptimizer(*context.checkpoint);
-    const NodeId node = optimizer.at({"optimizer_state_dict", "loss_scaler"});
-    const auto scaler = node == kNoNode ? std::nullopt : asObject(*optimizer.graph, node);
-    if (!scaler || scaler->attributes == kNoNode)
+    const OptimStates optimizer = optimStates(*context.checkpoint);
+    if (!optimizer || isUniversal(context.checkpoint->kind))
         return {};
-    const auto numberOf = [&](std::string_view key) {
-        const NodeId value = lookup(*optimizer.graph, scaler->attributes, key);
-        return value == kNoNode ? std::nullopt : asNumber(*optimizer.graph, value);
-    };
-    const auto scale = numberOf("cur_scale");
-    const auto min = numberOf("min_scale");
-    const auto overflow = numberOf("last_overflow_iter");
+    const LossScaler scaler = lossScaler(optimizer);
+    const auto scale = asNumber(*optimizer.graph, scaler.scale);
+    const auto min = asNumber(*optimizer.graph, scaler.minScale);
+    const auto overflow = asNumber(*optimizer.graph, scaler.lastOverflow);
     const bool fell = overflow && *overflow >= 0; // it did not start at the minimum
     if (!scale || !min || !fell || *scale > *min)
         return {};

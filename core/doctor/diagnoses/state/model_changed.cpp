@@ -18,17 +18,17 @@ struct Names {
     std::vector<std::string> unknown;
 };
 
-Names compareNames(const SavedFile& model, NodeId module)
+Names compareNames(const ModelStates& model)
 {
     const PickleGraph& graph = *model.graph;
     std::unordered_set<std::string_view> listed;
-    const auto items = mappingItems(graph, module);
+    const auto items = mappingItems(graph, model.module);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         if (const auto name = asString(graph, items[i]))
             listed.insert(*name);
     }
     Names out;
-    for (const NodeId group : sequenceItems(graph, model.at({"param_shapes"}))) {
+    for (const NodeId group : sequenceItems(graph, model.paramShapes)) {
         const auto shapes = mappingItems(graph, group);
         for (size_t i = 0; i + 1 < shapes.size(); i += 2) {
             const auto name = asString(graph, shapes[i]);
@@ -48,13 +48,11 @@ Status look(const CheckContext& context, FindingSink& sink)
     if (!context.hasModel())
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
-    const SavedFile model = savedModel(checkpoint);
-    const NodeId module = model.at({"module"});
+    const ModelStates model = modelStates(checkpoint);
     // Experts and the layers of a pipeline are in separate files.
-    if (module == kNoNode || !isMapping(*model.graph, module) || model.at({"num_experts"}) != kNoNode
-        || !FusedExperts::of(checkpoint).isEmpty())
+    if (!model.hasModule() || model.numExperts != kNoNode || !FusedExperts::of(checkpoint).isEmpty())
         return {};
-    Names names = compareNames(model, module);
+    Names names = compareNames(model);
     // A model with a custom state dict has no names in common.
     if (names.unknown.empty() || names.known < names.unknown.size())
         return {};

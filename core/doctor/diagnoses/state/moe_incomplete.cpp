@@ -76,12 +76,11 @@ Status look(const CheckContext& context, FindingSink& sink)
 {
     if (!context.checkpoint)
         return {};
-    const SavedFile model = savedModel(*context.checkpoint);
-    const NodeId list = model.at({"num_experts"});
-    if (list == kNoNode || model.graph->kind(list) != NodeKind::List)
+    const ModelStates model = modelStates(*context.checkpoint);
+    if (!model || model.graph->kind(model.numExperts) != NodeKind::List)
         return {}; // one number for all layers: files of old releases, which name no layer
     std::vector<int64_t> experts;
-    for (const NodeId item : sequenceItems(*model.graph, list)) {
+    for (const NodeId item : sequenceItems(*model.graph, model.numExperts)) {
         const auto count = asInteger(*model.graph, item);
         if (!count)
             return {};
@@ -89,7 +88,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     }
     // Without expert files, experts are in ZeRO's shards (AutoEP of ZeRO-3), or readers report them. Folded
     // over tensor slices, every slice has some of the experts, and its reader knows which.
-    if (model.at({kFolding}) == kNoNode) {
+    if (model.folding == kNoNode) {
         for (const auto& [mp, files] : expertFiles(context))
             compare(mp, files, experts, sink);
     }

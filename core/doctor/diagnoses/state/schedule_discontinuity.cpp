@@ -28,13 +28,12 @@ std::vector<double> numbersOf(const PickleGraph& graph, NodeId list)
 /// Learning rates of the param groups in the optimizer's file; empty where it has none.
 std::vector<double> ratesOf(const Checkpoint& checkpoint)
 {
-    const SavedFile optimizer = savedOptimizer(checkpoint);
+    const OptimStates optimizer = optimStates(checkpoint);
     if (!optimizer)
         return {};
     std::vector<double> out;
     for (const ParamGroup& group : checkpoint.groups) {
-        const NodeId node = lookup(*optimizer.graph, group.options, "lr");
-        const auto rate = node == kNoNode ? std::nullopt : asNumber(*optimizer.graph, node);
+        const auto rate = asNumber(*optimizer.graph, readGroupOptions(*optimizer.graph, group.options).lr);
         if (!rate)
             return {};
         out.push_back(*rate);
@@ -43,9 +42,9 @@ std::vector<double> ratesOf(const Checkpoint& checkpoint)
 }
 
 /// torch's schedulers keep the rates that they set last. These must be the rates of the groups.
-void compareRates(const Checkpoint& checkpoint, const SavedFile& model, FindingSink& sink)
+void compareRates(const Checkpoint& checkpoint, const ModelStates& model, FindingSink& sink)
 {
-    const std::vector<double> set = numbersOf(*model.graph, model.at({"lr_scheduler", "_last_lr"}));
+    const std::vector<double> set = numbersOf(*model.graph, schedulerState(model).lastRates);
     const std::vector<double> kept = ratesOf(checkpoint);
     if (set.empty() || set.size() != kept.size())
         return; // a scheduler of other groups
@@ -66,10 +65,9 @@ void compareRates(const Checkpoint& checkpoint, const SavedFile& model, FindingS
 
 /// DeepSpeed's own schedulers (runtime/lr_schedules.py) count from -1, one for every step that the engine
 /// did not skip.
-void compareCounts(const Checkpoint& checkpoint, const SavedFile& model, FindingSink& sink)
+void compareCounts(const Checkpoint& checkpoint, const ModelStates& model, FindingSink& sink)
 {
-    const NodeId node = model.at({"lr_scheduler", "last_batch_iteration"});
-    const auto last = node == kNoNode ? std::nullopt : asInteger(*model.graph, node);
+    const auto last = asInteger(*model.graph, schedulerState(model).lastBatchIteration);
     if (!last || !checkpoint.steps.globalSteps || isOfZenflow(checkpoint))
         return;
     const int64_t taken = *checkpoint.steps.globalSteps - checkpoint.steps.skippedSteps.value_or(0);
@@ -84,8 +82,8 @@ Status look(const CheckContext& context, FindingSink& sink)
 {
     if (!context.hasModel())
         return {};
-    const SavedFile model = savedModel(*context.checkpoint);
-    if (!model || model.at({"lr_scheduler"}) == kNoNode)
+    const ModelStates model = modelStates(*context.checkpoint);
+    if (!model)
         return {};
     compareRates(*context.checkpoint, model, sink);
     compareCounts(*context.checkpoint, model, sink);

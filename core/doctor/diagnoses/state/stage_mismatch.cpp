@@ -50,7 +50,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     const bool plainBf16 = hasBf16Optimizer(checkpoint.kind) && wanted == Family::None;
     if (!saved || *saved == wanted || plainBf16)
         return {};
-    const SavedFile model = savedModel(checkpoint);
+    const ModelStates model = modelStates(checkpoint);
     sink.add(Severity::Error,
         "it was saved with ZeRO stage " + std::to_string(checkpoint.zeroStage) + ", and the target has stage "
             + std::to_string(*context.target.stage),

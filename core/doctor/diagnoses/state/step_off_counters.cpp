@@ -69,7 +69,7 @@ bool hasMoments(const Checkpoint& checkpoint, const FlatUnit& unit)
 }
 
 /// Reports Adam moments without a step. Apex keeps the step in the group's options.
-void requireStep(const Checkpoint& checkpoint, const SavedFile& optimizer, FindingSink& sink)
+void requireStep(const Checkpoint& checkpoint, const OptimStates& optimizer, FindingSink& sink)
 {
     const bool universal = isUniversal(checkpoint.kind);
     std::vector<std::string> without;
@@ -78,7 +78,8 @@ void requireStep(const Checkpoint& checkpoint, const SavedFile& optimizer, Findi
             continue;
         const auto group = std::find_if(checkpoint.groups.begin(), checkpoint.groups.end(),
             [&](const ParamGroup& g) { return static_cast<int32_t>(g.index) == unit.group; });
-        if (group != checkpoint.groups.end() && lookup(*optimizer.graph, group->options, "step") != kNoNode)
+        if (group != checkpoint.groups.end()
+            && readGroupOptions(*optimizer.graph, group->options).step != kNoNode)
             continue;
         without.push_back(unitText(unit));
     }
@@ -92,8 +93,8 @@ Status look(const CheckContext& context, FindingSink& sink)
     if (!context.hasModel())
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
-    const SavedFile optimizer = savedOptimizer(checkpoint);
-    const SavedFile model = savedModel(checkpoint);
+    const OptimStates optimizer = optimStates(checkpoint);
+    const ModelStates model = modelStates(checkpoint);
     const std::string file = optimizer.file != nullptr ? optimizer.file->name
         : model.file != nullptr                        ? model.file->name
                                                        : std::string();

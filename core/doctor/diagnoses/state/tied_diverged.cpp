@@ -38,20 +38,18 @@ Status look(const CheckContext& context, FindingSink& sink)
 {
     if (!context.hasModel())
         return {};
-    const SavedFile model = savedModel(*context.checkpoint);
-    const NodeId module = model.at({"module"});
-    const NodeId shared = model.at({"shared_params"});
-    if (module == kNoNode || shared == kNoNode || !isMapping(*model.graph, module))
+    const ModelStates model = modelStates(*context.checkpoint);
+    if (!model.hasModule())
         return {};
     const PickleGraph& graph = *model.graph;
-    const auto items = mappingItems(graph, shared);
+    const auto items = mappingItems(graph, model.sharedParams);
     for (size_t i = 0; i + 1 < items.size(); i += 2) {
         const auto alias = asString(graph, items[i]);
         const auto owner = asString(graph, items[i + 1]);
         if (!alias || !owner)
             continue;
-        const NodeId aliasNode = lookup(graph, module, *alias);
-        const NodeId ownerNode = lookup(graph, module, *owner);
+        const NodeId aliasNode = lookup(graph, model.module, *alias);
+        const NodeId ownerNode = lookup(graph, model.module, *owner);
         if (aliasNode == kNoNode || ownerNode == kNoNode || aliasNode == ownerNode)
             continue;
         const auto left = asTensor(graph, aliasNode);

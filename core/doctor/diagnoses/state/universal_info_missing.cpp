@@ -13,8 +13,8 @@ Status look(const CheckContext& context, FindingSink& sink)
         || partitionsParameters(context.checkpoint->kind))
         return {};
     const Checkpoint& checkpoint = *context.checkpoint;
-    const SavedFile model = savedModel(checkpoint);
-    if (!model || model.at({"universal_checkpoint_info"}) != kNoNode)
+    const ModelStates model = modelStates(checkpoint);
+    if (!model || model.universalInfo != kNoNode)
         return {};
     const bool isSplit = checkpoint.parallel.tp > 1;
     sink.add(Severity::Info,

@@ -38,7 +38,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     }
     if (others.empty() && !lacksAdams)
         return {};
-    const SavedFile optimizer = savedOptimizer(checkpoint);
+    const OptimStates optimizer = optimStates(checkpoint);
     std::vector<std::string> evidence;
     if (!others.empty())
         evidence.push_back("states besides the masters: " + listOf(others));

@@ -15,7 +15,7 @@ Status look(const CheckContext& context, FindingSink& sink)
     const uint32_t wanted = *context.target.worldSize;
     if (wanted == saved.ranks())
         return {};
-    const SavedFile model = savedModel(checkpoint);
+    const ModelStates model = modelStates(checkpoint);
     std::string degrees = "saved with dp " + std::to_string(saved.dp);
     if (saved.tp > 1)
         degrees += ", tp " + std::to_string(saved.tp);

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "core/base/text.h"
+#include "core/checkpoint/model/fused_experts.h"
+#include "core/checkpoint/model/model_states.h"
 #include "core/checkpoint/slices/joined_slices.h"
+#include "core/plan/emit/expert_records.h"
 #include "core/plan/emit/model_module.h"
 #include "core/plan/emit/old_forms.h"
 #include "core/plan/emit/slice_record.h"
@@ -8,20 +12,23 @@
 #include "core/plan/target/stage0_form.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 namespace shardscope {
 
 namespace {
 
-/// The source's model file with some keys anew; those it lacks come last.
+/// The source's template model file with some values replaced. Keys that it lacks come last.
 class ModelFile
 {
 public:
     explicit ModelFile(std::shared_ptr<const ReshardContext> context)
         : m_context(std::move(context))
         , m_composer(m_context->modelTemplate(), m_context->sourceIndex(m_context->source->templateModel))
+        , m_old(modelStates(m_composer.graph()))
         , m_parts(m_composer, m_context)
     {
         if (m_context->modelUse)
@@ -31,6 +38,8 @@ public:
 
     ArchiveComposer& composer() { return m_composer; }
     ModelParts& parts() { return m_parts; }
+    /// What the template has.
+    [[nodiscard]] const ModelStates& old() const { return m_old; }
     /// The first value of a key is the one that counts.
     void set(std::string key, NodeId value) { m_new.emplace(std::move(key), value); }
     void leaveOut(std::string key) { m_left.insert(std::move(key)); }
@@ -59,6 +68,7 @@ public:
 private:
     std::shared_ptr<const ReshardContext> m_context;
     ArchiveComposer m_composer;
+    ModelStates m_old;
     ModelParts m_parts;
     std::map<std::string, NodeId> m_new;
     std::set<std::string> m_left;
@@ -101,15 +111,13 @@ void setDegrees(ModelFile& file, const ReshardContext& context)
     if (source.joined->of->parallel.pp > 1 || source.joined->isStage)
         setAllStages(file, source);
     PickleBuilder& builder = file.composer().builder();
-    const PickleGraph& graph = file.composer().graph();
     file.set("mp_world_size", builder.integer(source.parallel.tp * source.parallel.pp));
-    const NodeId record
-        = sliceRecord(file.composer(), context, lookup(graph, graph.root(), "universal_checkpoint_info"));
+    const NodeId record = sliceRecord(file.composer(), context, file.old().universalInfo);
     if (record == kNoNode)
         file.leaveOut("universal_checkpoint_info");
     else
         file.set("universal_checkpoint_info", record);
-    if (lookup(graph, graph.root(), "checkpoint_parallel_dimensions") == kNoNode)
+    if (file.old().parallelDimensions == kNoNode)
         return;
     const NodeId degrees = builder.dict();
     builder.setItem(degrees, builder.string("pp_degree"), builder.integer(source.parallel.pp));
@@ -121,39 +129,128 @@ void setDegrees(ModelFile& file, const ReshardContext& context)
 /// mapping, and leaves them as they are where it finds None.
 bool tellsFrozen(ModelFile& file, const ReshardContext& context)
 {
-    const PickleGraph& graph = file.composer().graph();
     return !partitionsParameters(context.source->kind)
         || (context.refills && context.refills->has("weight")) // grafted
-        || isMapping(graph, lookup(graph, graph.root(), "frozen_param_fragments"));
+        || isMapping(file.composer().graph(), file.old().frozenParamFragments);
 }
 
 /// Whether ties are known that a ZeRO-3 source does not record (ReshardOptions::ties).
 bool lacksTies(ModelFile& file, const Checkpoint& source)
 {
-    const PickleGraph& graph = file.composer().graph();
-    const NodeId shared = lookup(graph, graph.root(), "shared_params");
+    const NodeId shared = file.old().sharedParams;
     const auto ties = std::count_if(source.params.begin(), source.params.end(),
         [](const Parameter& param) { return param.sharedWith != kNoParam; });
     return partitionsParameters(source.kind) && shared != kNoNode
-        && mappingItems(graph, shared).size() / 2 < static_cast<size_t>(ties);
+        && mappingItems(file.composer().graph(), shared).size() / 2 < static_cast<size_t>(ties);
 }
 
 /// Keys that came with 0.4.0, 0.4.2 and 0.9.2, and that today's loaders and converter ask for.
 void setWhatOldFilesLack(ModelFile& file, const ReshardContext& context)
 {
-    PickleBuilder& builder = file.composer().builder();
-    const PickleGraph& graph = file.composer().graph();
-    const auto lacks = [&](std::string_view key) { return lookup(graph, graph.root(), key) == kNoNode; };
-    if (lacks("buffer_names"))
+    if (file.old().bufferNames == kNoNode)
         file.set("buffer_names", bufferNames(file, *context.source));
-    if (lacks("shared_params"))
+    if (file.old().sharedParams == kNoNode)
         file.set("shared_params", file.parts().sharedParams());
-    if (lacks("ds_version"))
-        file.set("ds_version", builder.string(writtenVersion(*context.source)));
+    if (file.old().version == kNoNode)
+        file.set("ds_version", file.composer().builder().string(writtenVersion(*context.source)));
 }
 
-} // namespace
+/// Stock fills shared_params on the first rank only (runtime/engine.py, _get_shared_params).
+void leaveTiesToFirstRank(ModelFile& file, uint32_t rank)
+{
+    if (rank > 0 && isMapping(file.composer().graph(), file.old().sharedParams))
+        file.set("shared_params", file.composer().builder().dict());
+}
 
+/// `param_shapes` of a target of the source's form: the source's entries, in the order of the target's units
+/// on a rank.
+Result<NodeId> regroupedShapes(ModelFile& file, const ReshardContext& context, uint32_t rank)
+{
+    ArchiveComposer& composer = file.composer();
+    const PickleGraph& graph = composer.graph();
+    const FusedExperts fused = FusedExperts::of(*context.source);
+    std::unordered_map<std::string_view, std::pair<NodeId, NodeId>> entries;
+    for (const NodeId group : sequenceItems(graph, file.old().paramShapes)) {
+        const auto items = mappingItems(graph, group);
+        for (size_t i = 0; i + 1 < items.size(); i += 2) {
+            if (const auto name = asString(graph, items[i]))
+                entries.emplace(*name, std::pair(items[i], items[i + 1]));
+        }
+    }
+    const NodeId list = composer.builder().list();
+    for (const uint32_t unit : context.target.unitsOn(rank)) {
+        const NodeId shapes = composer.orderedDict();
+        for (const ParamId param : context.target.units[unit]->params) {
+            const std::string& name = context.source->params[index(param)].name;
+            const auto entry = entries.find(fused.withoutRank(name));
+            if (entry == entries.end())
+                return fail(ErrorCode::Damaged, "`param_shapes` does not name `" + toValidUtf8(name) + "`",
+                    context.modelTemplate().path().string());
+            composer.builder().setItem(
+                shapes, composer.import(entry->second.first), composer.import(entry->second.second));
+        }
+        composer.builder().append(list, shapes);
+    }
+    return list;
+}
+
+/// The rank's shares of frozen parameters, in the source's order. Empty parameters have none.
+NodeId reshardedFragments(
+    ModelFile& file, const std::shared_ptr<const ReshardContext>& context, uint32_t rank)
+{
+    ArchiveComposer& composer = file.composer();
+    const PickleGraph& graph = composer.graph();
+    std::unordered_map<std::string_view, uint32_t> units;
+    for (uint32_t i = 0; i < context->target.units.size(); ++i) {
+        const FlatUnit& unit = *context->target.units[i];
+        if (unit.kind == UnitKind::Frozen)
+            units.emplace(context->source->params[index(unit.params.front())].name, i);
+    }
+    const auto items = mappingItems(graph, file.old().frozenParamFragments);
+    for (size_t i = 0; i + 1 < items.size(); i += 2) {
+        const auto name = asString(graph, items[i]);
+        const auto unit = name ? units.find(*name) : units.end();
+        if (unit == units.end())
+            continue;
+        const auto tensor = asTensor(graph, items[i + 1]);
+        composer.substitute(items[i + 1],
+            flatTensor(composer, context, unit->second, 0, rank, tensor && tensor->requiresGrad));
+    }
+    return composer.import(file.old().frozenParamFragments);
+}
+
+/// A model file of the source's stage and form: what follows from the number of ranks is replaced.
+Result<OutputFile> composeSameModel(
+    const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
+{
+    ModelFile file(context);
+    const ModelStates& old = file.old();
+    const bool zero3 = partitionsParameters(context->target.kind);
+    if (old.dpWorldSize != kNoNode)
+        file.set("dp_world_size", file.composer().builder().integer(context->target.ranks));
+    if (isStage0(context->target.kind)) {
+        markStage0Tensors(file.composer(), context, context->source->templateModel);
+        return file.finish(name);
+    }
+    // Without them (experts before 0.19.3) they are written as they were found. Under round robin they are
+    // rebuilt even if the order stays, so that there and back gives the same bytes.
+    const bool lacksShapes = file.composer().graph().kind(old.paramShapes) != NodeKind::List;
+    if (!zero3 && (lacksShapes || context->target.expertRanks != 0)) {
+        file.set("param_shapes", file.parts().paramShapes());
+    } else if (zero3 || context->source->roundRobin) {
+        SHARDSCOPE_TRY(const NodeId shapes, regroupedShapes(file, *context, rank));
+        file.set("param_shapes", shapes);
+    }
+    if (zero3 && isMapping(file.composer().graph(), old.frozenParamFragments))
+        file.set("frozen_param_fragments", reshardedFragments(file, context, rank));
+    leaveTiesToFirstRank(file, rank);
+    ExpertRecords(*context, rank).replaceInModelFile(file.composer());
+    if (rank == 0) // in digests, the first file's buffers stand for all
+        markWholeTensors(file.composer(), context, context->source->templateModel);
+    return file.finish(name);
+}
+
+/// The one file of a target without ZeRO.
 Result<OutputFile> composeStage0Model(
     const std::shared_ptr<const ReshardContext>& context, const std::string& name)
 {
@@ -172,9 +269,16 @@ Result<OutputFile> composeStage0Model(
     return file.finish(name);
 }
 
-Result<OutputFile> composeFreshModel(
+} // namespace
+
+Result<OutputFile> composeModelFile(
     const std::shared_ptr<const ReshardContext>& context, uint32_t rank, const std::string& name)
 {
+    const bool stage0 = isStage0(context->target.kind);
+    if (!(stage0 ? context->fresh : context->freshModel))
+        return composeSameModel(context, rank, name);
+    if (stage0)
+        return composeStage0Model(context, name);
     ModelFile file(context);
     PickleBuilder& builder = file.composer().builder();
     const int stage = context->stage();
