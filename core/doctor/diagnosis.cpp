@@ -40,6 +40,12 @@ const Diagnosis* findDiagnosis(std::string_view code)
     return nullptr;
 }
 
+const Diagnosis& diagnosisOf(std::string_view code)
+{
+    const Diagnosis* found = findDiagnosis(code);
+    return found != nullptr ? *found : *findDiagnosis("not-examined");
+}
+
 bool repairs(const Diagnosis& diagnosis, const Finding& finding)
 {
     return diagnosis.repairs && finding.severity >= diagnosis.repairsFrom;

@@ -63,6 +63,8 @@ struct Diagnosis {
 std::span<const Diagnosis* const> diagnoses();
 /// The diagnosis with this code; null if there is none.
 const Diagnosis* findDiagnosis(std::string_view code);
+/// The same; for a code that no diagnosis has, the one of checks that failed ("not-examined").
+const Diagnosis& diagnosisOf(std::string_view code);
 /// Whether `word` names it: its code, or its letter in any case.
 bool isNamedBy(const Diagnosis& diagnosis, std::string_view word);
 /// Whether `repair --fix` repairs this finding of the diagnosis.

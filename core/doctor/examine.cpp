@@ -215,9 +215,7 @@ private:
     {
         const std::lock_guard lock(m_mutex);
         for (const Finding& finding : findings) {
-            const Diagnosis* diagnosis = findDiagnosis(finding.code);
-            if (diagnosis == nullptr)
-                diagnosis = findDiagnosis(kFallback);
+            const Diagnosis* diagnosis = &diagnosisOf(finding.code);
             if (!isWanted(*diagnosis))
                 continue;
             DoctorFinding made{finding, diagnosis, commandOf(*diagnosis, finding), m_context.depth};

@@ -8,7 +8,6 @@
 
 #include <QSaveFile>
 
-#include <algorithm>
 #include <chrono>
 
 namespace shardscope::ui {
@@ -111,12 +110,6 @@ void CheckRun::clear()
     m_result.reset();
     m_error.reset();
     Q_EMIT changed();
-}
-
-size_t CheckRun::count(Severity severity) const
-{
-    return static_cast<size_t>(std::count_if(m_findings.begin(), m_findings.end(),
-        [severity](const DoctorFinding& made) { return made.finding.severity == severity; }));
 }
 
 QString writeCheckReport(const CheckResult& result, CheckDepth depth, CheckReport form, const QString& path)

@@ -16,6 +16,7 @@ namespace shardscope::ui {
 struct CheckPlace {
     io::Path path;
     OpenOptions open;
+    io::Path tagFolder = {}; ///< of the checkpoint that was opened there; empty if none was
 };
 
 /// Forms in which a check can be saved.
@@ -49,7 +50,6 @@ public:
     [[nodiscard]] const std::optional<Error>& error() const { return m_error; }
     [[nodiscard]] CheckDepth depth() const { return m_depth; } ///< of the last start()
     [[nodiscard]] const CheckPlace& place() const { return m_place; } ///< of the last start()
-    [[nodiscard]] size_t count(Severity severity) const;
 
 Q_SIGNALS:
     /// Began, found something, ended or was cleared.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/models/detail_facts.h"
 
+#include "core/base/text.h"
 #include "core/layout/address.h"
 #include "core/layout/map_query.h"
 #include "ui/text/rank_list.h"
@@ -51,6 +52,17 @@ void addPlaces(Details& details, const Checkpoint& checkpoint, const Parameter& 
         section.facts.append({Words::tr("Byte"),
             toText(formatAddress(FileAddress{location->file->path, {}, location->fileByte})), true});
     }
+    if (!section.facts.isEmpty())
+        details.sections.append(section);
+}
+
+/// Those whose place begins with `place`: a parameter's name and `#`, or a file's name.
+void addFindings(Details& details, const std::vector<Finding>& findings, const std::string& place)
+{
+    DetailSection section{Words::tr("Findings here"), {}};
+    for (const Finding& finding : findings)
+        if (finding.where.starts_with(place))
+            section.facts.append({severityText(finding.severity), sentenceText(finding.message), false});
     if (!section.facts.isEmpty())
         details.sections.append(section);
 }
@@ -182,12 +194,6 @@ Details fileDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
             place.facts.append({Words::tr("Holds"), Words::tr("padding"), false});
         details.sections.append(place);
     }
-    DetailSection findings{Words::tr("Findings here"), {}};
-    for (const Finding& finding : checkpoint.findings)
-        if (finding.where == file.name || finding.where.starts_with(file.name))
-            findings.facts.append({severityText(finding.severity), sentenceText(finding.message), false});
-    if (!findings.facts.isEmpty())
-        details.sections.append(findings);
     return details;
 }
 
@@ -224,12 +230,18 @@ Details unitDetails(const Checkpoint& checkpoint, const SelectedThing& thing)
 
 } // namespace
 
-Details detailsOf(const Checkpoint& checkpoint, const SelectedThing& thing)
+Details detailsOf(
+    const Checkpoint& checkpoint, const SelectedThing& thing, const std::vector<Finding>& findings)
 {
+    const auto with = [&](Details details, const std::string& place) {
+        addFindings(details, findings, place);
+        return details;
+    };
     if (thing.param != kNoParam && index(thing.param) < checkpoint.params.size())
-        return paramDetails(checkpoint, thing);
+        return with(
+            paramDetails(checkpoint, thing), percentEncode(checkpoint.params[index(thing.param)].name) + "#");
     if (thing.file != kNoFile && index(thing.file) < checkpoint.files.size())
-        return fileDetails(checkpoint, thing);
+        return with(fileDetails(checkpoint, thing), checkpoint.file(thing.file).name);
     if (thing.block && thing.unit != kNoUnit && index(thing.unit) < checkpoint.units.size()
         && thing.block->end > thing.block->begin + 1)
         return unitDetails(checkpoint, thing);

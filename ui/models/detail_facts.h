@@ -35,6 +35,8 @@ struct Details {
 };
 
 /// Pure; cheap enough for a worker, too slow for the GUI thread on thousands of ranks.
-Details detailsOf(const Checkpoint& checkpoint, const SelectedThing& thing);
+/// `findings`: of the checkpoint; those of the selected parameter or file are shown.
+Details detailsOf(
+    const Checkpoint& checkpoint, const SelectedThing& thing, const std::vector<Finding>& findings = {});
 
 } // namespace shardscope::ui

@@ -196,6 +196,7 @@ CheckPlace Session::place() const
     place.open.tag = m_shown.tag;
     place.open.roots = m_shown.roots;
     place.open.salvage = m_shown.salvage;
+    place.tagFolder = m_checkpoint->tagFolder;
     return place;
 }
 

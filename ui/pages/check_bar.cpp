@@ -143,7 +143,7 @@ void CheckBar::setDepth(CheckDepth depth)
     m_depth->setCurrentIndex(m_depth->findData(static_cast<int>(depth)));
 }
 
-void CheckBar::show(const CheckRun& run, const CheckpointPtr& checkpoint)
+void CheckBar::show(const CheckRun& run, const CheckpointPtr& checkpoint, const std::array<size_t, 3>& counts)
 {
     m_checkpoint = checkpoint;
     m_check->setEnabled(checkpoint && !run.isRunning());
@@ -152,8 +152,7 @@ void CheckBar::show(const CheckRun& run, const CheckpointPtr& checkpoint)
     m_save->setEnabled(run.result() != nullptr);
     const std::array names{tr("Info"), tr("Warnings"), tr("Errors")};
     for (size_t i = 0; i < m_chips.size(); ++i) {
-        const auto severity = static_cast<Severity>(i);
-        m_chips[i]->setText(names[i] % u' ' % countText(run.count(severity)));
+        m_chips[i]->setText(names[i] % u' ' % countText(counts[i]));
         m_chips[i]->setToolTip(tr("Show %1").arg(names[i].toLower()));
     }
     showProgress(run);

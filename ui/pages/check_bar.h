@@ -27,8 +27,8 @@ class CheckBar : public QWidget
 public:
     explicit CheckBar(Theme& theme, QWidget* parent = nullptr);
 
-    /// `checkpoint`: the one to check; null: none.
-    void show(const CheckRun& run, const CheckpointPtr& checkpoint);
+    /// `checkpoint`: the one to check; null: none. `counts`: of its findings, by Severity.
+    void show(const CheckRun& run, const CheckpointPtr& checkpoint, const std::array<size_t, 3>& counts);
     void showProgress(const CheckRun& run);
     [[nodiscard]] CheckDepth depth() const;
     void setDepth(CheckDepth depth);

@@ -3,6 +3,7 @@
 
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_legend.h"
+#include "ui/models/findings/finding_store.h"
 #include "ui/text/text.h"
 #include "ui/widgets/elided_label.h"
 
@@ -88,8 +89,24 @@ void CompareMaps::setOutcome(const CompareOutcomePtr& outcome)
         m_leftTitle->setText(sideTitle(tr("Left: %1"), *outcome->left));
         m_rightTitle->setText(sideTitle(tr("Right: %1"), *outcome->right));
         followLeft(m_selection.current());
+        showFindings();
     }
     updateLegend();
+}
+
+void CompareMaps::followFindings(const FindingStore& store)
+{
+    m_store = &store;
+    connect(&store, &FindingStore::changed, this, &CompareMaps::showFindings);
+    showFindings();
+}
+
+void CompareMaps::showFindings()
+{
+    if (m_store == nullptr || !m_outcome)
+        return;
+    m_left->setFindings(m_store->of(*m_outcome->left));
+    m_right->setFindings(m_store->of(*m_outcome->right));
 }
 
 void CompareMaps::updateLegend()

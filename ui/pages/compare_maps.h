@@ -12,6 +12,7 @@ class QLabel;
 namespace shardscope::ui {
 
 class ElidedLabel;
+class FindingStore;
 class LayoutMapView;
 class MapLegend;
 
@@ -25,6 +26,8 @@ public:
 
     /// Null: no comparison to show.
     void setOutcome(const CompareOutcomePtr& outcome);
+    /// Marks the findings of both sides. `store` outlives this.
+    void followFindings(const FindingStore& store);
     /// Goes to one state of a parameter on both sides; an id may be of a merged checkpoint.
     void showParam(ParamId left, ParamId right, std::string_view state);
     [[nodiscard]] LayoutMapView* left() const { return m_left; }
@@ -35,11 +38,13 @@ private:
     void followLeft(const SelectedThing& thing);
     void followRight(const SelectedThing& thing);
     void updateLegend();
+    void showFindings();
 
     Theme& m_theme;
     Selection& m_selection;
     Selection m_other; ///< of the right side
     CompareOutcomePtr m_outcome;
+    const FindingStore* m_store = nullptr;
     ElidedLabel* m_leftTitle;
     ElidedLabel* m_rightTitle;
     LayoutMapView* m_left;

@@ -153,6 +153,11 @@ void ComparePage::connectParts()
         [this] { askWhere(tr("JSON (*.json)"), u"diff.json"_s, &ComparePage::saveReport); });
 }
 
+void ComparePage::followFindings(const FindingStore& store)
+{
+    m_maps->followFindings(store);
+}
+
 void ComparePage::setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place)
 {
     m_checkpoint = checkpoint;

@@ -20,6 +20,7 @@ namespace shardscope::ui {
 class CommandLine;
 class CompareBar;
 class CompareMaps;
+class FindingStore;
 class DifferenceTableModel;
 class MessageBar;
 class VerdictPanel;
@@ -34,6 +35,8 @@ public:
 
     /// `place`: where it was opened, for command lines.
     void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place = {});
+    /// Marks the findings of both sides on the maps. `store` outlives the page.
+    void followFindings(const FindingStore& store);
     /// Sets the other checkpoint; start() starts the comparison.
     void setOther(const QString& path);
     void start();

@@ -2,6 +2,7 @@
 #include "ui/pages/details_panel.h"
 
 #include "ui/controls/table_setup.h"
+#include "ui/models/findings/finding_store.h"
 #include "ui/models/fragment_table_model.h"
 #include "ui/style/icons.h"
 #include "ui/text/rank_list.h"
@@ -122,6 +123,12 @@ void DetailsPanel::setCheckpoint(const CheckpointPtr& checkpoint)
     follow(m_selection.current());
 }
 
+void DetailsPanel::followFindings(const FindingStore& store)
+{
+    m_store = &store;
+    connect(&store, &FindingStore::changed, this, [this] { follow(m_selection.current()); });
+}
+
 void DetailsPanel::follow(const SelectedThing& thing)
 {
     if (!m_checkpoint || thing.isEmpty()) {
@@ -130,8 +137,11 @@ void DetailsPanel::follow(const SelectedThing& thing)
         return;
     }
     m_finder.run<Details>(
-        [checkpoint = m_checkpoint, thing](const std::stop_token&,
-            const std::function<void(Details)>& deliver) { deliver(detailsOf(*checkpoint, thing)); },
+        [checkpoint = m_checkpoint, thing,
+            findings = m_store != nullptr ? m_store->of(*m_checkpoint) : m_checkpoint->findings](
+            const std::stop_token&, const std::function<void(Details)>& deliver) {
+            deliver(detailsOf(*checkpoint, thing, findings));
+        },
         [this](Details details) { show(std::move(details)); });
 }
 

@@ -17,6 +17,7 @@ class QVBoxLayout;
 namespace shardscope::ui {
 
 class ElidedLabel;
+class FindingStore;
 class FragmentTableModel;
 
 /// The Details dock's content: the facts of the selection, always in the same layout.
@@ -27,6 +28,8 @@ public:
     DetailsPanel(Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint);
+    /// Shows the findings of what is selected. `store` outlives the panel.
+    void followFindings(const FindingStore& store);
     [[nodiscard]] QSize sizeHint() const override { return {330, 500}; }
     [[nodiscard]] QString title() const;
     [[nodiscard]] QTableView* fragmentTable() const { return m_fragments; }
@@ -45,6 +48,7 @@ private:
 
     Theme& m_theme;
     Selection& m_selection;
+    const FindingStore* m_store = nullptr;
     CheckpointPtr m_checkpoint;
     QLabel* m_kind;
     ElidedLabel* m_title;

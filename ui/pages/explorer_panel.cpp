@@ -2,7 +2,7 @@
 #include "ui/pages/explorer_panel.h"
 
 #include "ui/controls/table_setup.h"
-#include "ui/jobs/check_run.h"
+#include "ui/models/findings/finding_store.h"
 #include "ui/text/text.h"
 
 #include <QAction>
@@ -53,7 +53,6 @@ void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)
     m_model->setTree(nullptr, nullptr);
     m_following = false;
     m_marker.cancel();
-    m_marked = nullptr;
     if (!checkpoint) {
         m_builder.cancel();
         m_expanded.clear();
@@ -75,33 +74,27 @@ void ExplorerPanel::setCheckpoint(const CheckpointPtr& checkpoint)
         });
 }
 
-void ExplorerPanel::followCheck(const CheckRun& run)
+void ExplorerPanel::followFindings(const FindingStore& store)
 {
-    m_check = &run;
-    connect(&run, &CheckRun::changed, this, &ExplorerPanel::showFindings);
+    m_store = &store;
+    connect(&store, &FindingStore::changed, this, &ExplorerPanel::showFindings);
     showFindings();
 }
 
 void ExplorerPanel::showFindings()
 {
     const ExplorerTreePtr tree = m_model->tree();
-    const auto result = m_check != nullptr ? m_check->result() : nullptr;
-    const bool isOfThis = result && result->checkpoint && m_checkpoint
-        && result->checkpoint->tagFolder == m_checkpoint->tagFolder;
-    if (!tree || result == m_marked)
+    if (!tree || m_store == nullptr || !m_checkpoint)
         return;
-    m_marked = result;
-    if (!isOfThis) {
+    std::vector<Finding> findings = m_store->of(*m_checkpoint);
+    if (findings.empty()) {
         m_marker.cancel();
         m_model->setMarks(nullptr);
         return;
     }
     m_marker.run<ExplorerMarksPtr>(
-        [checkpoint = m_checkpoint, tree, result](
+        [checkpoint = m_checkpoint, tree, findings = std::move(findings)](
             const std::stop_token& token, const std::function<void(ExplorerMarksPtr)>& deliver) {
-            std::vector<Finding> findings;
-            for (const DoctorFinding& made : result->findings)
-                findings.push_back(made.finding);
             if (auto marks = ExplorerMarks::build(*checkpoint, *tree, findings, token))
                 deliver(std::move(marks));
         },

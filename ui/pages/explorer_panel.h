@@ -16,7 +16,7 @@ struct CheckResult;
 
 namespace shardscope::ui {
 
-class CheckRun;
+class FindingStore;
 
 /// The Explorer dock's content: modules, ranks, files and groups as one tree with size bars.
 class ExplorerPanel : public QWidget
@@ -26,8 +26,8 @@ public:
     ExplorerPanel(Theme& theme, Selection& selection, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint);
-    /// Marks the findings of the check, if it checked this checkpoint. `run` outlives the panel.
-    void followCheck(const CheckRun& run);
+    /// Marks the findings of the checkpoint. `store` outlives the panel.
+    void followFindings(const FindingStore& store);
     [[nodiscard]] QSize sizeHint() const override { return {290, 500}; }
     [[nodiscard]] QTreeView* tree() const { return m_tree; }
     [[nodiscard]] ExplorerModel* model() const { return m_model; }
@@ -52,8 +52,7 @@ private:
     CheckpointPtr m_checkpoint;
     QStringList m_expanded;
     bool m_following = false;
-    const CheckRun* m_check = nullptr;
-    std::shared_ptr<const CheckResult> m_marked; ///< the result that the marks show, or are being built from
+    const FindingStore* m_store = nullptr;
     LatestOnly m_builder;
     LatestOnly m_marker;
 };

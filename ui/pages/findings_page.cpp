@@ -3,6 +3,7 @@
 
 #include "ui/controls/table_setup.h"
 #include "ui/models/findings/check_text.h"
+#include "ui/models/findings/finding_store.h"
 #include "ui/pages/change_set_panel.h"
 #include "ui/pages/check_bar.h"
 #include "ui/pages/finding_details.h"
@@ -31,9 +32,10 @@ constexpr int kDetailsShare = 4000;
 } // namespace
 
 FindingsPage::FindingsPage(
-    io::FileSystem& files, CheckRun& run, Theme& theme, Selection& selection, QWidget* parent)
+    io::FileSystem& files, FindingStore& store, Theme& theme, Selection& selection, QWidget* parent)
     : QWidget(parent)
-    , m_run(run)
+    , m_store(store)
+    , m_run(store.run())
     , m_selection(selection)
     , m_bar(new CheckBar(theme, this))
     , m_messages(new MessageBar(theme, this))
@@ -80,7 +82,7 @@ void FindingsPage::connectParts()
     connect(m_bar, &CheckBar::shownChanged, this, [this](Severity severity, bool shown) {
         refill([this, severity, shown] { m_model->setShown(severity, shown); });
     });
-    connect(&m_run, &CheckRun::changed, this, &FindingsPage::showRun);
+    connect(&m_store, &FindingStore::changed, this, &FindingsPage::showRun);
     connect(&m_run, &CheckRun::progressChanged, this, [this] { m_bar->showProgress(m_run); });
     connect(
         m_tree->selectionModel(), &QItemSelectionModel::currentRowChanged, this, &FindingsPage::showCurrent);
@@ -144,10 +146,11 @@ void FindingsPage::refill(const std::function<void()>& change)
 
 void FindingsPage::showRun()
 {
-    m_bar->show(m_run, m_checkpoint);
+    m_found = m_checkpoint ? m_store.detailed(*m_checkpoint) : std::vector<DoctorFinding>();
+    m_bar->show(m_run, m_checkpoint, countBySeverity(m_found));
     if (m_run.error())
         m_messages->showError(*m_run.error());
-    refill([this] { m_model->setFindings(m_run.findings()); });
+    refill([this] { m_model->setFindings(m_found); });
 }
 
 void FindingsPage::setFilter(const QString& part)
@@ -192,7 +195,7 @@ void FindingsPage::updateEmpty()
         return;
     if (!m_checkpoint)
         m_empty->setText(tr("Open a checkpoint to check it."));
-    else if (!m_run.findings().empty())
+    else if (!m_found.empty())
         m_empty->setText(tr("No finding matches the filter."));
     else if (m_run.isRunning())
         m_empty->setText(tr("No problems found so far."));

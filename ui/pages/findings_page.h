@@ -19,6 +19,7 @@ namespace shardscope::ui {
 class ChangeSetPanel;
 class CheckBar;
 class FindingDetails;
+class FindingStore;
 class MessageBar;
 
 /// The findings of the check: kinds on the left, the meaning of the selected one on the right.
@@ -26,9 +27,9 @@ class FindingsPage : public QWidget
 {
     Q_OBJECT
 public:
-    /// Several pages may show one run.
-    FindingsPage(
-        io::FileSystem& files, CheckRun& run, Theme& theme, Selection& selection, QWidget* parent = nullptr);
+    /// Several pages may show one store.
+    FindingsPage(io::FileSystem& files, FindingStore& store, Theme& theme, Selection& selection,
+        QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint, const CheckPlace& place);
     void setFilter(const QString& part);
@@ -56,9 +57,11 @@ private:
     void untickAll();
     void setTicked(const std::string& code, bool ticked);
 
+    FindingStore& m_store;
     CheckRun& m_run;
     Selection& m_selection;
     CheckpointPtr m_checkpoint;
+    std::vector<DoctorFinding> m_found;
     CheckPlace m_place;
     CheckBar* m_bar;
     MessageBar* m_messages;

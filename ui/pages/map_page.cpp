@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ui/pages/map_page.h"
 
-#include "ui/jobs/check_run.h"
 #include "ui/layoutmap/layout_map_view.h"
+#include "ui/models/findings/finding_store.h"
 #include "ui/text/text.h"
 
 #include <QLabel>
@@ -36,6 +36,7 @@ MapPage::MapPage(Theme& theme, Selection& selection, QWidget* parent)
 void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks)
 {
     m_checkpoint = checkpoint;
+    m_marked.clear(); // the map forgets them
     const bool hasUnits = checkpoint && !checkpoint->units.empty();
     m_map->setCheckpoint(hasUnits ? checkpoint : nullptr, hasUnits ? looks : nullptr);
     m_map->setVisible(hasUnits);
@@ -49,24 +50,22 @@ void MapPage::setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr
     showFindings();
 }
 
-void MapPage::followCheck(const CheckRun& run)
+void MapPage::followFindings(const FindingStore& store)
 {
-    m_run = &run;
-    connect(&run, &CheckRun::changed, this, &MapPage::showFindings);
+    m_store = &store;
+    connect(&store, &FindingStore::changed, this, &MapPage::showFindings);
     showFindings();
 }
 
 void MapPage::showFindings()
 {
-    const auto result = m_run ? m_run->result() : nullptr;
-    // A window of its own may be pinned to another checkpoint.
-    if (!result || !result->checkpoint || !m_checkpoint
-        || result->checkpoint->tagFolder != m_checkpoint->tagFolder)
+    if (m_store == nullptr || !m_checkpoint)
         return;
-    std::vector<Finding> findings;
-    for (const DoctorFinding& made : result->findings)
-        findings.push_back(made.finding);
-    m_map->setFindings(std::move(findings));
+    std::vector<Finding> found = m_store->of(*m_checkpoint);
+    if (areSame(found, m_marked))
+        return; // a check reports more often than it finds something
+    m_marked = found;
+    m_map->setFindings(std::move(found));
 }
 
 } // namespace shardscope::ui

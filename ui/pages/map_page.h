@@ -5,14 +5,13 @@
 #include "ui/models/selection.h"
 #include "ui/style/theme.h"
 
-#include <QPointer>
 #include <QWidget>
 
 class QLabel;
 
 namespace shardscope::ui {
 
-class CheckRun;
+class FindingStore;
 class LayoutMapView;
 
 /// The partition map, or why there is none.
@@ -24,8 +23,8 @@ public:
 
     /// `looks` as LayoutMapView::setCheckpoint().
     void setCheckpoint(const CheckpointPtr& checkpoint, const ParamLooksPtr& looks = nullptr);
-    /// Marks the findings in the shown checkpoint each time a check has ended.
-    void followCheck(const CheckRun& run);
+    /// Marks the findings of the checkpoint. `store` outlives the page.
+    void followFindings(const FindingStore& store);
     [[nodiscard]] LayoutMapView* mapView() const { return m_map; }
 
 Q_SIGNALS:
@@ -35,7 +34,8 @@ private:
     void showFindings();
 
     CheckpointPtr m_checkpoint;
-    QPointer<const CheckRun> m_run;
+    const FindingStore* m_store = nullptr;
+    std::vector<Finding> m_marked; ///< on the map
     LayoutMapView* m_map;
     QLabel* m_empty;
 };

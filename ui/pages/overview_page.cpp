@@ -4,6 +4,7 @@
 #include "ui/jobs/check_run.h"
 #include "ui/models/findings/check_text.h"
 #include "ui/models/findings/finding_groups.h"
+#include "ui/models/findings/finding_store.h"
 #include "ui/pages/findings_list.h"
 #include "ui/pages/overview_cards.h"
 #include "ui/style/icons.h"
@@ -110,23 +111,11 @@ void OverviewPage::setCheckpoint(const CheckpointPtr& checkpoint)
     showFindings();
 }
 
-void OverviewPage::followCheck(const CheckRun& run)
+void OverviewPage::followFindings(const FindingStore& store)
 {
-    m_run = &run;
-    connect(&run, &CheckRun::changed, this, &OverviewPage::showFindings);
+    m_store = &store;
+    connect(&store, &FindingStore::changed, this, &OverviewPage::showFindings);
     showFindings();
-}
-
-std::vector<Finding> OverviewPage::findings() const
-{
-    // The findings of the check include those from opening.
-    const auto result = m_run != nullptr ? m_run->result() : nullptr;
-    if (!result || !result->checkpoint || result->checkpoint->tagFolder != m_checkpoint->tagFolder)
-        return m_checkpoint->findings;
-    std::vector<Finding> found;
-    for (const DoctorFinding& made : result->findings)
-        found.push_back(made.finding);
-    return found;
 }
 
 void OverviewPage::showFindings()
@@ -134,12 +123,14 @@ void OverviewPage::showFindings()
     if (!m_checkpoint)
         return;
     QString state;
-    if (m_run != nullptr && (m_run->isRunning() || !m_checkpoint->fullyRead))
+    if (m_store != nullptr && (m_store->run().isRunning() || !m_checkpoint->fullyRead))
         state = tr("Checking…");
-    else if (m_run != nullptr && m_run->result())
-        state = checkedText(*m_run, *m_checkpoint);
-    m_findingsList->setFindings(findings(), state);
-    summarise();
+    else if (m_store != nullptr && m_store->isChecked(*m_checkpoint))
+        state = checkedText(m_store->run(), *m_checkpoint);
+    const std::vector<Finding> found
+        = m_store != nullptr ? m_store->of(*m_checkpoint) : m_checkpoint->findings;
+    m_findingsList->setFindings(found, state);
+    summarise(found);
 }
 
 void OverviewPage::fillTags(const Checkpoint& checkpoint)
@@ -166,13 +157,12 @@ void OverviewPage::fillTags(const Checkpoint& checkpoint)
     m_tagList->setFixedHeight(rows * (m_tagList->sizeHintForRow(0) + 1) + 6);
 }
 
-void OverviewPage::summarise()
+void OverviewPage::summarise(const std::vector<Finding>& found)
 {
     if (m_checkpoint->modelError) {
         m_messages->showError(*m_checkpoint->modelError);
         return;
     }
-    const std::vector<Finding> found = findings();
     std::vector<FindingGroup> groups = groupFindings(found);
     std::erase_if(
         groups, [](const FindingGroup& group) { return group.first().severity != Severity::Error; });

@@ -13,7 +13,7 @@ class QScrollArea;
 namespace shardscope::ui {
 
 class Card;
-class CheckRun;
+class FindingStore;
 class FindingsList;
 class MessageBar;
 
@@ -25,8 +25,8 @@ public:
     explicit OverviewPage(Theme& theme, QWidget* parent = nullptr);
 
     void setCheckpoint(const CheckpointPtr& checkpoint);
-    /// Also shows the findings of that check if it is of this checkpoint. Outlives this.
-    void followCheck(const CheckRun& run);
+    /// Shows the findings of the checkpoint. `store` outlives the page.
+    void followFindings(const FindingStore& store);
     [[nodiscard]] MessageBar* messageBar() const { return m_messages; }
 
 Q_SIGNALS:
@@ -35,13 +35,12 @@ Q_SIGNALS:
 
 private:
     void fillTags(const Checkpoint& checkpoint);
-    void summarise();
+    void summarise(const std::vector<Finding>& found);
     void showFindings();
-    [[nodiscard]] std::vector<Finding> findings() const;
 
     Theme& m_theme;
     CheckpointPtr m_checkpoint;
-    const CheckRun* m_run = nullptr;
+    const FindingStore* m_store = nullptr;
     MessageBar* m_messages;
     QScrollArea* m_scroll;
     Card* m_identity;

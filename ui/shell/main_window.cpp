@@ -46,6 +46,7 @@ MainWindow::MainWindow(io::FileSystem& files, Theme& theme, Settings& settings, 
     , m_session(files)
     , m_compareRun(files)
     , m_checkRun(files)
+    , m_findingStore(m_checkRun)
     , m_actions(makeActions(theme, this))
 {
     setObjectName(u"mainWindow"_s);

@@ -5,6 +5,7 @@
 #include "ui/jobs/compare_run.h"
 #include "ui/jobs/job.h"
 #include "ui/jobs/latest_only.h"
+#include "ui/models/findings/finding_store.h"
 #include "ui/models/selection_history.h"
 #include "ui/models/session.h"
 #include "ui/shell/actions.h"
@@ -136,6 +137,7 @@ private:
     JobList m_jobs;
     CompareRun m_compareRun;
     CheckRun m_checkRun;
+    FindingStore m_findingStore;
     Actions m_actions;
 
     QStackedWidget* m_stack = nullptr;

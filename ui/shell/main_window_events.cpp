@@ -13,6 +13,7 @@
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/models/parameters/parameter_filter.h"
 #include "ui/pages/compare_page.h"
+#include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
 #include "ui/pages/findings_page.h"
 #include "ui/pages/jobs_panel.h"
@@ -142,10 +143,12 @@ void MainWindow::connectPages()
     connect(m_compare, &ComparePage::differencesChanged, this,
         [this] { m_actions.setDifferences(m_compare->hasDifferences()); });
     connect(m_findings, &FindingsPage::repairRequested, this, &MainWindow::startRepair);
-    connect(&m_checkRun, &CheckRun::changed, this, &MainWindow::updateFindingsTab);
-    m_map->followCheck(m_checkRun);
-    m_overview->followCheck(m_checkRun);
-    m_explorer->followCheck(m_checkRun);
+    connect(&m_findingStore, &FindingStore::changed, this, &MainWindow::updateFindingsTab);
+    m_map->followFindings(m_findingStore);
+    m_overview->followFindings(m_findingStore);
+    m_explorer->followFindings(m_findingStore);
+    m_details->followFindings(m_findingStore);
+    m_compare->followFindings(m_findingStore);
     connect(m_jobsPanel, &JobsPanel::openRequested, this, [this](const QString& path) { openPath(path); });
 }
 

@@ -36,7 +36,7 @@ PageWindow* MainWindow::openPageWindow()
     if (current == m_map) {
         auto* page = new MapPage(m_theme, window->selection(), window);
         page->mapView()->setLit(m_map->mapView()->canvas()->mapStyle().lit);
-        page->followCheck(m_checkRun);
+        page->followFindings(m_findingStore);
         connect(m_parameters, &ParametersPage::matchesChanged, window, [window, page](const ParamMarks& lit) {
             if (!window->isPinned() || !lit)
                 page->mapView()->setLit(lit);
@@ -66,14 +66,15 @@ PageWindow* MainWindow::openPageWindow()
         window->setPage(page, title,
             [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.place()); });
     } else if (current == m_findings) {
-        auto* page = new FindingsPage(m_session.files(), m_checkRun, m_theme, window->selection(), window);
+        auto* page
+            = new FindingsPage(m_session.files(), m_findingStore, m_theme, window->selection(), window);
         connect(page, &FindingsPage::repairRequested, this, &MainWindow::startRepair);
         window->setPage(page, tr("Findings"),
             [this, page](const CheckpointPtr& now) { page->setCheckpoint(now, m_session.place()); });
     } else {
         auto* page = new OverviewPage(m_theme, window);
         connect(page, &OverviewPage::placeRequested, this, &MainWindow::goToPlace);
-        page->followCheck(m_checkRun);
+        page->followFindings(m_findingStore);
         connect(page, &OverviewPage::tagRequested, m_overview, &OverviewPage::tagRequested);
         window->setPage(page, title, [page](const CheckpointPtr& now) { page->setCheckpoint(now); });
     }
@@ -84,8 +85,9 @@ PageWindow* MainWindow::openPageWindow()
 
 void MainWindow::updateFindingsTab()
 {
-    const size_t errors = m_checkRun.count(Severity::Error);
-    const size_t warnings = m_checkRun.count(Severity::Warning);
+    const CheckpointPtr& checkpoint = m_session.checkpoint();
+    const auto [infos, warnings, errors]
+        = checkpoint ? countBySeverity(m_findingStore.detailed(*checkpoint)) : std::array<size_t, 3>{};
     const int tab = m_tabs->indexOf(m_findings);
     QStringList counts;
     if (errors > 0)

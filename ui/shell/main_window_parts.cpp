@@ -54,7 +54,7 @@ void MainWindow::makePages()
     m_tensor = new TensorPage(m_session.files(), m_theme, shared, m_tabs);
     m_filesPage = new FilesPage(m_session.files(), m_theme, shared, m_tabs);
     m_compare = new ComparePage(m_compareRun, m_settings, m_theme, shared, m_tabs);
-    m_findings = new FindingsPage(m_session.files(), m_checkRun, m_theme, shared, m_tabs);
+    m_findings = new FindingsPage(m_session.files(), m_findingStore, m_theme, shared, m_tabs);
     m_tabs->addTab(m_overview, themedIcon(m_theme, u"overview"_s, ThemeRole::MutedText), tr("Overview"));
     m_tabs->addTab(m_map, themedIcon(m_theme, u"map"_s, ThemeRole::MutedText), tr("Partition map"));
     m_tabs->addTab(m_parameters, themedIcon(m_theme, u"table"_s, ThemeRole::MutedText), tr("Parameters"));

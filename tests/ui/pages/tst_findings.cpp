@@ -4,7 +4,9 @@
 #include "tests/ui/window_fixture.h"
 #include "ui/layoutmap/layout_map_view.h"
 #include "ui/layoutmap/map_canvas.h"
+#include "ui/models/findings/finding_store.h"
 #include "ui/models/model_roles.h"
+#include "ui/pages/details_panel.h"
 #include "ui/pages/explorer_panel.h"
 #include "ui/pages/findings_page.h"
 #include "ui/shell/page_window.h"
@@ -94,6 +96,55 @@ private Q_SLOTS:
             QVERIFY(now <= last);
             last = now;
         }
+    }
+
+    void showsWhatOpeningFoundWithoutACheck()
+    {
+        WindowFixture ui;
+        JobContext job;
+        const auto opened = openCheckpoint(io::realFileSystem(), toPath(brokenSample(ui)), {}, job);
+        QVERIFY(opened && !opened->checkpoint->findings.empty());
+        const Checkpoint& checkpoint = *opened->checkpoint;
+        CheckRun run(io::realFileSystem());
+        const FindingStore store(run);
+        QVERIFY(!store.isChecked(checkpoint));
+        QVERIFY(areSame(store.of(checkpoint), checkpoint.findings));
+        for (const DoctorFinding& made : store.detailed(checkpoint))
+            QCOMPARE(made.diagnosis->code, made.finding.code);
+        // A check of another checkpoint changes nothing.
+        run.start({toPath(samplePath("zero3-w4")), {}}, CheckDepth::Metadata);
+        QTRY_VERIFY_WITH_TIMEOUT(!run.isRunning(), 30'000);
+        QVERIFY(areSame(store.of(checkpoint), checkpoint.findings));
+        // A check of this one has them, too, each once.
+        CheckPlace place{toPath(ui.folder(u"broken"_s)), {}, checkpoint.tagFolder};
+        run.start(place, CheckDepth::Bytes);
+        QVERIFY(areSame(store.of(checkpoint), checkpoint.findings));
+        QTRY_VERIFY_WITH_TIMEOUT(!run.isRunning(), 30'000);
+        QVERIFY(store.isChecked(checkpoint));
+        const auto found = store.of(checkpoint);
+        const auto missing = std::count_if(found.begin(), found.end(),
+            [](const Finding& finding) { return finding.code == "rank-missing"; });
+        QCOMPARE(missing, 1);
+    }
+
+    void detailsShowTheFindingsOfWhatIsSelected()
+    {
+        WindowFixture ui;
+        QVERIFY(ui.open(flippedSample(ui)));
+        const CheckpointPtr checkpoint = ui.window().session().checkpoint();
+        const auto& opening = checkpoint->findings; // only the check sees it
+        QVERIFY(std::none_of(opening.begin(), opening.end(),
+            [](const Finding& finding) { return finding.code == "record-corrupt"; }));
+        const auto said = [&](FileId file) {
+            ui.window().selection().selectFile(file);
+            ui.settle();
+            QStringList texts;
+            for (const QLabel* label : ui.find<DetailsPanel>("detailsPanel")->findChildren<QLabel*>())
+                texts.append(label->text());
+            return texts.join(u'\n');
+        };
+        QVERIFY(said(checkpoint->optimFiles[1]).contains(u"CRC"_s));
+        QVERIFY(!said(checkpoint->optimFiles[0]).contains(u"CRC"_s));
     }
 
     void saysCalmlyThatNothingWasFound()

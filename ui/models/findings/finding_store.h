@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "core/doctor/examine.h"
+
+#include <QObject>
+
+#include <array>
+
+namespace shardscope::ui {
+
+class CheckRun;
+
+/// What is known to be wrong with a checkpoint: the findings of opening it, and those of the check. All views
+/// show these, so that they agree at any time. Lives on the GUI thread.
+class FindingStore : public QObject
+{
+    Q_OBJECT
+public:
+    /// `run` outlives the store.
+    explicit FindingStore(CheckRun& run, QObject* parent = nullptr);
+
+    [[nodiscard]] CheckRun& run() const { return m_run; }
+    /// Whether the latest check is of this checkpoint, running or ended.
+    [[nodiscard]] bool isChecked(const Checkpoint& checkpoint) const;
+    /// So far. After the end of its check: the findings of the result, which include those of opening.
+    [[nodiscard]] std::vector<DoctorFinding> detailed(const Checkpoint& checkpoint) const;
+    [[nodiscard]] std::vector<Finding> of(const Checkpoint& checkpoint) const;
+
+Q_SIGNALS:
+    void changed();
+
+private:
+    CheckRun& m_run;
+};
+
+/// Whether both are the same findings in the same order.
+bool areSame(const std::vector<Finding>& a, const std::vector<Finding>& b);
+
+/// By Severity.
+std::array<size_t, 3> countBySeverity(const std::vector<DoctorFinding>& findings);
+
+} // namespace shardscope::ui
