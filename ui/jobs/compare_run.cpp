@@ -122,18 +122,18 @@ void CompareRun::clear()
 
 QString compareCommand(const SourceWords& left, const CompareWish& wish)
 {
-    QStringList words{u"shardscope"_s, u"diff"_s, left.path, quotedWord(wish.other.native())};
-    words << left.options;
+    ShellCommand command(u"diff"_s, left);
+    command.argument(wish.other.native());
+    const auto shortest
+        = [](double value) { return QString::number(value, 'g', QLocale::FloatingPointShortest); };
     const Tolerance& tolerance = wish.options.tolerance;
     if (tolerance.relative > 0)
-        words << u"--rtol"_s << QString::number(tolerance.relative, 'g', QLocale::FloatingPointShortest);
+        command.option(u"--rtol"_s, shortest(tolerance.relative));
     if (tolerance.absolute > 0)
-        words << u"--atol"_s << QString::number(tolerance.absolute, 'g', QLocale::FloatingPointShortest);
-    for (const std::string& state : wish.options.states)
-        words << u"--state"_s << quotedWord(state);
-    if (!wish.patternsFile.empty())
-        words << u"--patterns"_s << quotedWord(wish.patternsFile.native());
-    return words.join(u' ');
+        command.option(u"--atol"_s, shortest(tolerance.absolute));
+    return command.options(u"--state"_s, wish.options.states)
+        .optionIfAny(u"--patterns"_s, wish.patternsFile.native())
+        .text();
 }
 
 namespace {

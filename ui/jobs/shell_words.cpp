@@ -54,4 +54,61 @@ SourceWords sourceWords(const Checkpoint& checkpoint, const CheckPlace& place)
     return sourceWords(named);
 }
 
+ShellCommand::ShellCommand(const QString& verb, const SourceWords& source)
+    : m_words{u"shardscope"_s, verb, source.path}
+    , m_last(source.options)
+{
+}
+
+ShellCommand& ShellCommand::argument(const QString& value)
+{
+    m_words << quotedWord(value);
+    return *this;
+}
+
+ShellCommand& ShellCommand::argument(const std::string& value)
+{
+    return argument(QString::fromStdString(value));
+}
+
+ShellCommand& ShellCommand::option(const QString& name, const QString& value)
+{
+    m_words << name << quotedWord(value);
+    return *this;
+}
+
+ShellCommand& ShellCommand::option(const QString& name, const std::string& value)
+{
+    return option(name, QString::fromStdString(value));
+}
+
+ShellCommand& ShellCommand::option(const QString& name, uint64_t value)
+{
+    return option(name, QString::number(value));
+}
+
+ShellCommand& ShellCommand::options(const QString& name, const std::vector<std::string>& values)
+{
+    for (const std::string& value : values)
+        option(name, value);
+    return *this;
+}
+
+ShellCommand& ShellCommand::flag(const QString& name, bool on)
+{
+    if (on)
+        m_words << name;
+    return *this;
+}
+
+ShellCommand& ShellCommand::optionIfAny(const QString& name, const std::string& value)
+{
+    return value.empty() ? *this : option(name, value);
+}
+
+QString ShellCommand::text() const
+{
+    return (m_words + m_last).join(u' ');
+}
+
 } // namespace shardscope::ui

@@ -6,6 +6,10 @@
 
 #include <QStringList>
 
+#include <optional>
+#include <string>
+#include <vector>
+
 namespace shardscope::ui {
 
 /// One argument, quoted for a POSIX shell where necessary.
@@ -20,5 +24,34 @@ struct SourceWords {
 SourceWords sourceWords(const CheckPlace& place);
 /// The same for an open checkpoint: its run folder and tag if it has them, else the opened path.
 SourceWords sourceWords(const Checkpoint& checkpoint, const CheckPlace& place);
+
+/// A command line of `shardscope` that does what the window does. All views make theirs with it.
+class ShellCommand
+{
+public:
+    /// "shardscope VERB SRC"; what opens the source comes last.
+    ShellCommand(const QString& verb, const SourceWords& source);
+    ShellCommand& argument(const QString& value);
+    ShellCommand& argument(const std::string& value);
+    ShellCommand& option(const QString& name, const QString& value);
+    ShellCommand& option(const QString& name, const std::string& value);
+    ShellCommand& option(const QString& name, uint64_t value);
+    /// Once for each value.
+    ShellCommand& options(const QString& name, const std::vector<std::string>& values);
+    /// Without a value, where `on`.
+    ShellCommand& flag(const QString& name, bool on);
+    /// Nothing where there is no value, or it is empty.
+    template <class Number>
+    ShellCommand& option(const QString& name, const std::optional<Number>& value)
+    {
+        return value ? option(name, uint64_t{static_cast<uint64_t>(*value)}) : *this;
+    }
+    ShellCommand& optionIfAny(const QString& name, const std::string& value);
+    [[nodiscard]] QString text() const;
+
+private:
+    QStringList m_words;
+    QStringList m_last;
+};
 
 } // namespace shardscope::ui

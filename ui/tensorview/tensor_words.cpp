@@ -87,10 +87,9 @@ QString elementAddress(const TensorSource& source, uint64_t element)
 
 QString showCommand(const TensorSource& source, const CheckPlace& place, uint64_t element)
 {
-    const SourceWords opened = sourceWords(*source.checkpoint, place);
-    QStringList words{u"shardscope"_s, u"show"_s, opened.path, quotedWord(elementAddress(source, element))};
-    words << opened.options;
-    return words.join(u' ');
+    return ShellCommand(u"show"_s, sourceWords(*source.checkpoint, place))
+        .argument(elementAddress(source, element))
+        .text();
 }
 
 void copyText(const QString& text)

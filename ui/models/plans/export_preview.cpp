@@ -114,34 +114,24 @@ bool takesConfigurationAlong(const ExportPlan& plan)
 QString exportCommand(const SourceWords& source, const ExportWish& wish)
 {
     const ExportOptions& options = wish.options;
-    QStringList words{u"shardscope"_s, u"export"_s, source.path, quotedWord(wish.target.native()),
-        u"--format"_s, toText(exportFormatName(options.format))};
+    ShellCommand command(u"export"_s, source);
+    command.argument(wish.target.native()).option(u"--format"_s, toText(exportFormatName(options.format)));
     if (options.dtype)
-        words << u"--dtype"_s << toText(castName(options.dtype));
+        command.option(u"--dtype"_s, toText(castName(options.dtype)));
     if (options.shardBytes != kDefaultShardBytes)
-        words << u"--shard-size"_s << QString::number(options.shardBytes);
-    for (const std::string& pattern : options.only)
-        words << u"--only"_s << quotedWord(pattern);
-    if (!options.stripPrefix.empty())
-        words << u"--strip-prefix"_s << quotedWord(options.stripPrefix);
+        command.option(u"--shard-size"_s, options.shardBytes);
+    command.options(u"--only"_s, options.only).optionIfAny(u"--strip-prefix"_s, options.stripPrefix);
     for (const auto& [from, to] : options.renames)
-        words << u"--rename"_s << quotedWord(from + '=' + to);
-    if (!options.states.empty()) {
-        QStringList states;
-        for (const std::string& state : options.states)
-            states.append(QString::fromStdString(state));
-        words << u"--states"_s << quotedWord(states.join(u','));
-    }
-    for (const std::string& option : options.adapterOptions)
-        words << u"--adapter-option"_s << quotedWord(option);
-    if (!wish.patternsFile.empty())
-        words << u"--patterns"_s << quotedWord(wish.patternsFile.native());
-    words << source.options;
-    if (!wish.verify)
-        words << u"--no-verify"_s;
-    if (wish.force)
-        words << u"--force"_s;
-    return words.join(u' ');
+        command.option(u"--rename"_s, from + '=' + to);
+    QStringList states;
+    for (const std::string& state : options.states)
+        states.append(QString::fromStdString(state));
+    return command.optionIfAny(u"--states"_s, states.join(u',').toStdString())
+        .options(u"--adapter-option"_s, options.adapterOptions)
+        .optionIfAny(u"--patterns"_s, wish.patternsFile.native())
+        .flag(u"--no-verify"_s, !wish.verify)
+        .flag(u"--force"_s, wish.force)
+        .text();
 }
 
 } // namespace shardscope::ui

@@ -39,21 +39,18 @@ QString repairCommand(const CheckPlace& place, const RepairOptions& options)
         codes.append(QString::fromStdString(code));
     CheckPlace named = place;
     named.open.salvage = false; // `repair` has no --donor
-    const SourceWords source = sourceWords(named);
-    QStringList words{
-        u"shardscope"_s, u"repair"_s, source.path, u"DST"_s, u"--fix"_s, quotedWord(codes.join(u','))};
-    for (const std::string& value : options.values)
-        words << u"--set"_s << quotedWord(value);
-    if (!options.donor.empty())
-        words << u"--from"_s << quotedWord(options.donor);
+    ShellCommand command(u"repair"_s, sourceWords(named));
+    command.argument(u"DST"_s)
+        .option(u"--fix"_s, codes.join(u','))
+        .options(u"--set"_s, options.values)
+        .optionIfAny(u"--from"_s, options.donor);
     if (options.masters != RepairOptions::Masters::Default)
-        words << u"--masters"_s
-              << (options.masters == RepairOptions::Masters::Copies ? u"copies"_s : u"donor"_s);
+        command.option(
+            u"--masters"_s, options.masters == RepairOptions::Masters::Copies ? u"copies"_s : u"donor"_s);
     if (options.moments != RepairOptions::Moments::Default)
-        words << u"--moments"_s
-              << (options.moments == RepairOptions::Moments::Zeros ? u"zeros"_s : u"donor"_s);
-    words << source.options;
-    return words.join(u' ');
+        command.option(
+            u"--moments"_s, options.moments == RepairOptions::Moments::Zeros ? u"zeros"_s : u"donor"_s);
+    return command.text();
 }
 
 QString changeText(const RepairChange& change)

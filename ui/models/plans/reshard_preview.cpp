@@ -175,41 +175,29 @@ ReshardPreview previewReshard(
 
 QString reshardCommand(const SourceWords& source, const ReshardWish& wish)
 {
-    const bool universal = wish.options.form == TargetForm::Universal;
-    QStringList words{u"shardscope"_s, universal ? u"convert"_s : u"reshard"_s, source.path,
-        quotedWord(wish.destination.native())};
+    const ReshardOptions& options = wish.options;
+    const bool universal = options.form == TargetForm::Universal;
+    ShellCommand command(universal ? u"convert"_s : u"reshard"_s, source);
+    command.argument(wish.destination.native());
     if (universal)
-        words << u"--to"_s << u"universal"_s;
+        command.option(u"--to"_s, u"universal"_s);
     else
-        words << u"--world-size"_s << QString::number(wish.options.worldSize);
-    if (wish.options.stage)
-        words << u"--stage"_s << QString::number(*wish.options.stage);
-    if (wish.options.stage0Form)
-        words << u"--stage0-form"_s << toText(kindName(*wish.options.stage0Form));
-    if (wish.options.tp)
-        words << u"--tp"_s << QString::number(*wish.options.tp);
-    if (wish.options.pp)
-        words << u"--pp"_s << QString::number(*wish.options.pp);
-    if (wish.options.ep)
-        words << u"--ep"_s << QString::number(*wish.options.ep);
-    if (wish.options.rowMajor)
-        words << u"--row-major"_s;
-    if (!wish.patternsFile.empty())
-        words << u"--patterns"_s << quotedWord(wish.patternsFile.native());
-    for (const std::string& option : wish.options.optimizerOptions)
-        words << u"--optimizer-option"_s << quotedWord(toText(option));
-    words << source.options;
-    if (wish.options.subGroupSize)
-        words << u"--sub-group-size"_s << QString::number(*wish.options.subGroupSize);
-    if (!wish.options.tagOut.empty())
-        words << u"--tag-out"_s << quotedWord(wish.options.tagOut);
-    if (!wish.options.writePointer)
-        words << u"--no-latest"_s;
-    if (!wish.verify)
-        words << u"--no-verify"_s;
-    if (wish.force)
-        words << u"--force"_s;
-    return words.join(u' ');
+        command.option(u"--world-size"_s, uint64_t{options.worldSize});
+    command.option(u"--stage"_s, options.stage);
+    if (options.stage0Form)
+        command.option(u"--stage0-form"_s, toText(kindName(*options.stage0Form)));
+    return command.option(u"--tp"_s, options.tp)
+        .option(u"--pp"_s, options.pp)
+        .option(u"--ep"_s, options.ep)
+        .flag(u"--row-major"_s, options.rowMajor)
+        .optionIfAny(u"--patterns"_s, wish.patternsFile.native())
+        .options(u"--optimizer-option"_s, options.optimizerOptions)
+        .option(u"--sub-group-size"_s, options.subGroupSize)
+        .optionIfAny(u"--tag-out"_s, options.tagOut)
+        .flag(u"--no-latest"_s, !options.writePointer)
+        .flag(u"--no-verify"_s, !wish.verify)
+        .flag(u"--force"_s, wish.force)
+        .text();
 }
 
 } // namespace shardscope::ui
