@@ -53,7 +53,8 @@ void DcpArchives::checkPlaces()
             m_shared.emplace(parts[i].file, parts[i].offset);
     }
     parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
-    for (size_t i = 0; i + 1 < parts.size(); ++i) { // their ends fit, which the metadata's reader looks after
+    // the metadata's reader has checked that they end inside 64 bits
+    for (size_t i = 0; i + 1 < parts.size(); ++i) {
         const bool overlaps
             = parts[i].file == parts[i + 1].file && parts[i].offset + parts[i].bytes > parts[i + 1].offset;
         if (overlaps && m_overlapping.insert(parts[i].file).second)

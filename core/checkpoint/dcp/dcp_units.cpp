@@ -13,14 +13,14 @@ namespace shardscope {
 
 namespace {
 
-/// A tensor's parts in the order of its elements, and how they are cut.
+/// A tensor's parts in the order of its elements, and how it is partitioned.
 struct Cut {
     std::vector<const DcpChunk*> chunks;
     FlatPartition partition;
 };
 
-/// torch.chunk: every rank has as many rows but the last ones, which may have fewer or none. Nothing where it
-/// is cut otherwise.
+/// torch.chunk: all ranks have the same number of rows, but the last ones may have fewer or none. Nothing if
+/// the tensor is partitioned in another way.
 std::optional<Cut> cutOf(const DcpEntry& entry)
 {
     const uint64_t elements = elementCount(entry.shape).value_or(0);
@@ -62,7 +62,7 @@ bool isAlike(const FlatPartition& a, const FlatPartition& b)
     return a.ranks() == b.ranks() && a.partitionElements() == b.partitionElements();
 }
 
-/// The cut that all of a parameter's tensors have; nothing where they differ or lie in other boxes.
+/// The partition that all tensors of a parameter share. Nothing if they differ or are stored in other boxes.
 std::optional<FlatPartition> commonCut(const DcpHeld& held)
 {
     const auto cut = cutOf(*held.weight);
@@ -98,7 +98,7 @@ Status DcpUnits::add(const std::vector<DcpHeld>& held, JobContext& job)
     return finish();
 }
 
-/// What no group lists comes behind the groups, and belongs to the first where it has states.
+/// A parameter that no group lists comes after the groups. It belongs to the first group if it has states.
 void DcpUnits::arrange(const std::vector<DcpHeld>& held)
 {
     for (uint32_t group = 0; group < m_members.size(); ++group) {
@@ -159,7 +159,7 @@ Status DcpUnits::addUnit(ParamId id, const DcpHeld& held)
     if (!whole)
         return forward(whole.error());
     unit.partition = commonCut(held).value_or(*whole);
-    // What an optimizer goes on from is the master, and that is what it was trained in.
+    // An optimizer resumes from the master, so the dtype of training is the master's.
     const bool master = unit.group >= 0 && held.weight->dtype == DType::Float32;
     SHARDSCOPE_TRY(bool read, addState(unit, master ? "fp32" : "weight", *held.weight));
     for (const auto& [name, entry] : held.states) {
@@ -183,7 +183,7 @@ Result<bool> DcpUnits::addState(FlatUnit& unit, std::string name, const DcpEntry
     state.dtype = entry.dtype;
     bool all = true;
     if (unit.partition.ranks() > 1) {
-        const auto cut = cutOf(entry); // it is the unit's
+        const auto cut = cutOf(entry); // the same as the unit's
         for (const DcpChunk* chunk : cut->chunks) {
             SHARDSCOPE_TRY(const StoredRun run, m_archives.runOf(entry, *chunk));
             all = all && run.isPresent();
@@ -211,8 +211,8 @@ Result<bool> DcpUnits::addState(FlatUnit& unit, std::string name, const DcpEntry
     return all;
 }
 
-/// The step itself from beside the parameter, else from its group's options; its form as the run kept it,
-/// where that is told.
+/// The step next to the parameter's states, else the one in its group's options. Its form is the recorded
+/// one, if there is a record.
 Result<DcpUnits::Step> DcpUnits::stepOf(const DcpHeld& held)
 {
     Step out;
@@ -249,7 +249,8 @@ Result<DcpUnits::Step> DcpUnits::readStep(const DcpEntry& entry)
     return out;
 }
 
-/// Whether the unit goes on with the last one: whole, of the same group, with the same states at one step.
+/// Whether the unit can be appended to the last one: both are whole, in the same group, with the same states
+/// and step.
 bool DcpUnits::joinsLast(const FlatUnit& unit) const
 {
     if (m_out.units.empty() || unit.group < 0)
@@ -314,7 +315,7 @@ Status DcpUnits::finish()
     }
     std::sort(m_out.whole.begin(), m_out.whole.end(),
         [](const WholeTensor& a, const WholeTensor& b) { return a.param < b.param; });
-    for (Parameter& param : m_out.params) { // as their owners
+    for (Parameter& param : m_out.params) { // aliases get their owner's values
         if (param.sharedWith == kNoParam)
             continue;
         param.role = m_out.params[index(param.sharedWith)].role;

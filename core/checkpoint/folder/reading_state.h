@@ -25,8 +25,8 @@ struct SwapFolder {
 
 struct ModuleTensor;
 
-/// What the readers share while they fill a Checkpoint. One thread at a time; the finished Checkpoint is then
-/// frozen.
+/// What the readers share while they fill a Checkpoint. One thread at a time. Afterwards the Checkpoint is
+/// immutable.
 struct Reading {
     io::FileSystem& files;
     JobContext& job;
@@ -42,10 +42,12 @@ struct Reading {
     io::Path modelsFrom{}; ///< OpenOptions::modelsFrom
     std::map<std::string, std::string> exchanged{}; ///< OpenOptions::exchanged
     std::vector<SwapFolder> swapFolders{};
-    /// By parameter: its shape is not that of `module`, whose copy is a part of it or has rows of padding.
+    /// By parameter: whether its shape differs from its copy in `module`. Such a copy is a part of it or has
+    /// padding rows.
     std::vector<bool> reshaped{};
 
-    /// Saved without ZeRO by pipeline stages: what this one trains (stage0_stages.h); null for all others.
+    /// For checkpoints saved without ZeRO by pipeline stages: what this stage trains (stage0_stages.h). Null
+    /// for all others.
     const std::vector<ModuleTensor>* ofStage = nullptr;
 
     struct Loaded {
@@ -61,13 +63,13 @@ struct Reading {
     {
         out.findings.push_back({code, severity, std::move(message), std::move(where), std::move(evidence)});
     }
-    /// Whether it is a skeleton: no value can be read, and none is missed.
+    /// Whether it is a skeleton: values cannot be read, and do not count as missing.
     [[nodiscard]] bool hasNoValues() const;
-    /// Marks the checkpoint as recognised but beyond this build; the first reason stands.
+    /// Marks the checkpoint as recognised but not supported by this build. Only the first reason is kept.
     void refuse(std::string why) const;
-    /// No model can be made although the kind is supported; the first reason stands.
+    /// Records that no model can be built although the kind is supported. Only the first reason is kept.
     void noModel(Error error) const;
-    /// refuse() for what is Unsupported, noModel() for all else.
+    /// Calls refuse() for Unsupported, noModel() for all other errors.
     void stop(Error error) const;
 
     [[nodiscard]] const TorchFile* content(FileId id) const

@@ -25,8 +25,8 @@ bool hasKey(const Reading& reading, std::string_view key)
     return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
-/// Lightning and the Megatron family leave nothing of their own beside the tag; what they keep is client
-/// state.
+/// Lightning and the Megatron family have no file of their own next to the tag. Their client state shows
+/// them.
 std::string wrapperByClientState(const Reading& reading)
 {
     if (hasKey(reading, "pytorch-lightning_version"))
@@ -67,7 +67,7 @@ void addFiles(const Reading& reading, const io::Path& folder, std::unordered_set
     }
 }
 
-/// The numbers of a Trainer's state; its log, which may be long, is passed over.
+/// Reads the numbers of a Trainer's state. Skips its log, which may be long.
 void describeTrainer(const Reading& reading)
 {
     const auto text = reading.files.readSmall(reading.out.runFolder / kTrainerState, kTrainerStateLimitBytes);
@@ -87,7 +87,7 @@ void describeTrainer(const Reading& reading)
         reading.out.evidence.push_back("`trainer_state.json`: " + told);
 }
 
-/// Counters that a framework keeps as client state in the model file.
+/// Reads counters that a framework keeps as client state in the model file.
 void describeClientState(const Reading& reading)
 {
     const TorchFile* model = reading.content(reading.out.templateModel);
@@ -103,7 +103,7 @@ void describeClientState(const Reading& reading)
         reading.out.evidence.push_back("client state of " + reading.out.wrapper + ": " + told);
 }
 
-/// The number between `prefix` and `suffix`, spelled as the frameworks spell it.
+/// The number between `prefix` and `suffix`, in the frameworks' spelling.
 std::optional<uint32_t> numberIn(std::string_view name, std::string_view prefix, std::string_view suffix)
 {
     if (!name.starts_with(prefix) || !name.ends_with(suffix) || name.size() <= prefix.size() + suffix.size())

@@ -7,11 +7,11 @@
 
 namespace shardscope {
 
-/// Whether DeepSpeed itself writes this key into a model-states file (runtime/engine.py, _save_checkpoint);
-/// all others are the client's.
+/// Whether DeepSpeed itself writes this key into a model-states file (runtime/engine.py, _save_checkpoint).
+/// All other keys are the client's.
 [[nodiscard]] bool isEngineKey(std::string_view key);
 
-/// In an optimizer file: the mapping that holds masters, states and scaler; kNoNode where there is none.
+/// The mapping in an optimizer file that holds masters, states and scaler. kNoNode if there is none.
 inline NodeId wrapperOf(const PickleGraph& graph)
 {
     return lookup(graph, graph.root(), "optimizer_state_dict");

@@ -49,7 +49,7 @@ LocalNames::LocalNames(const Checkpoint& checkpoint, const FlatUnit& unit)
     : m_checkpoint(checkpoint)
 {
     if (unit.firstRank == 0)
-        return; // the first family's numbers are those of all
+        return; // the numbers are the same in all families
     for (const ParamId id : unit.params) {
         const auto expert = parseExpertName(checkpoint.params[index(id)].name);
         if (!expert)

@@ -29,7 +29,8 @@ tl::unexpected<Error> unsupported(std::string_view prefix, const std::string& wh
     return fail(ErrorCode::Unsupported, "AutoEP's experts of `" + toValidUtf8(prefix) + "` " + what);
 }
 
-/// Since 0.19.8 `expert_placement` says who has which expert; before, all ranks have as many, in their order.
+/// Since 0.19.8 `expert_placement` records which rank has which expert. Before, all ranks have the same
+/// number, in order.
 bool isEvenPlacement(const PickleGraph& graph, NodeId placement, int64_t ranks, int64_t localExperts)
 {
     if (placement == kNoNode)
