@@ -18,7 +18,7 @@ namespace shardscope {
 
 namespace {
 
-/// A parameter that may stand in a group, in the order in which the checkpoint names them.
+/// A parameter that may be in a group. Candidates are in the order in which the checkpoint names them.
 struct Candidate {
     std::string_view name;
     Shape shape;
@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    /// `param_shapes` of the releases from 0.3.14 to 0.5.3.
+    /// `param_shapes` of the releases 0.3.14 to 0.5.3.
     bool takeMapping()
     {
         for (const FileId file : m_out.optimFiles) {
@@ -90,7 +90,7 @@ private:
         return false;
     }
 
-    /// The model's tensors: candidates themselves, or what the masters are held against.
+    /// Reads the model's tensors. They are candidates, or copies to compare with the masters.
     void takeCopies(bool mapped)
     {
         if (m_reading.content(m_out.templateModel) == nullptr)
@@ -115,8 +115,8 @@ private:
         }
     }
 
-    /// Of a fused tensor of AutoEP its first expert tells, whose file comes first; a rank's others have its
-    /// shape.
+    /// A fused tensor of AutoEP is known by its first expert, which comes first in the files. The rank's
+    /// other experts have the same shape.
     void addCandidate(const ModuleTensor& copy)
     {
         const std::string_view fused = m_fused.fusedNameOf(copy.name);
@@ -139,10 +139,10 @@ private:
                                                 : candidate.elements;
     }
 
-    /// All candidates, one group after another (0.4.4 and later). True when lengths leave one way.
+    /// All candidates, one group after another (0.4.4 and later). True if the lengths allow exactly one way.
     bool splitInOrder()
     {
-        if (m_groups.size() > kMostGroups) // each is a step deeper
+        if (m_groups.size() > kMostGroups) // each group makes the search one step deeper
             return false;
         std::vector<size_t> ends(m_groups.size());
         size_t ways = 0;
@@ -178,7 +178,7 @@ private:
         return candidate.copy == nullptr || m_evidence.agrees(*candidate.copy, group, position);
     }
 
-    /// Any choice of candidates that keeps their order in every group.
+    /// Tries every choice of candidates that keeps their order in each group.
     bool splitBySearch()
     {
         std::vector<uint32_t> offered;
@@ -218,7 +218,7 @@ private:
         return true;
     }
 
-    /// Groups of fewer ranks hold experts, those of all ranks hold none where there are such.
+    /// Groups of fewer ranks hold experts. If there are such groups, those of all ranks hold no experts.
     [[nodiscard]] bool mayJoin(const Candidate& candidate, const NamelessGroup& group) const
     {
         return (group.perRank.size() < m_ranks) == candidate.expert || (!anyFamilies() && candidate.expert);
@@ -273,7 +273,7 @@ std::optional<ShapeLists> findParamShapes(Reading& reading)
     if (model != nullptr) {
         const NodeId there = lookup(model->pickle(), reading.modelRoot, "param_shapes");
         if (there != kNoNode && model->pickle().kind(there) != NodeKind::None)
-            return std::nullopt; // and it is malformed
+            return std::nullopt; // the list is malformed
     }
     for (const FileId file : reading.out.optimFiles) {
         if (reading.content(file) == nullptr)

@@ -6,8 +6,8 @@
 
 namespace shardscope {
 
-/// A file that belongs to no checkpoint: records of a torch file can be listed, of kinds that are recognised
-/// and not read, only the name is reported.
+/// Opens a file that belongs to no checkpoint. Lists the records of a torch file. For kinds that are
+/// recognised and not read, reports only the name.
 Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& job, Checkpoint& out);
 
 } // namespace shardscope

@@ -13,7 +13,7 @@ namespace {
 
 constexpr uint64_t kMostRows = uint64_t{1} << 32; ///< of a vocabulary
 
-/// How one parameter is cut.
+/// How one parameter is split.
 struct CutParam {
     Shape shape; ///< of every slice
     std::vector<std::vector<SlicePiece>> pieces; ///< per slice, in pieces of the whole
@@ -99,7 +99,8 @@ private:
             m_whole->tagFolder.string());
     }
 
-    /// The source's slices are as the rules say, so that theirs hold for another number, too.
+    /// Checks that the source's slices match the rules. Only then do the rules hold for another number of
+    /// slices.
     Status checkSource(ParamId id, const SliceRule& rule) const
     {
         if (m_stored.parts.empty())
@@ -109,7 +110,7 @@ private:
         uint32_t before = 0;
         for (const CheckpointPtr& part : m_stored.parts) {
             const auto slice = part->findParam(whole.name);
-            if (!slice) // joinSlices() has found them all
+            if (!slice) // mergeSlices() has found them all
                 return refused(id, ErrorCode::Damaged, "a slice is missing");
             slices.ids.push_back(ParamId{before + index(*slice)});
             slices.shapes.push_back(part->params[index(*slice)].shape);
@@ -186,7 +187,7 @@ private:
                     + (rule.vocabulary ? " rows, padding included," : "") + " does not divide");
         if (!out.alike)
             out.shape[dimension] /= m_cut.slices;
-        rule.widths.clear(); // of the source's slices
+        rule.widths.clear(); // these are the source's
         ParamSlices slices;
         for (uint32_t slice = 0; slice < m_cut.slices; ++slice) {
             slices.ids.push_back(ParamId{slice});
@@ -199,7 +200,7 @@ private:
             return refused(id, ErrorCode::Refused, "the pattern gives it another shape");
         out.marks = std::move(joined->marks);
         out.pieces.resize(m_cut.slices);
-        for (const SlicePiece& piece : joined->pieces) { // seen from the other side
+        for (const SlicePiece& piece : joined->pieces) { // pieces with the two sides exchanged
             const SlicePiece turned{
                 id, piece.sliceFirst, piece.sliceStride, piece.first, piece.stride, piece.run, piece.count};
             for (uint32_t slice = 0; slice < m_cut.slices; ++slice) {
@@ -210,7 +211,7 @@ private:
         return {};
     }
 
-    /// Buffers go along as they are.
+    /// Buffers are passed on unchanged.
     Status checkBuffers() const
     {
         for (uint32_t i = 0; i < m_whole->params.size(); ++i) {

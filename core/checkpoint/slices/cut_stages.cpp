@@ -49,7 +49,7 @@ private:
         return "`" + toValidUtf8(m_whole->params[param].name) + "`";
     }
 
-    /// The layers of every parameter: its own, or all that use its tied module.
+    /// Finds the layers of every parameter: its own layer, or all layers that use its tied module.
     Status place()
     {
         for (uint32_t i = 0; i < m_whole->params.size(); ++i) {
@@ -102,7 +102,7 @@ private:
         return {};
     }
 
-    /// Names of the tensors in a layer's file; nothing where it is not readable.
+    /// Names of the tensors in a layer's file. Nothing if the file is not readable.
     [[nodiscard]] std::optional<std::set<std::string>> namesIn(const CheckpointFile& file) const
     {
         if (!file.content)
@@ -117,7 +117,8 @@ private:
         return out;
     }
 
-    /// A file of a layer without own parameters holds nothing, or all of a tied module that the layer uses.
+    /// The file of a layer without parameters of its own must be empty, or hold all of a tied module that the
+    /// layer uses.
     Status checkFile(const CheckpointFile& file, uint32_t layer) const
     {
         const auto names = namesIn(file);
@@ -162,7 +163,7 @@ private:
         return {};
     }
 
-    /// The first layer of a stage that has the parameter; nothing when none has.
+    /// The first layer of a stage that uses the parameter. Nothing if no layer does.
     [[nodiscard]] std::optional<uint32_t> firstUse(uint32_t param, uint32_t stage) const
     {
         std::optional<uint32_t> out;
@@ -230,7 +231,7 @@ private:
         out.params.push_back(std::move(param));
     }
 
-    /// Parameters of each group as the run's optimizer lists them on a stage: tied modules stand ahead.
+    /// Parameters of each group in the order of the run's optimizer on a stage: tied modules come first.
     [[nodiscard]] Result<std::vector<std::vector<ParamId>>> orderOn(
         uint32_t stage, const std::vector<ParamId>& inPart) const
     {

@@ -45,8 +45,8 @@ std::optional<Affine> affineOf(const PickleGraph& graph, NodeId node)
     return Affine{static_cast<uint64_t>(*offset), std::move(*strides)};
 }
 
-/// One recorded piece as runs: the last dimensions that are contiguous on both sides are one run, the one
-/// before them counts the runs, and those before that are spelled out.
+/// Converts one recorded piece to runs. The last dimensions that are contiguous on both sides form one run.
+/// The dimension before them counts the runs. All dimensions before that are enumerated.
 bool addRuns(ParamId slice, const std::vector<uint64_t>& shape, const Affine& whole, const Affine& part,
     std::vector<SlicePiece>& out)
 {
@@ -88,7 +88,7 @@ bool addRuns(ParamId slice, const std::vector<uint64_t>& shape, const Affine& wh
     }
 }
 
-/// Joins the slices of one checkpoint.
+/// Merges the slices of one checkpoint.
 class Join
 {
 public:
@@ -138,7 +138,7 @@ private:
                 m_map.emplace(std::move(*name), items[i + 1]);
         }
         if (!m_map.empty())
-            return {}; // it has all parameters, and says more than patterns do
+            return {}; // the map is complete and more precise than patterns
         SHARDSCOPE_TRY(
             m_recorded, SliceRules::recorded(m_graph, info, m_of->file(m_of->templateModel).path.string()));
         m_rules = m_recorded ? &*m_recorded : nullptr;
@@ -188,7 +188,7 @@ private:
         m_joined->isRuled.push_back(false);
     }
 
-    /// AutoEP's, folded over the slices: each is in one of them, whole.
+    /// AutoEP's experts, folded over the slices: each expert is whole, in one slice.
     [[nodiscard]] bool isExpert(std::string_view name) const
     {
         return !m_fused.fusedNameOf(name).empty() || m_fused.withoutRank(name).size() != name.size();
@@ -198,7 +198,7 @@ private:
         const uint64_t elements = m_slices[tp]->params[index(id)].elements;
         m_joined->pieces.back() = {SlicePiece{inWhole(tp, id), 0, elements, 0, elements, elements, 1}};
     }
-    /// Those of slices behind the first, in the order of the slices.
+    /// Adds the experts of the other slices, in the order of the slices.
     void addOtherExperts()
     {
         for (size_t tp = 1; tp < m_slices.size(); ++tp) {
@@ -286,7 +286,7 @@ private:
         const auto elements = shape ? elementCount(*shape) : std::nullopt;
         if (!elements)
             return damaged("has no shape");
-        std::set<std::pair<uint64_t, uint64_t>> seen; // replicated pieces are the same on every rank
+        std::set<std::pair<uint64_t, uint64_t>> seen; // replicated pieces are equal on every rank
         const NodeId ranks = lookup(m_graph, entry, "ranks");
         for (size_t tp = 0; tp < m_slices.size(); ++tp) {
             const auto slice = m_slices[tp]->findParam(param.name);
@@ -328,7 +328,7 @@ private:
         return {};
     }
 
-    /// Whether all runs of a piece lie below `end`.
+    /// Whether all runs of a piece end at or before `end`.
     static bool reaches(uint64_t first, uint64_t stride, const SlicePiece& piece, uint64_t end)
     {
         const auto last = checkedMultiply(piece.count - 1, stride);
@@ -337,7 +337,7 @@ private:
         return reached && *reached <= end;
     }
 
-    /// Whether the pieces have every element once, inside their slices.
+    /// Whether the pieces cover every element exactly once, and stay inside their slices.
     [[nodiscard]] bool covers(const std::vector<SlicePiece>& pieces, uint64_t elements) const
     {
         uint64_t total = 0;

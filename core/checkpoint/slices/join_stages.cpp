@@ -11,7 +11,7 @@ namespace shardscope {
 
 namespace {
 
-/// All that a param group says but for its parameters' numbers.
+/// Everything in a param group except its parameters' numbers.
 std::string optionsOf(const Checkpoint& of, size_t group)
 {
     const NodeId node = of.groups[group].options;
@@ -28,7 +28,7 @@ std::string optionsOf(const Checkpoint& of, size_t group)
     return out;
 }
 
-/// Joins the pipeline stages of one checkpoint.
+/// Merges the pipeline stages of one checkpoint.
 class StageJoin
 {
 public:
@@ -65,7 +65,7 @@ private:
         return fail(ErrorCode::Refused, std::move(what), m_of->tagFolder.string(), std::move(hint));
     }
 
-    /// Every stage by itself, its slices joined.
+    /// Adds every stage by itself, with its slices merged.
     Status addStages()
     {
         uint32_t firstParam = 0;
@@ -92,7 +92,7 @@ private:
         return {};
     }
 
-    /// The slices of one stage as a checkpoint of their own.
+    /// The slices of one stage as a separate checkpoint.
     [[nodiscard]] CheckpointPtr ofStage(
         const std::vector<CheckpointPtr>& slices, uint32_t firstParam, uint32_t end) const
     {
@@ -108,7 +108,7 @@ private:
         return out;
     }
 
-    /// The stages' optimizers have the same param groups, so that the one of all has them too.
+    /// Checks that all stages' optimizers have the same param groups. The merged optimizer has them, too.
     Status checkGroups() const
     {
         for (size_t stage = 1; stage < stages(); ++stage) {
@@ -152,7 +152,7 @@ private:
         return ParamId{index(slice) + m_firstParam[stage]};
     }
 
-    /// Pieces speak of the parameters of all parts.
+    /// Converts pieces to refer to the parameters of all parts.
     void addPieces(size_t stage, ParamId from, ParamId to)
     {
         const uint32_t offset = m_firstParam[stage];
@@ -178,7 +178,7 @@ private:
         m_joined->isRuled[index(to)] = slices.isRuled[index(from)];
     }
 
-    /// What several stages have is one parameter.
+    /// A parameter that several stages have becomes one.
     Result<ParamId> paramFor(const Parameter& from, size_t stage)
     {
         if (const auto known = m_out->findParam(from.name)) {
@@ -204,7 +204,7 @@ private:
         return id;
     }
 
-    /// Aliases lead to their owner's new number.
+    /// Points aliases to their owner's new number.
     void addTies()
     {
         for (size_t stage = 0; stage < stages(); ++stage) {
@@ -216,7 +216,7 @@ private:
         }
     }
 
-    /// Not where the layers' files hold slices: they do not go along.
+    /// Skipped if the layers' files hold slices: those are left out.
     void addWhole()
     {
         if (hasSlices())
@@ -235,7 +235,7 @@ private:
             [](const WholeTensor& a, const WholeTensor& b) { return index(a.param) < index(b.param); });
     }
 
-    /// Tied modules in the order in which the stages meet them, then the layers, which ascend over the
+    /// Tied modules in the order in which the stages use them first, then the layers, ascending over the
     /// stages.
     Result<std::vector<std::vector<ParamId>>> orderOfGroups() const
     {

@@ -60,7 +60,7 @@ private:
         return {};
     }
 
-    /// The whole's shape, and that the slices differ from it in `dimension` alone.
+    /// Sets the whole's shape. Checks that the slices differ only in `dimension`.
     Status widen(uint32_t dimension)
     {
         m_out.shape = m_slices.shapes.front();
@@ -83,7 +83,7 @@ private:
         return elementCount(m_out.shape) ? Status() : Status(refused("are larger than a number can say"));
     }
 
-    /// `widths`: per sub-parameter and slice; empty: every slice has `equal` of one size.
+    /// `widths`: per sub-parameter and slice. Empty: every slice has `equal` sub-parameters of the same size.
     Status join(uint32_t dimension, std::vector<std::vector<uint64_t>> widths, uint64_t equal)
     {
         SHARDSCOPE_CHECK(widen(dimension));
@@ -108,10 +108,10 @@ private:
         return {};
     }
 
-    /// `width` steps of a dimension, from `from` in the slice to `to` in the whole.
+    /// Adds `width` steps of a dimension, from `from` in the slice to `to` in the whole.
     void addBlock(size_t slice, uint32_t dimension, uint64_t from, uint64_t to, uint64_t width)
     {
-        const auto product = [&](size_t begin, size_t end) { // the whole's is known to fit
+        const auto product = [&](size_t begin, size_t end) { // cannot overflow: the whole's size was checked
             return std::accumulate(m_out.shape.begin() + static_cast<std::ptrdiff_t>(begin),
                 m_out.shape.begin() + static_cast<std::ptrdiff_t>(end), uint64_t{1}, std::multiplies<>());
         };
@@ -159,7 +159,7 @@ private:
         return {};
     }
 
-    /// The pattern's shape is that of the slices but for sizes it leaves open.
+    /// Checks that the pattern's shape matches the slices, except for sizes that it leaves open.
     Status checkShape() const
     {
         bool fits = m_rule.shape.size() == m_out.shape.size();
@@ -196,7 +196,7 @@ private:
                     : Status(refused("do not have the `sub_param_shard_widths` that are recorded"));
     }
 
-    /// Rows behind the vocabulary make every slice as long as the others.
+    /// Removes rows after the vocabulary's end. They only make all slices equally long.
     Status cutPadding(uint64_t rows)
     {
         const bool byRows = m_rule.join == SliceRule::Join::Concatenated && m_rule.dimension == 0;

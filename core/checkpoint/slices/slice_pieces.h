@@ -12,7 +12,7 @@ struct ParamSlices {
     std::vector<Shape> shapes;
 };
 
-/// What a rule makes of slices.
+/// The result of applying a rule to slices.
 struct RuledPieces {
     Shape shape; ///< of the whole
     std::vector<SlicePiece> pieces;
@@ -20,8 +20,8 @@ struct RuledPieces {
     bool alike = false; ///< every slice is the whole
 };
 
-/// Where the elements of every slice stand in the whole (checkpoint/ds_to_universal.py, merge_tp_slices).
-/// Refused, in words that go on from "the slices of `NAME`", where the shapes do not fit the rule.
+/// Where the elements of every slice are in the whole (checkpoint/ds_to_universal.py, merge_tp_slices).
+/// Refused if the shapes do not fit the rule. The message continues "the slices of `NAME`".
 Result<RuledPieces> piecesOf(const SliceRule& rule, const ParamSlices& slices);
 
 } // namespace shardscope

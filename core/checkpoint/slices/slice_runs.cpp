@@ -7,7 +7,7 @@ namespace shardscope {
 
 namespace {
 
-/// The run that has an element of the whole; its element count is what is left of it.
+/// The run that contains an element of the whole. Its element count is the rest of the run.
 bool runAt(const std::vector<SlicePiece>& pieces, uint64_t element, SliceRun& out)
 {
     for (const SlicePiece& piece : pieces) {

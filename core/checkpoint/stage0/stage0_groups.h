@@ -6,7 +6,7 @@
 
 namespace shardscope {
 
-/// What one param group of an optimizer without ZeRO holds, as far as its state tells without names.
+/// What is known about one param group of an optimizer without ZeRO from its state alone, without names.
 struct Stage0Group {
     GroupEntry entry;
     NodeId flat = kNoNode; ///< `fp16`: the group's masters, one behind another
@@ -23,11 +23,11 @@ struct Stage0Groups {
     std::vector<Stage0Group> groups;
 };
 
-/// Which form `optimizer` of a model file has.
+/// The form that `optimizer` of a model file has.
 CheckpointKind formOfOptimizer(const PickleGraph& graph, NodeId optimizer);
 
-/// The groups of `optimizer` in the model file `file`. An error of the code Unsupported names what this build
-/// does not read; all others are damage.
+/// The groups of `optimizer` in the model file `file`. Unsupported for what this build does not read. All
+/// other errors mean damage.
 Result<Stage0Groups> readStage0Groups(
     const Reading& reading, FileId file, NodeId optimizer, CheckpointKind kind);
 

@@ -26,7 +26,7 @@ SwapConfig readSwapConfig(const Reading& reading)
     const NodeId device = configValue(reading, {"zero_optimization", "offload_optimizer", "device"});
     if (const auto text = asString(graph, device))
         out.nvme = *text == "nvme";
-    else if (device != kNoNode) // OffloadDeviceEnum, of configurations built in Python
+    else if (device != kNoNode) // OffloadDeviceEnum, from configurations built in Python
         out.nvme = nodeText(graph, device).find("nvme") != std::string::npos;
     out.pipelined = isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline_read"})
         || isTrue(reading, {"zero_optimization", "offload_optimizer", "pipeline_write"})

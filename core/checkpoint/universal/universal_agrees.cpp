@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kSample = 64; ///< elements of one parameter: one small read of its file
 constexpr size_t kMostSampled = 16; ///< parameters of one group
 
-/// What samples of evenly spaced parameters say about where masters lie.
+/// Where masters are stored, according to samples of evenly spaced parameters.
 struct Tally {
     std::vector<ParamId> bad; ///< their masters are not the values of their copies
     size_t sampled = 0;
@@ -32,8 +32,8 @@ public:
     {
     }
 
-    /// `ranks`: looks where a converter that overlooked the order of so many ranks left them; 0: in their own
-    /// files.
+    /// Samples one layout. `ranks`: that of a converter that ignored the order of this number of ranks. 0:
+    /// each parameter in its own files.
     Tally tally(uint32_t ranks)
     {
         Tally out;

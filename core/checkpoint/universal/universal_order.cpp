@@ -19,7 +19,7 @@ OverlookedOrder::OverlookedOrder(const FlatUnit& unit, uint32_t ranks)
         m_positions[places[position]] = position;
         elements[places[position]] = m_listed.paramElements(position);
     }
-    if (auto cut = FlatPartition::contiguous(std::move(elements), 1, 1)) // as many elements as the unit's own
+    if (auto cut = FlatPartition::contiguous(std::move(elements), 1, 1)) // the same elements as the unit
         m_cut = std::move(*cut);
 }
 

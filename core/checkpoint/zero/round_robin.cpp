@@ -13,10 +13,10 @@ namespace shardscope {
 
 namespace {
 
-/// Which order of the parameters is the model's own: optimizers are given parameters in it, as a rule.
+/// Which order of the parameters is the model's own. Optimizers usually get the parameters in that order.
 enum class Standing { Unclear, AsListed, Dealt };
 
-/// Where each parameter stands in `module`; kNowhere for those that are not there.
+/// The position of each parameter in `module`. kNowhere for parameters that are not in it.
 constexpr uint32_t kNowhere = 0xFFFFFFFFu;
 std::vector<uint32_t> modulePlaces(const Reading& reading)
 {
@@ -64,19 +64,19 @@ Standing standingOf(const Reading& reading)
 void decideRoundRobin(Reading& reading, bool mappingsShowIt)
 {
     Checkpoint& out = reading.out;
-    if (hasBf16Optimizer(out.kind)) // engine.py passes the option to stages 1 and 2 only
+    if (hasBf16Optimizer(out.kind)) // engine.py passes the option only to stages 1 and 2
         return;
     const PickleGraph& graph = reading.content(out.templateModel)->pickle();
     const NodeId option = configValue(reading, {"zero_optimization", "round_robin_gradients"});
     const bool configured = option != kNoNode && asBool(graph, option).value_or(false);
-    // A path stands there before 0.18.6 where the configuration was given as one.
+    // Before 0.18.6 this is a path if the configuration was given as one.
     const bool configKnown = configValue(reading, {"zero_optimization"}) != kNoNode;
     const bool matters = roundRobinMatters(out);
     const bool askNames = matters && !mappingsShowIt && (configured || !configKnown);
     const Standing standing = askNames ? standingOf(reading) : Standing::Unclear;
     const std::string where = out.file(out.templateModel).name;
-    // The configuration is what the saving engine ran with, so it stands; but a plan must not rely on it
-    // unasked.
+    // The saving engine ran with this configuration, so it is used. But a plan must not rely on it unless
+    // asked to.
     const bool contradicted = configured && standing == Standing::AsListed;
     if (contradicted)
         reading.add(code::kParamOrder, Severity::Error,
