@@ -16,7 +16,7 @@ namespace {
 /// Segments are split at multiples of this from their own start, so that no element is split: the largest
 /// element's size.
 constexpr size_t kCut = 16;
-/// Limits the list of pieces if segments are tiny.
+/// Limits the list of pieces when segments are tiny.
 constexpr size_t kMostPieces = 4096;
 /// From here on combining two CRCs is cheaper than reading the bytes again.
 constexpr size_t kCombineFrom = 16384;
@@ -260,7 +260,7 @@ Status OutputWalk::loadSources(std::span<uint8_t> room)
                 ? loadConverted(*file, segment, room.subspan(at, bytes))
                 : file->readAt(segment.sourceOffset, room.subspan(at, bytes));
             if (!read) {
-                SHARDSCOPE_CHECK(file->checkUnchanged()); // the better error if this is the reason
+                SHARDSCOPE_CHECK(file->checkUnchanged()); // reports a changed source first
                 return read;
             }
         }

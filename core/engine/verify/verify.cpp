@@ -88,7 +88,7 @@ Status compareDistributedManifest(io::FileSystem& files, const Checkpoint& check
     return verifyExported(files, checkpoint.tagFolder, others, report, job);
 }
 
-/// Whether there is a training state. Weights in files of other tools have none.
+/// Whether it has a training state. Weights in files of other tools do not.
 bool holdsState(const Checkpoint& checkpoint)
 {
     return !isDistributed(checkpoint.kind)

@@ -36,7 +36,7 @@ public:
     Status checkSources();
     Status verify(const OutputModel* model);
 
-    /// All files in the plan's order, after write().
+    /// All files in the plan's order. Call after write().
     [[nodiscard]] std::vector<WrittenFile> takeFiles();
     [[nodiscard]] const std::vector<Digest>& digests() const { return m_digests->sums(); }
 

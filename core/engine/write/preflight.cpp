@@ -103,7 +103,7 @@ Result<bool> sameBytes(io::FileSystem& files, const io::Path& left, const io::Pa
     return true;
 }
 
-/// Whether DeepSpeed or this program writes files with this name to tag folders.
+/// Whether DeepSpeed or this program writes files of this name to tag folders.
 bool isCheckpointName(const std::string& path)
 {
     static const std::set<std::string> kOthers{

@@ -113,7 +113,7 @@ Result<ExecuteReport> Execution::run()
 }
 
 /// An export into an existing folder works in that folder, which may be a mount point. An interrupted job
-/// with a work folder next to it continues there, unless the folder is on another device now.
+/// with a work folder next to it continues there, unless the folder is now on another device.
 Status Execution::findWorkPlace()
 {
     m_workPlace = m_options.destination;
@@ -340,7 +340,7 @@ Status Execution::commitTag()
     return m_files.renameNoReplace(m_work->filesFolder(), m_target);
 }
 
-/// Whether the files to publish next to the target do not conflict with others.
+/// Whether the files that will be published next to the target do not conflict with others.
 Status Execution::checkWaiting()
 {
     if (m_options.force)

@@ -50,7 +50,7 @@ public:
             m_tensors.push_back({tensor.name, tensor.state, tensor.dtype, 0, tensor.elements});
     }
 
-    /// `warnings`: findings from building the plan's source. `texts`: files that are built here.
+    /// `warnings`: findings from building the plan's source. `texts`: files that the export itself builds.
     Status build(const std::vector<ExportName>& names, std::vector<CarriedFile> carried,
         std::vector<ExportTarget> texts, std::vector<Finding> warnings, JobContext& job)
     {
@@ -161,7 +161,7 @@ private:
     std::string m_id;
 };
 
-/// Only the files that hold exported values. Merged tensors are read from their slices.
+/// Adds only the files that hold exported values. Merged tensors are read from their slices.
 Status addSources(const Checkpoint& source, const std::vector<ExportTensor>& tensors, SourceList& list)
 {
     std::set<std::string_view> states;
@@ -185,7 +185,7 @@ Status addSources(const Checkpoint& source, const std::vector<ExportTensor>& ten
     return {};
 }
 
-/// The tensor slices and pipeline stages of the source as one.
+/// The source with its tensor slices and pipeline stages merged.
 Result<CheckpointPtr> joinedSource(io::FileSystem& files, const CheckpointPtr& source,
     const ExportOptions& options, std::vector<Finding>& warnings, JobContext& job)
 {
@@ -197,14 +197,14 @@ Result<CheckpointPtr> joinedSource(io::FileSystem& files, const CheckpointPtr& s
         return source;
     }
     ReshardOptions join;
-    join.form = TargetForm::Universal; // that is: of no number of ranks
+    join.form = TargetForm::Universal; // a form that does not depend on the number of ranks
     join.patterns = options.patterns;
     SHARDSCOPE_TRY(SliceJoin joined, joinForPlan(files, source, join, job));
     std::move(joined.warnings.begin(), joined.warnings.end(), std::back_inserter(warnings));
     return std::move(joined.source);
 }
 
-/// Tensors that the model lists and no file holds: an export without them is not the model.
+/// Checks for tensors that the model lists and no file holds. An export without them would be incomplete.
 Status checkUnheld(const Checkpoint& source, const ExportOptions& options, std::vector<Finding>& warnings)
 {
     std::vector<std::string> names = unheldNames(source);
@@ -319,7 +319,7 @@ Result<std::shared_ptr<const ExportPlan>> planExport(
         context->tensors, dcp ? dcpTensors(*source, names) : exportTensors(*source, options, names));
     SourceList list(files, *source, job);
     SHARDSCOPE_CHECK(addSources(*source, context->tensors, list));
-    if (dcp) { // for values that are not tensors
+    if (dcp) { // these hold values that are not tensors
         for (const FileId file : {source->templateModel, source->templateOptim}) {
             if (source->isReadable(file) && source->file(file).content)
                 SHARDSCOPE_CHECK(list.add(file));

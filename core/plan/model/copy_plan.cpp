@@ -49,7 +49,7 @@ public:
         return {};
     }
 
-    /// The checkpoint's files in further folders. Of two with one name, the tag folder's own was read.
+    /// The checkpoint's files in further folders. If a name occurs twice, the tag folder's own file was read.
     Status addFromRoots(io::FileSystem& files, const Checkpoint& source)
     {
         std::set<std::string, std::less<>> known;

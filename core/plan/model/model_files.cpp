@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 28> kNames{"added_tokens.json", "audio_to
     "tiktoken.model", "tokenizer.json", "tokenizer.model", "tokenizer_config.json",
     "video_preprocessor_config.json", "vocab.json", "vocab.txt"};
 
-/// Of models and tokenizers that bring their own code (custom_object_save).
+/// Files of models and tokenizers with their own code (custom_object_save).
 constexpr std::array<std::string_view, 5> kCode{
     "configuration_", "image_processing_", "modeling_", "processing_", "tokenization_"};
 
@@ -56,7 +56,7 @@ Result<std::vector<CarriedFile>> modelFilesBeside(
         if (!info && info.error().code != ErrorCode::NotFound)
             return forward(info.error());
         if (!info || info->type != io::FileType::Regular)
-            continue; // a link to nothing, or a folder of that name
+            continue; // a broken link, or a folder with that name
         file.identity = info->identity;
         CarriedFile carried;
         carried.path = entry.name;

@@ -16,7 +16,7 @@ struct Tie {
     ParamId owner = kNoParam;
 };
 
-/// Names may contain `=`: the first split that gives a listed name and a parameter counts.
+/// Names may contain `=`. The first split into a listed name and a parameter is used.
 Result<Tie> tieOf(const Checkpoint& source, const std::vector<std::string>& unheld, const std::string& text)
 {
     const std::string option = "--tie " + toValidUtf8(text);

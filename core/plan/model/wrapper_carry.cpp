@@ -17,7 +17,7 @@ std::string baseName(const CheckpointFile& file)
     return file.name.substr(kBesideTag.size());
 }
 
-/// Framework files of the source that can be read; Megatron's pointer only where it means this tag.
+/// The source's framework files that can be read. Megatron's pointer is included only if it names this tag.
 std::vector<FileId> filesBeside(const Checkpoint& source)
 {
     std::vector<FileId> out;
@@ -29,8 +29,8 @@ std::vector<FileId> filesBeside(const Checkpoint& source)
     return out;
 }
 
-/// The number of processes that saved the source; for a universal folder only their random states show it. 0
-/// where it is not recorded.
+/// The number of processes that saved the source. 0 if it is not recorded. For a universal folder only the
+/// random states show it.
 uint32_t processesOf(const Checkpoint& source)
 {
     if (!isConverted(source.kind))
@@ -43,8 +43,8 @@ uint32_t processesOf(const Checkpoint& source)
     return processes;
 }
 
-/// Random states by process. Runs of one and of many processes use different names. Another run's files in
-/// the folder count only where the source's own are missing.
+/// Random states by process. Runs of one process and of many use different names. Another run's files in the
+/// folder are used only if the source's own are missing.
 std::map<uint32_t, FileId> randomStates(const Checkpoint& source, const std::vector<FileId>& files)
 {
     const uint32_t processes = processesOf(source);
@@ -134,7 +134,7 @@ void warnOfFolders(io::FileSystem& files, const Checkpoint& source, std::vector<
             std::move(left)});
 }
 
-/// The whole of one source file.
+/// Copies the whole of one source file.
 class WholeFileCursor final : public SegmentCursor
 {
 public:

@@ -21,8 +21,8 @@ namespace shardscope {
 
 namespace {
 
-/// A reshard of the repaired source to its own form. Unchanged files are copied as they are; one more file
-/// records what was repaired.
+/// A reshard of the repaired source to its own form. Unchanged files are copied. One more file records the
+/// changes.
 class RepairPlanImpl final : public RepairPlan
 {
 public:
@@ -194,7 +194,7 @@ public:
         SHARDSCOPE_TRY(VerbatimFiles verbatim,
             VerbatimFiles::of(
                 *inner, *source, [&](const std::string& name) { return untouched.contains(name); }, m_job));
-        // The record must name the same folders wherever it is read.
+        // The record must name the same folders wherever it is read later.
         SHARDSCOPE_TRY(const io::Path canonical, m_files.canonical(m_path));
         std::vector<io::Path> roots;
         for (const io::Path& root : m_open.roots) {
@@ -242,7 +242,7 @@ private:
         return std::find(m_fixed.begin(), m_fixed.end(), code) != m_fixed.end();
     }
 
-    /// The codes that are named and found; each of them has a fix.
+    /// Chooses the codes that are both named and found. Each has a fix.
     Status choose(const CheckResult& found)
     {
         for (const DoctorFinding& made : found.findings) {
@@ -256,7 +256,7 @@ private:
             if (!named && diagnosis.code == kSplitShards)
                 return askWhetherToJoin(made.finding);
             if (diagnosis.repairs && !repairable)
-                continue; // of two findings of it, one may count
+                continue; // if there are two findings, one may count
             if (!diagnosis.repairs)
                 return fail(ErrorCode::Unsupported,
                     "this program does not repair `" + std::string(diagnosis.code) + "` by itself"
@@ -272,7 +272,7 @@ private:
         return {};
     }
 
-    /// A run like this one may have files of the same names.
+    /// Another run with the same shape may have files of the same names.
     static Status askWhetherToJoin(const Finding& split)
     {
         return fail(ErrorCode::Refused,
@@ -293,7 +293,7 @@ private:
         return found.checkpoint;
     }
 
-    /// The findings of the doctor; when another tag than the requested one is repaired, the findings of its
+    /// The findings of the doctor. If another tag than the requested one is repaired: the findings of its
     /// reader.
     static std::vector<const Finding*> findingsOf(
         const Amended& amended, const CheckResult& found, const RepairFix& fix)

@@ -74,7 +74,7 @@ void graft(Amended& amended, const Finding& finding, ParamId id)
     amended.settle(finding);
 }
 
-/// Of a donor's weight; nothing where it has none.
+/// The donor's weight. Nothing if it has none.
 std::optional<StateSource> weightIn(const Checkpoint& donor, const std::string& name)
 {
     const auto other = Refills::paramOf(donor, name);
@@ -99,7 +99,7 @@ Status graftFrozen(Amended& amended, const std::vector<const Finding*>& findings
         SHARDSCOPE_CHECK(makePlace(*amended.checkpoint, *id,
             type != listed.end() ? type->second
                 : found          ? found->dtype
-                                 : DType::Float32)); // the refill refuses then
+                                 : DType::Float32)); // the refill then refuses
         graft(amended, *finding, *id);
     }
     return {};
@@ -140,7 +140,7 @@ Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings
     Checkpoint& out = *amended.checkpoint;
     uint64_t bytes = 0;
     size_t count = 0;
-    while (!out.units.empty() && out.units.back().kind == UnitKind::Frozen) { // readers put them last
+    while (!out.units.empty() && out.units.back().kind == UnitKind::Frozen) { // readers add them last
         const FlatUnit& unit = out.units.back();
         out.params[index(unit.params.front())].unit = kNoUnit;
         bytes += unit.partition.payloadElements() * itemSize(unit.states.front().dtype);

@@ -64,7 +64,7 @@ Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key
     return {};
 }
 
-/// It is not known what slices and stages store of it.
+/// Refuses slices and stages: it is not known what each stores of it.
 Status requireOnePart(const Amended& amended, const std::string& name)
 {
     if (amended.isCut())
@@ -101,7 +101,7 @@ Status setScale(Amended& amended, const std::string& value)
     const auto scaler
         = asObject(*optimizer.graph, lookup(*optimizer.graph, source.optimWrapper, "loss_scaler"));
     const NodeId mapping = scaler ? scaler->attributes : source.optimWrapper;
-    // torch's floats stay floats.
+    // torch's floats must remain floats.
     const std::string text = value.find_first_of(".eE") == std::string::npos ? value + ".0" : value;
     SHARDSCOPE_CHECK(put(amended, source.templateOptim, mapping, "cur_scale", "scale", text, kSetCode));
     amended.checkpoint->lossScale = *number;
@@ -157,7 +157,7 @@ Status setStep(Amended& amended, double step, std::string_view code)
         return put(amended, source.templateOptim, mapping, key, name, text, code);
     };
     for (const ParamGroup& group : source.groups) {
-        // FusedAdam's groups have one, too, which stays 0; Apex keeps it nowhere else.
+        // FusedAdam's groups also have a step, which stays 0. Apex stores the step only there.
         const bool elsewhere = std::any_of(group.units.begin(), group.units.end(),
             [&](UnitId id) { return source.units[index(id)].stepForm != StepForm::Absent; });
         if (!elsewhere)
@@ -236,7 +236,7 @@ Status takeOwners(Amended& amended, const std::vector<const Finding*>& findings)
 
 Status addUniversalInfo(Amended& amended, const std::vector<const Finding*>& findings)
 {
-    // checkpoint/constants.py, UNIVERSAL_CHECKPOINT_VERSION_VALUE; ds_to_universal injects it when requested.
+    // checkpoint/constants.py, UNIVERSAL_CHECKPOINT_VERSION_VALUE. ds_to_universal.py adds it on request.
     constexpr double kVersion = 0.2;
     SHARDSCOPE_CHECK(requireOnePart(amended, "universal_checkpoint_info"));
     const SavedFile model = savedModel(*amended.source);

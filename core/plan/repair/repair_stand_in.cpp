@@ -19,7 +19,8 @@ namespace shardscope {
 namespace {
 
 constexpr std::array kOddRanks{code::kStepMismatch, code::kOptionMismatch, code::kStateLength};
-/// The findings that counters, schedule and weights of another step cause next to these optimizer files.
+/// The findings that are expected if counters, schedule and weights are of another step than these optimizer
+/// files.
 constexpr std::array<std::string_view, 3> kOfOtherStep{
     "step-off-counters", "schedule-discontinuity", "masters-not-copies"};
 
@@ -44,8 +45,8 @@ bool isModelFile(const Finding& finding)
     return parsed && parsed->role == FileRole::ModelStates;
 }
 
-/// Whether a damaged model file needs another tag's file: always, except a ZeRO-3 rank's file without values
-/// of its own.
+/// Whether a damaged model file needs another tag's file. True, except for a ZeRO-3 rank's file without
+/// values of its own.
 bool needsOtherModel(const CheckResult& found, const std::vector<std::string>& fixes)
 {
     const bool holdsFrozen = found.checkpoint
@@ -67,7 +68,7 @@ bool needsOtherModel(const CheckResult& found, const std::vector<std::string>& f
     });
 }
 
-/// Whether it is so of the checkpoint, or of each of its slices and stages.
+/// Whether the predicate is true for the checkpoint, or for each of its slices and stages.
 template <typename Predicate>
 bool ofEachPart(const Checkpoint& checkpoint, const Predicate& isSo)
 {
@@ -77,7 +78,7 @@ bool ofEachPart(const Checkpoint& checkpoint, const Predicate& isSo)
         checkpoint.parts.begin(), checkpoint.parts.end(), [&](const auto& part) { return isSo(*part); });
 }
 
-/// A rank without findings, for when the first rank's file must not be the template of all.
+/// A rank without findings, for the case that the first rank's file must not be the template of all.
 std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<std::string>& fixes)
 {
     if (!found.checkpoint || found.checkpoint->templateOptim == kNoFile)
@@ -108,8 +109,8 @@ std::optional<uint32_t> otherForm(const CheckResult& found, const std::vector<st
     return std::nullopt;
 }
 
-/// The name under which an optimizer file was saved; empty where the file does not record another one than
-/// its own. An archive keeps it as its prefix.
+/// The name under which an optimizer file was saved: an archive keeps it as its prefix. Empty if that is the
+/// current name, or is not recorded.
 std::string nameWhenSaved(const CheckpointFile& file)
 {
     const auto parsed = parseCheckpointFileName(file.name);
@@ -123,8 +124,8 @@ std::string nameWhenSaved(const CheckpointFile& file)
     return isOther ? name : std::string();
 }
 
-/// Optimizer files with exchanged names, as OpenOptions::exchanged. If a named file is missing, or two were
-/// saved under one name, the right one cannot be determined.
+/// Optimizer files with exchanged names, as OpenOptions::exchanged. The right name cannot be determined if a
+/// named file is missing, or if two files were saved under one name.
 std::map<std::string, std::string> exchangedFiles(
     const CheckResult& found, const std::vector<std::string>& fixes)
 {
@@ -147,7 +148,7 @@ std::map<std::string, std::string> exchangedFiles(
         add(*part);
     for (const std::string& name : twice)
         liesUnder.erase(name);
-    for (bool isOpen = true; isOpen;) { // what is left is made of closed circles
+    for (bool isOpen = true; isOpen;) { // the remaining entries form closed cycles
         std::set<std::string> now;
         for (const auto& [saved, name] : liesUnder)
             now.insert(name);

@@ -108,7 +108,7 @@ Result<Runs> badRuns(const Amended& amended, ParamId param, const std::vector<st
     return out;
 }
 
-/// Of a slice or stage: by its own reader, not where it is held against the others.
+/// For a slice or stage: whether its own reader reports the finding, and not the comparison with the others.
 bool isToldBy(const Checkpoint& source, const Finding& finding)
 {
     return std::any_of(source.findings.begin(), source.findings.end(), [&](const Finding& own) {
