@@ -40,7 +40,7 @@ public:
     void tell(const Error& error, const std::string& file);
 
 private:
-    struct Found { ///< of a place that several entries name
+    struct Found { ///< an archive that several entries name
         DType dtype = DType::Unknown;
         Shape shape;
         StoredRun run;
@@ -55,9 +55,9 @@ private:
     Checkpoint& m_out;
     std::map<std::string, FileId> m_ids;
     std::set<std::string> m_told;
-    std::set<FileId> m_overlapping; ///< files whose parts are never opened
+    std::set<FileId> m_overlapping; ///< files with overlapping parts: never opened
     std::set<std::pair<FileId, uint64_t>> m_shared; ///< offsets of archives that several entries name
-    std::map<std::pair<FileId, uint64_t>, Found> m_found; ///< of those
+    std::map<std::pair<FileId, uint64_t>, Found> m_found; ///< the results for m_shared
 };
 
 } // namespace shardscope

@@ -35,11 +35,11 @@ struct DcpNative {
     /// own names: those of "deepspeed.*" and the other keys of the root. It has "buffer_names" and, if
     /// "native_form" records them, a "module" of empty tensors in the model's dtypes.
     std::shared_ptr<const TorchFile> content;
-    NodeId wrapper = kNoNode; ///< as of an optimizer file: loss scaler, clip_grad, zero_stage
-    std::vector<NodeId> groupOptions; ///< by param group; kNoNode where none are told
+    NodeId wrapper = kNoNode; ///< in the form of an optimizer file: loss scaler, clip_grad, zero_stage
+    std::vector<NodeId> groupOptions; ///< by param group; kNoNode if not recorded
     std::vector<std::vector<std::string>> members; ///< by param group: names of its parameters, in order
     int zeroStage = 0;
-    std::vector<std::optional<DcpStepForm>> steps; ///< by param group, as far as told
+    std::vector<std::optional<DcpStepForm>> steps; ///< by param group; unset if not recorded
     std::vector<std::string> bufferNames;
     std::vector<std::pair<std::string, std::string>> tied; ///< name, owner's name
 };

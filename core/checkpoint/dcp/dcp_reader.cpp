@@ -227,11 +227,11 @@ private:
     Checkpoint& m_out;
     std::vector<DcpEntry> m_entries;
     std::vector<DcpKey> m_keys; ///< by entry
-    bool m_named = false; ///< parameters stand below `model.`
+    bool m_named = false; ///< parameters are below `model.`
     std::optional<DcpArchives> m_archives;
     DcpNative m_native;
     std::vector<DcpHeld> m_held; ///< by parameter
-    std::set<ParamId> m_owners; ///< of tied parameters: none of them is tied to another
+    std::set<ParamId> m_owners; ///< of tied parameters: an owner is not an alias itself
 };
 
 } // namespace

@@ -19,7 +19,7 @@ constexpr size_t kDeepest = 64; ///< steps on the way to an object
 
 /// A mapping or list under construction, or an object in it.
 struct Branch {
-    std::vector<DcpStep> steps; ///< in the order in which they came
+    std::vector<DcpStep> steps; ///< in the order of their arrival
     std::map<DcpStep, std::unique_ptr<Branch>> children;
     NodeId leaf = kNoNode;
 };

@@ -15,7 +15,7 @@ namespace shardscope {
 /// or flattened, is where torch's planner took it from (`planner_data`;
 /// torch/distributed/checkpoint/_nested_dict.py). Its pickles are only parsed, never executed.
 struct DcpStateDict {
-    PickleGraph graph; ///< the root is a mapping: "optim", "deepspeed", what else was saved
+    PickleGraph graph; ///< the root is a mapping: "optim", "deepspeed" and other saved keys
     TorchFile::HeldStorages storages; ///< those that the graph names
 };
 

@@ -56,7 +56,7 @@ private:
     Checkpoint& m_out;
     const std::vector<std::vector<std::string>>& m_members;
     const std::vector<std::optional<DcpStepForm>>& m_steps;
-    std::vector<ParamId> m_order; ///< groups first, each in its own order
+    std::vector<ParamId> m_order; ///< parameters of groups first, in each group's order
     std::map<ParamId, int32_t> m_groupOf;
     std::map<std::pair<FileId, uint64_t>, Step> m_knownSteps;
     bool m_anyLost = false;

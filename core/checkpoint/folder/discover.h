@@ -13,15 +13,15 @@ namespace shardscope {
 
 /// What a path is, determined before any file is opened.
 struct Discovery {
-    io::Path runFolder; ///< holds `latest` and the tags; empty for a lone file
-    io::Path tagFolder; ///< empty when no tag could be chosen
+    io::Path runFolder; ///< holds `latest` and the tags; empty for a single file without a run
+    io::Path tagFolder; ///< empty if no tag could be chosen
     std::string tag;
-    std::string selectedFile; ///< name inside tagFolder, when the path was a file
+    std::string selectedFile; ///< name inside tagFolder, if the path was a file
     std::optional<std::string> latest; ///< content of `latest`, stripped
     std::vector<std::string> tags; ///< oldest first
     std::string wrapper; ///< see Checkpoint::wrapper
     CheckpointKind foreignKind
-        = CheckpointKind::Unknown; ///< Universal, Swap: recognised by their folder alone
+        = CheckpointKind::Unknown; ///< Universal, Swap: recognised by the folder's content
     /// Folders next to the tag that exist and cannot be listed. Each may be a newer tag.
     std::vector<std::string> unreadableFolders;
     std::vector<Finding> findings;

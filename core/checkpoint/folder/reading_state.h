@@ -17,9 +17,9 @@ namespace shardscope {
 struct SwapFolder {
     enum class Origin { Checkpoint, Beside, Named };
     Origin origin
-        = Origin::Checkpoint; ///< copied into the tag, or a run's own: found beside it, or asked for
+        = Origin::Checkpoint; ///< copied into the tag, or a live folder that is next to it or was named
     std::string name; ///< relative to the tag folder, for findings
-    std::optional<uint32_t> rank; ///< unset: several ranks wrote into it, each over the other's files
+    std::optional<uint32_t> rank; ///< unset: several ranks wrote into it and overwrote each other's files
     std::vector<FileId> files;
 };
 
@@ -32,11 +32,11 @@ struct Reading {
     JobContext& job;
     OpenDepth depth;
     Checkpoint& out;
-    bool bf16Prefix = false; ///< of the optimizer files that belong together
-    uint32_t worldSize = 0; ///< ranks that must be there
+    bool bf16Prefix = false; ///< prefix of the optimizer files to use
+    uint32_t worldSize = 0; ///< data-parallel ranks that must have files
     uint32_t modelRanks = 1; ///< tensor slices × pipeline stages of the checkpoint
     NodeId modelRoot = kNoNode; ///< root mapping of the rank-0 (or first readable) model file
-    bool placeholders = false; ///< tensors of shape (0,) in `module` may stand for what is stored elsewhere
+    bool placeholders = false; ///< tensors of shape (0,) in `module` may be placeholders
     std::vector<io::Path> roots{}; ///< OpenOptions::roots
     bool salvage = false; ///< OpenOptions::salvage
     io::Path modelsFrom{}; ///< OpenOptions::modelsFrom

@@ -15,7 +15,7 @@ namespace shardscope {
 struct SwapFileName {
     std::string_view state; ///< "fp32" for masters
     std::string_view id; ///< the sub-group's: decimal numbers joined by '_'
-    bool gradient = false; ///< of a step under way; no part of the training state
+    bool gradient = false; ///< of an unfinished step; not part of the training state
 };
 
 /// Nothing if DeepSpeed gives no such name to an optimizer's swap file. The views point into `name`.

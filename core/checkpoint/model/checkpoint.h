@@ -27,7 +27,7 @@ struct ParallelDegrees {
     uint32_t pp = 1;
     uint32_t ep = 1;
 
-    [[nodiscard]] uint32_t ranks() const { return dp * tp * pp; } ///< all: torch's WORLD_SIZE
+    [[nodiscard]] uint32_t ranks() const { return dp * tp * pp; } ///< torch's WORLD_SIZE
 };
 
 struct RankCoordinate {
@@ -78,7 +78,7 @@ struct Parameter {
     uint64_t elements = 0;
     ParamRole role = ParamRole::Trainable;
     int32_t group = -1; ///< optimizer param group; -1 for frozen and buffers
-    UnitId unit = kNoUnit; ///< the flat unit that holds it; kNoUnit when it is stored whole only
+    UnitId unit = kNoUnit; ///< the flat unit that holds it; kNoUnit if it is only stored whole
     uint32_t indexInUnit = 0;
     ParamId sharedWith
         = kNoParam; ///< owner, for an alias of a tied parameter; an alias has no unit of its own
@@ -92,7 +92,7 @@ struct StoredRun {
     FileId file = kNoFile; ///< kNoFile: not stored, or not readable
     uint32_t record = 0; ///< index into the file's zip records, or kNoRecord
     uint64_t byteOffset = 0;
-    uint64_t elements = 0; ///< stored; may be shorter than the partition (lean) or, with a finding, longer
+    uint64_t elements = 0; ///< stored ones; fewer than the partition (lean) or, with a finding, more
     [[nodiscard]] bool isPresent() const { return file != kNoFile; }
 };
 
@@ -125,7 +125,7 @@ struct UnitState {
     std::shared_ptr<const Boxes> boxes{};
 
     struct Place {
-        StoredRun run; ///< absent where nothing is stored
+        StoredRun run; ///< absent if nothing is stored
         uint64_t offset = 0; ///< first element of the piece inside the run
     };
     /// Where a piece of the unit's partition is stored. If it spans several boxes: where it begins. `param`
@@ -153,11 +153,11 @@ struct FlatUnit {
     std::vector<UnitState> states;
     std::optional<double> step; ///< the unit's optimizer step, as a number, from rank 0
     StepForm stepForm = StepForm::Absent;
-    DType stepType = DType::Float32; ///< of a step that is a tensor
-    bool stepSet = false; ///< a repair has set `step`: it is not what the files say
+    DType stepType = DType::Float32; ///< for StepForm::Tensor
+    bool stepSet = false; ///< a repair changed `step`: it differs from the files
     /// The mapping node of this unit's optimizer state in the rank-0 optimizer file; kNoNode if absent
     NodeId stateNode = kNoNode;
-    uint32_t part = 0; ///< index into Checkpoint::parts, where there are any
+    uint32_t part = 0; ///< index into Checkpoint::parts, if there are parts
     /// The data-parallel ranks that share its partition: firstRank, firstRank + rankStride, … These are all
     /// ranks, except for experts: there each expert-parallel rank has its own set.
     uint32_t firstRank = 0;
@@ -180,7 +180,7 @@ struct WholeTensor {
     std::string state = "weight";
     DType dtype = DType::Float32;
     StoredRun run;
-    std::vector<uint64_t> strides; ///< elements; empty when `contiguous`: row-major then
+    std::vector<uint64_t> strides; ///< in elements; empty if `contiguous` (row-major)
     bool contiguous = true;
 };
 
@@ -219,10 +219,10 @@ struct JoinedSlices;
 /// and units of all parts, in their order. If several parts have a parameter of the same name, a suffix after
 /// a colon names the part ("norm.weight:tp1"). A FileId means the same file in all of them.
 struct Checkpoint {
-    std::vector<std::shared_ptr<const Checkpoint>> parts; ///< empty where one model-parallel rank is all
-    std::shared_ptr<const JoinedSlices> joined; ///< set by joinSlices(): what parameters consist of
-    uint32_t modelRank = 0; ///< of a part: MM in the names of its files
-    RankCoordinate place; ///< of a part: its tp and pp
+    std::vector<std::shared_ptr<const Checkpoint>> parts; ///< empty if there is one model-parallel rank
+    std::shared_ptr<const JoinedSlices> joined; ///< set by mergeSlices(): the slices of each parameter
+    uint32_t modelRank = 0; ///< for a part: MM in the names of its files
+    RankCoordinate place; ///< for a part: its tp and pp
     io::Path runFolder; ///< holds `latest` and the tags; equals tagFolder's parent
     io::Path tagFolder;
     std::string tag;
@@ -230,10 +230,10 @@ struct Checkpoint {
     std::optional<std::string> latest; ///< content of `latest`, stripped
 
     bool supported = false; ///< this build can interpret the kind
-    std::string whyNot; ///< one sentence when not supported
+    std::string whyNot; ///< one sentence if not supported
     /// Why there is no logical model to work on (Unsupported, NotFound, Damaged …). Unset if there is one.
     std::optional<Error> modelError;
-    bool complete = false; ///< every rank's file is there and fits: values can be trusted
+    bool complete = false; ///< every rank's file exists and fits: values can be trusted
     bool fullyRead = false; ///< false for the first, quick snapshot
 
     CheckpointKind kind = CheckpointKind::Unknown;
@@ -243,7 +243,7 @@ struct Checkpoint {
     std::string optimizer; ///< states' signature: "exp_avg+exp_avg_sq"
     std::string deepspeedVersion;
     StepCounters steps;
-    std::optional<uint64_t> subGroupSize; ///< ZeRO-3, as the source's ds_config says or as inferred
+    std::optional<uint64_t> subGroupSize; ///< ZeRO-3: recorded in ds_config, or inferred
     /// ZeRO-1/2 with round_robin_gradients: the flat order of every group is its optimizer order, distributed
     /// to parallel.dp ranks in turn. Another number of ranks therefore has another order
     /// (core/partition/round_robin.h).
@@ -254,7 +254,7 @@ struct Checkpoint {
     std::optional<double> lossScale;
     std::string wrapper; ///< "transformers", "accelerate", "lightning", "megatron" or empty
     std::vector<std::string> clientStateKeys;
-    std::vector<std::string> evidence; ///< why it is what it says it is
+    std::vector<std::string> evidence; ///< why it is of this kind
     std::vector<Finding> findings;
 
     std::vector<CheckpointFile> files;
@@ -266,8 +266,8 @@ struct Checkpoint {
     /// that a finding reports as damaged. templateModel and templateOptim are then `.metadata`; its content
     /// is built from the objects in the archives (dcp_native.h).
     std::vector<ArchivePart> archives;
-    std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile where missing. Of the first part
-    std::vector<FileId> modelFiles; ///< ZeRO-3: index = dp rank; else one entry. Of the first part
+    std::vector<FileId> optimFiles; ///< index = dp rank; kNoFile if missing. With parts: the first part's
+    std::vector<FileId> modelFiles; ///< ZeRO-3: index = dp rank; else one entry. With parts: the first part's
 
     std::vector<Parameter> params;
     std::vector<FlatUnit> units;

@@ -26,14 +26,14 @@ enum class CheckpointKind {
 /// How a kind of checkpoint stores the training state. Everything that depends only on the kind is in the
 /// table below. To add a kind, add a row.
 enum class StateForm {
-    None, ///< nothing is known, or it has no training state
+    None, ///< unknown, or without training state
     TorchOptimizer, ///< stage 0: the state of torch's optimizer; the weights are the masters
     FusedOptimizer, ///< stage 0: FP16_Optimizer (runtime/fp16/fused_optimizer.py), flat masters
     UnfusedOptimizer, ///< stage 0: FP16_UnfusedOptimizer (runtime/fp16/unfused_optimizer.py)
     ZeroOptimizer, ///< DeepSpeedZeroOptimizer (runtime/zero/stage_1_and_2.py): flat groups over ranks
     Bf16Optimizer, ///< BF16_Optimizer (runtime/bf16_optimizer.py): flat groups over ranks
     Zero3Optimizer, ///< DeepSpeedZeroOptimizer_Stage3 (runtime/zero/stage3.py): parameters over ranks
-    FolderPerParameter, ///< what checkpoint/ds_to_universal.py makes
+    FolderPerParameter, ///< written by checkpoint/ds_to_universal.py
     Distributed, ///< torch.distributed.checkpoint
 };
 
@@ -42,7 +42,7 @@ struct KindTraits {
     std::string_view name = "unknown"; ///< in JSON and on the command line
     std::string_view title = "unknown kind"; ///< in sentences
     StateForm form = StateForm::None;
-    std::optional<int> stage = {}; ///< of ZeRO, where the kind alone determines it
+    std::optional<int> stage = {}; ///< of ZeRO, if the kind determines it
 };
 
 inline constexpr std::array kKindTraits{

@@ -15,10 +15,10 @@ namespace {
 /// What to keep of a node and its contents. Later values keep less.
 enum class Rule : uint8_t {
     Everything,
-    Engine, ///< all but byte strings
-    Config, ///< numbers, keys, and words of DeepSpeed
-    Module, ///< tensors by name, nested as the model is
-    Nothing, ///< but tensors' shapes
+    Engine, ///< everything except byte strings
+    Config, ///< numbers, keys, and DeepSpeed's words
+    Module, ///< tensors by name, nested like the model
+    Nothing, ///< except shapes of tensors
 };
 
 /// Maximum bytes of a NumPy scalar, which a param group may hold as an option. A longer one may hold

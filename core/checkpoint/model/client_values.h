@@ -11,8 +11,8 @@ namespace shardscope {
 
 /// The form of a state file's pickle. It decides which keys are DeepSpeed's and which are the client's.
 enum class PickleForm {
-    ModelStates, ///< DeepSpeed's keys, and beside them the client's
-    Optimizer, ///< DeepSpeed's alone: optimizer files, and those of a universal folder
+    ModelStates, ///< DeepSpeed's keys, and the client's next to them
+    Optimizer, ///< only DeepSpeed's keys: optimizer files, and those of a universal folder
     Tensors, ///< tensors by name: files of layers and of experts
     Step, ///< a universal folder's step of one parameter
 };

@@ -15,7 +15,7 @@ struct CheckpointFileName {
     FileRole role = FileRole::Other;
     uint32_t dp = 0; ///< partition rank: the number after zero_pp_rank_
     uint32_t mp = 0; ///< combined model-parallel rank: the number after mp_rank_
-    std::optional<uint32_t> layer; ///< of a pipeline's layer file, or the MoE layer of an expert's file
+    std::optional<uint32_t> layer; ///< a pipeline's layer file: its layer; an expert's file: the MoE layer
     std::optional<uint32_t> tp; ///< of a layer file with a model axis
     std::optional<uint32_t> expert; ///< global number of an expert's file
     bool zero3Model = false; ///< zero_pp_rank_D_mp_rank_MM_model_states.pt

@@ -14,9 +14,9 @@ namespace shardscope {
 namespace {
 
 constexpr std::string_view kLayers = "ds_autoep_layers";
-constexpr std::array<std::string_view, 3> kTensors{"w1", "w2", "w3"}; ///< of an expert, whatever the model
+constexpr std::array<std::string_view, 3> kTensors{"w1", "w2", "w3"}; ///< of an expert, in every model
 constexpr std::string_view kOnRank = ":ep";
-constexpr int64_t kMostExperts = 1'000'000; ///< of all layers: each is three parameters
+constexpr int64_t kMostExperts = 1'000'000; ///< in all layers: each has three parameters
 
 tl::unexpected<Error> damaged(std::string what)
 {

@@ -75,7 +75,7 @@ private:
 
     std::map<std::string, FusedLayer, std::less<>> m_layers; ///< by fused tensor
     uint32_t m_slices = 1;
-    uint32_t m_slice = 0; ///< that the model file is of
+    uint32_t m_slice = 0; ///< the model file's slice
 };
 
 /// The key that records folding in a run's files (checkpoint/autoep_universal.py).

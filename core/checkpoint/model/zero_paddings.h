@@ -32,7 +32,7 @@ public:
 private:
     const PickleGraph* m_graph = nullptr;
     std::vector<size_t> m_counts;
-    std::vector<std::span<const NodeId>> m_items; ///< by group; empty where all zeros were left out
+    std::vector<std::span<const NodeId>> m_items; ///< by group; empty if the zeros were left out
 };
 
 /// Whether an optimizer file records the paddings of its rank's units. Stock DeepSpeed compares the whole

@@ -24,7 +24,7 @@ struct Step {
 
 struct Open {
     uint32_t step = kNone;
-    uint32_t ways = 1; ///< that lead here, at most 2
+    uint32_t ways = 1; ///< ways that lead here, at most 2
 };
 
 /// How far each group is filled → how the search got there.

@@ -30,7 +30,7 @@ std::vector<FileId> usableFiles(const Reading& reading)
 
 /// What one rank's file lists for all groups.
 struct GroupLists {
-    const PickleGraph* graph = nullptr; ///< null where the file is not there
+    const PickleGraph* graph = nullptr; ///< null if the file is missing
     std::span<const NodeId> masters;
     std::span<const NodeId> counts;
     std::span<const NodeId> paddings;

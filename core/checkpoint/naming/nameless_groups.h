@@ -11,10 +11,10 @@ namespace shardscope {
 /// One flat group in the optimizer files, before its parameters are known. ZeRO-1/2: the ranks' masters back
 /// to back. ZeRO-3: every rank has its slices of all parameters.
 struct NamelessGroup {
-    std::vector<StoredRun> perRank; ///< of the ranks that share the group; absent where a file is unreadable
+    std::vector<StoredRun> perRank; ///< for the ranks that share the group; absent if a file is unreadable
     DType type = DType::Float32;
     bool sliced = false;
-    std::optional<uint64_t> recorded; ///< elements of its parameters, where `group_paddings` tells
+    std::optional<uint64_t> recorded; ///< elements of its parameters, if `group_paddings` records them
 
     /// Whether the stored data can consist of parameters with this number of elements (ZeRO-3: with slices of
     /// this length). Before 0.5.2 partitions are only aligned to the number of ranks.

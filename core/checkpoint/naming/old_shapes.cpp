@@ -23,8 +23,8 @@ struct Candidate {
     std::string_view name;
     Shape shape;
     uint64_t elements = 0;
-    const ModuleTensor* copy = nullptr; ///< of what it begins with; null where no file has one
-    bool expert = false; ///< stands in groups of fewer ranks, where there are such
+    const ModuleTensor* copy = nullptr; ///< of its first tensor; null if no file has one
+    bool expert = false; ///< is in groups of fewer ranks, if there are any
 };
 
 class OldShapes
@@ -258,8 +258,8 @@ private:
     std::vector<NamelessGroup> m_groups;
     std::vector<ModuleTensor> m_copies;
     std::vector<Candidate> m_candidates;
-    std::vector<size_t> m_ends; ///< of groups that follow one another
-    std::vector<std::vector<uint32_t>> m_members; ///< of others: indices into m_candidates
+    std::vector<size_t> m_ends; ///< for consecutive groups
+    std::vector<std::vector<uint32_t>> m_members; ///< for other groups: indices into m_candidates
     size_t m_tries = 0;
 };
 

@@ -12,7 +12,7 @@ namespace shardscope {
 namespace {
 
 constexpr uint32_t kParamsPerUnit = 16;
-constexpr uint64_t kElements = 8; ///< of each: one small read
+constexpr uint64_t kElements = 8; ///< per parameter: one small read
 
 /// Counts parameters, not elements. A parameter with a sample that does not match is stored elsewhere.
 struct OrderTally {

@@ -11,7 +11,7 @@ namespace shardscope {
 /// A tensor of `module` that may be one of the optimizer's parameters. Buffers and second names of tied
 /// tensors are excluded.
 struct ModuleTensor {
-    std::string_view name; ///< lives as long as the model file's content, or as Stage0Stages
+    std::string_view name; ///< valid as long as the model file's content or Stage0Stages
     Shape shape;
     uint64_t elements = 0;
     DType dtype = DType::Unknown;

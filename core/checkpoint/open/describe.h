@@ -8,7 +8,7 @@ namespace shardscope {
 /// What is known about a native checkpoint's optimizer files after opening them.
 struct OptimizerFiles {
     size_t count = 0;
-    FileId guide = kNoFile; ///< the one that was read first
+    FileId guide = kNoFile; ///< the file that was read first
     bool zero3 = false;
 };
 

@@ -30,7 +30,7 @@ struct OpenOptions {
 /// What was opened at PATH.
 struct OpenedCheckpoint {
     CheckpointPtr checkpoint;
-    std::string selectedFile; ///< relative name, when PATH was one file of the checkpoint
+    std::string selectedFile; ///< relative name, if PATH was one file of the checkpoint
 };
 
 /// Opens PATH: a run folder (with `latest`), a tag folder, a wrapper's folder, or one file of a checkpoint.

@@ -16,7 +16,7 @@ constexpr uint64_t kMostRows = uint64_t{1} << 32; ///< of a vocabulary
 /// How one parameter is split.
 struct CutParam {
     Shape shape; ///< of every slice
-    std::vector<std::vector<SlicePiece>> pieces; ///< per slice, in pieces of the whole
+    std::vector<std::vector<SlicePiece>> pieces; ///< per slice: pieces of the whole
     UniversalMarks marks;
     bool alike = false;
 };

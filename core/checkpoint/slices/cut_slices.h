@@ -14,11 +14,11 @@ Result<std::optional<SliceRules>> recordedRules(const Checkpoint& checkpoint);
 
 /// The target of a split into slices.
 struct SliceCut {
-    uint32_t slices = 1; ///< from 1 on
+    uint32_t slices = 1; ///< 1 or more
     /// Rows of a vocabulary's tensors in all slices together, including padding. Required if the source has
     /// padding: the amount depends on each run's own configuration.
     std::optional<uint64_t> vocabularyRows = {};
-    bool asRecorded = false; ///< `rules` are those that the checkpoint records
+    bool asRecorded = false; ///< `rules` come from the checkpoint's record
 };
 
 /// Splits the result of mergeSlices() into slices. This is the inverse of the merge, as in

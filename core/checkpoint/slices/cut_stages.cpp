@@ -266,9 +266,9 @@ private:
     CheckpointPtr m_whole;
     const StageCut& m_cut;
     std::vector<std::vector<uint32_t>> m_layers; ///< by parameter
-    std::set<uint32_t> m_ownLayers; ///< that have parameters of their own
-    std::map<std::string, std::set<std::string>, std::less<>> m_tiedNames; ///< by key: what its module holds
-    std::vector<CheckpointFile> m_files; ///< of the source, layers' files with the target's places
+    std::set<uint32_t> m_ownLayers; ///< layers with their own parameters
+    std::map<std::string, std::set<std::string>, std::less<>> m_tiedNames; ///< by key: names in the module
+    std::vector<CheckpointFile> m_files; ///< of the source; layers' files have the target's places
 };
 
 } // namespace

@@ -386,8 +386,8 @@ private:
     std::optional<SliceRules> m_recorded;
     const PickleGraph& m_graph;
     FusedExperts m_fused;
-    std::vector<std::string> m_missing; ///< parameters of which nothing says how they join
-    std::map<std::string, NodeId, std::less<>> m_map; ///< name → what is recorded of its slices
+    std::vector<std::string> m_missing; ///< parameters without a rule for merging
+    std::map<std::string, NodeId, std::less<>> m_map; ///< name → the record of its slices
     JoinedSlices* m_joined = nullptr;
     Checkpoint* m_out = nullptr;
 };

@@ -282,10 +282,10 @@ private:
     CheckpointPtr m_of;
     const SliceRules* m_rules;
     std::vector<CheckpointPtr> m_stages;
-    std::vector<uint32_t> m_firstParam; ///< of a stage, among the parameters of all parts
+    std::vector<uint32_t> m_firstParam; ///< per stage: its first parameter among those of all parts
     JoinedSlices* m_joined = nullptr;
     Checkpoint* m_out = nullptr;
-    std::vector<std::vector<ParamId>> m_inOut; ///< stage, its parameter → the joined one's
+    std::vector<std::vector<ParamId>> m_inOut; ///< stage, its parameter → the merged parameter
 };
 
 } // namespace

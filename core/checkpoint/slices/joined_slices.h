@@ -28,14 +28,14 @@ struct UniversalMarks {
     struct SubShape { ///< SubparamShape
         std::vector<std::string> patterns;
         std::vector<int64_t> shape;
-        std::vector<uint64_t> sizes; ///< in place of shape[dimension]
+        std::vector<uint64_t> sizes; ///< replace shape[dimension]
         uint32_t dimension = 0;
     };
     uint32_t catDimension = 0;
     uint32_t subParams = 1;
     std::optional<SubShape> subShape;
     bool isVocabulary = false;
-    uint64_t paddingRows = 0; ///< that were left out
+    uint64_t paddingRows = 0; ///< rows that were left out
 };
 
 /// Which slice, of how many, a part of a split checkpoint is (split_slices.h).
@@ -43,14 +43,14 @@ struct SliceOfCut {
     uint32_t slice = 0;
     uint32_t slices = 1;
     std::optional<uint64_t> vocabularyRows; ///< of all slices together, padding included
-    bool asRecorded = false; ///< cut by what the run recorded, and not by patterns that were given
+    bool asRecorded = false; ///< split by the run's record, not by given patterns
 };
 
 /// What the parameters of a merged checkpoint consist of. The lists are indexed by parameter of the merged
 /// checkpoint. They are empty if stages were merged and not slices:
 struct JoinedSlices {
-    CheckpointPtr of; ///< the checkpoint whose parts are the slices
-    std::vector<std::vector<SlicePiece>> pieces; ///< empty: not joined
+    CheckpointPtr of; ///< the checkpoint with the slices as its parts
+    std::vector<std::vector<SlicePiece>> pieces; ///< empty: not merged
     std::vector<UniversalMarks> marks;
     /// Slices that are each equal to the whole, as parameters of `of`. Empty if there are none.
     std::vector<std::vector<ParamId>> alike;
@@ -58,7 +58,7 @@ struct JoinedSlices {
     std::vector<std::vector<ParamId>> unnamed;
     /// Merged stages: the same slice in every stage that shares the parameter, as parameters of `of`.
     std::vector<std::vector<ParamId>> tied;
-    std::vector<bool> isRuled; ///< joined by a pattern or for want of one, not by AutoTP's map
+    std::vector<bool> isRuled; ///< merged by a pattern or by default, not by AutoTP's map
     /// For a part of a split checkpoint. `of` is the whole that was split, and each piece says what the part
     /// has of it. Elements without a piece are rows of padding, zero. `alike` has the whole if the part is
     /// all of it.

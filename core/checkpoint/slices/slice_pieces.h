@@ -17,7 +17,7 @@ struct RuledPieces {
     Shape shape; ///< of the whole
     std::vector<SlicePiece> pieces;
     UniversalMarks marks;
-    bool alike = false; ///< every slice is the whole
+    bool alike = false; ///< every slice equals the whole
 };
 
 /// Where the elements of every slice are in the whole (checkpoint/ds_to_universal.py, merge_tp_slices).

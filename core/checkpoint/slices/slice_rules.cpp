@@ -18,7 +18,7 @@ using Json = nlohmann::json;
 constexpr size_t kMostPatterns = 4096;
 constexpr size_t kLongestPattern = 1024;
 constexpr int kDeepest = 6;
-constexpr size_t kMostValues = 200'000; ///< lists of a pickle may hold one another many times
+constexpr size_t kMostValues = 200'000; ///< lists of a pickle may contain each other many times
 
 constexpr std::string_view kVocabulary = "vocabulary_parameter_patterns";
 constexpr std::string_view kPipelineReplicated = "pipeline_replicated_parameter_patterns";

@@ -19,21 +19,21 @@ constexpr uint64_t kPatternsLimitBytes = uint64_t{1} << 20; ///< of a file of pa
 struct SliceRule {
     enum class Join : uint8_t {
         Concatenated, ///< along `dimension`
-        Replicated, ///< every slice is the whole
+        Replicated, ///< every slice equals the whole
         Averaged, ///< their mean
         TwoHalves, ///< first halves of all slices, then second halves, along dimension 0
-        SubParams, ///< as TwoHalves with any number and sizes, along `dimension`
+        SubParams, ///< like TwoHalves, with any number and sizes, along `dimension`
     };
     Join join = Join::Concatenated;
     uint32_t dimension = 0;
-    bool isNamed = false; ///< by a pattern; else it is what DeepSpeed does with the rest
+    bool isNamed = false; ///< named by a pattern; else DeepSpeed's default
     std::optional<uint64_t> vocabulary; ///< rows without padding
     /// For SubParams: the whole's dimensions. At `dimension`: each sub-parameter's size, or the number of
     /// equal ones. One other entry may be -1: the rest of the elements.
     std::vector<int64_t> shape;
     std::vector<int64_t> subSizes;
     bool isCount = false; ///< subSizes is the number of equal sub-parameters
-    std::vector<std::string> patterns; ///< of the entry that holds for it
+    std::vector<std::string> patterns; ///< patterns of the entry that applies
     std::vector<std::vector<uint64_t>> widths; ///< per sub-parameter, per slice; empty: split evenly
 };
 

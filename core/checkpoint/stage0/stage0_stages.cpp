@@ -18,7 +18,7 @@ namespace {
 struct StageChoice {
     uint32_t begin = 0; ///< of its layer files
     uint32_t end = 0;
-    std::vector<uint32_t> tied; ///< layers of other stages whose modules it uses, too
+    std::vector<uint32_t> tied; ///< layers of other stages with modules that it uses, too
 };
 
 /// The tensors of every stage in the order of its parameters. Tied modules come first (pipe/module.py,
@@ -69,7 +69,7 @@ public:
 private:
     static constexpr size_t kMostTied = 4;
     static constexpr uint64_t kMostTries = 20'000'000;
-    static constexpr size_t kMostOrdered = 4; ///< tied modules of a stage, tried in every order
+    static constexpr size_t kMostOrdered = 4; ///< tied modules of a stage that are tried in every order
 
     [[nodiscard]] uint32_t layerCount() const { return static_cast<uint32_t>(m_of.layers.size()); }
 
@@ -330,7 +330,7 @@ private:
     std::set<StageTensors> m_found;
     size_t m_extra = 0; ///< tied modules that stages use beyond their own layers
     uint64_t m_tries = 0;
-    bool m_leftOut = false; ///< a choice was not tried, so that none can be called the only one
+    bool m_leftOut = false; ///< some choice was not tried: uniqueness is not proven
 };
 
 /// Adds names as DeepSpeed gives them inside a stage.

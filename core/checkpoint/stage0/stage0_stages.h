@@ -12,7 +12,7 @@ namespace shardscope {
 /// A stage has consecutive layers (runtime/pipe/module.py, _partition_layers) and the tied modules that it
 /// uses. Its optimizer must have a parameter for each of their tensors.
 struct Stage0Stages {
-    std::deque<std::string> names; ///< what the tensors' names refer to
+    std::deque<std::string> names; ///< storage for the names in the tensors
     std::vector<std::vector<ModuleTensor>> ofRank; ///< by model-parallel rank, in the order of the stage
 };
 

@@ -9,8 +9,8 @@ namespace shardscope {
 struct WholeSources {
     std::vector<StoredRun> masters;
     DType masterType = DType::Float32;
-    std::vector<NodeId> entries; ///< of the torch optimizer's `state`; kNoNode where it has none
-    bool stepOfLast = false; ///< FusedAdam advances that of the group's last parameter alone
+    std::vector<NodeId> entries; ///< of the torch optimizer's `state`; kNoNode if it has none
+    bool stepOfLast = false; ///< FusedAdam only advances the step of the group's last parameter
 };
 
 /// Fills states and step of a unit of parameters that are stored whole. The source is the torch optimizer's

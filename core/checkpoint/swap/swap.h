@@ -24,7 +24,7 @@ struct SwapConfig {
     bool nvme = false; ///< offload_optimizer.device
     bool pipelined = false;
     uint64_t leastBytes = uint64_t{1}
-        << 20; ///< of a sub-group's partition that is swapped (MIN_AIO_BYTES, aio.block_size)
+        << 20; ///< min size of a sub-group's partition to be swapped (MIN_AIO_BYTES, aio.block_size)
     DType masterType = DType::Float32;
 };
 SwapConfig readSwapConfig(const Reading& reading);
@@ -53,8 +53,8 @@ struct SwapSubject {
     FileId file = kNoFile;
     NodeId master = kNoNode;
     NodeId state = kNoNode;
-    bool empty = false; ///< its masters have no elements: they are elsewhere
-    std::string id; ///< `ds_id` of its masters, where torch kept it (2.0 on)
+    bool empty = false; ///< its masters have no elements: they are stored elsewhere
+    std::string id; ///< `ds_id` of its masters, if torch kept it (since 2.0)
     /// Whether the states have an id, which only swapped states get. Unset without states or ids.
     std::optional<bool> marked;
 };

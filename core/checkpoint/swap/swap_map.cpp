@@ -365,7 +365,7 @@ private:
     SwapConfig m_config;
     std::vector<SwapSubject> m_subjects;
     std::vector<const SwapFolder*> m_chosen;
-    MasterBytes m_masterBytes; ///< where they are needed
+    MasterBytes m_masterBytes; ///< filled if needed
     SwapFolder::Origin m_origin = SwapFolder::Origin::Checkpoint;
     std::set<FileId> m_used;
     std::set<uint32_t> m_read; ///< ranks

@@ -10,12 +10,12 @@ namespace shardscope {
 namespace {
 
 constexpr uint64_t kAlignedBytes = 1024; ///< AIO_ALIGNED_BYTES, runtime/swap_tensor/utils.py
-constexpr uint64_t kMostThreads = 128; ///< of one request; more than anybody has
+constexpr uint64_t kMostThreads = 128; ///< of one request; more than any system uses
 
 struct Candidate {
     std::string_view id;
     std::vector<uint64_t> numbers;
-    uint64_t bytes = 0; ///< of the file of its masters
+    uint64_t bytes = 0; ///< size of its masters' file
 };
 
 /// Whether names list every parameter, as in 0.13.0 to 0.13.2.
@@ -158,7 +158,7 @@ private:
     const Reading& m_reading;
     std::vector<SwapSubject*> m_subjects;
     DType m_dtype;
-    uint64_t m_unitBytes; ///< what is written is a multiple of it
+    uint64_t m_unitBytes; ///< file sizes are a multiple of this
     bool m_all;
     bool m_exact = true;
     std::vector<Candidate> m_candidates;

@@ -54,7 +54,7 @@ struct RankFacts {
     std::string scaler;
 };
 
-constexpr char kUnread = '?'; ///< a step that cannot be read, of which other findings say why
+constexpr char kUnread = '?'; ///< a step that cannot be read; other findings report why
 
 std::string stepText(const Reading& reading, const TorchFile& file, NodeId node)
 {

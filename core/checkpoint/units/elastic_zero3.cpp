@@ -163,7 +163,7 @@ private:
     const FlatPartition& m_partition;
     uint32_t m_rank;
     uint32_t m_params;
-    DType m_dtype = DType::Unknown; ///< unknown as long as there is no element
+    DType m_dtype = DType::Unknown; ///< Unknown while no element was found
     std::vector<UnitState::Slice> m_slices;
 };
 

@@ -30,7 +30,7 @@ std::optional<std::vector<GroupEntry>> groupsFromSizes(
 /// The entry with the states of a sub-group, and the place in its lists where the sub-group's parameters
 /// begin. `counts`: parameters per sub-group.
 struct ElasticEntry {
-    NodeId state = kNoNode; ///< kNoNode where the list is of another length
+    NodeId state = kNoNode; ///< kNoNode if the list has another length
     uint32_t firstSlice = 0;
 };
 ElasticEntry elasticEntry(const PickleGraph& graph, NodeId wrapper, uint32_t subGroup,

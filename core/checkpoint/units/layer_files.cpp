@@ -167,7 +167,7 @@ private:
 
     Reading& m_reading;
     Checkpoint& m_out;
-    std::set<uint32_t> m_layers; ///< of this stage, whose file was not met
+    std::set<uint32_t> m_layers; ///< layers of this stage without a file so far
     std::set<std::string, std::less<>> m_buffers;
     std::vector<ParamId> m_tied; ///< parameters of tied modules without a copy
 };

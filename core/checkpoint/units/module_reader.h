@@ -20,7 +20,7 @@ void readModule(Reading& reading, bool weightsAreWhole);
 /// The entries of `param_shapes`: names and shapes in flat order. Nothing if it is absent or malformed, or
 /// names a parameter twice.
 struct NamedShape {
-    std::string_view name; ///< lives as long as the model file's content
+    std::string_view name; ///< valid as long as the model file's content
     Shape shape;
 };
 using ShapeLists = std::vector<std::vector<NamedShape>>;

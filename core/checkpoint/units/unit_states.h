@@ -33,16 +33,16 @@ std::vector<GroupEntry> readParamGroups(const PickleGraph& graph, NodeId torchSt
 struct SwappedState {
     std::string name;
     DType dtype = DType::Float32;
-    StoredRun run; ///< absent where the file is missing or too short, which a finding tells
+    StoredRun run; ///< absent, with a finding, if the file is missing or too short
 };
 
 /// Where one rank's file stores its part of a unit.
 struct RankStates {
     FileId file = kNoFile;
     NodeId master = kNoNode; ///< tensor node
-    NodeId state = kNoNode; ///< mapping node, kNoNode when there is none
-    const std::vector<SwappedState>* swapped = nullptr; ///< what lies in swap files, null for nothing
-    bool lean = false; ///< its tensors are cut as the masters are (elastic_checkpoint)
+    NodeId state = kNoNode; ///< mapping node; kNoNode if there is none
+    const std::vector<SwappedState>* swapped = nullptr; ///< states in swap files; null if there are none
+    bool lean = false; ///< its tensors have no padding, like the masters (elastic_checkpoint)
     /// Elastic ZeRO-3: states may be lists of tensors. This is the index of the unit's first parameter in
     /// them.
     std::optional<uint32_t> firstSlice{};

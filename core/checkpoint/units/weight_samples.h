@@ -10,7 +10,7 @@ namespace shardscope {
 
 /// The number of masters that were compared with the model file's copies, and of those that did not match.
 struct WeightTally {
-    static constexpr uint64_t kLeast = 8; ///< fewer say too little
+    static constexpr uint64_t kLeast = 8; ///< fewer samples prove too little
 
     uint64_t compared = 0;
     uint64_t different = 0;

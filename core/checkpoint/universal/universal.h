@@ -30,8 +30,8 @@ Result<std::vector<ParamFolder>> listParamFolders(const Reading& reading);
 /// The param groups, and the group of each list of `param_shapes`. There is one list per group for ZeRO-1/2
 /// sources, one per sub-group for ZeRO-3 sources.
 struct GroupPlan {
-    std::vector<GroupEntry> groups; ///< options: of the mapping that all stages have
-    std::vector<GroupEntry> nested; ///< of the torch state that only ZeRO-3 loads
+    std::vector<GroupEntry> groups; ///< options: from the mapping that all stages have
+    std::vector<GroupEntry> nested; ///< from the torch state, which only ZeRO-3 loads
     std::vector<uint32_t> ownerOfList; ///< empty: the two files disagree
 };
 GroupPlan planGroups(const PickleGraph* optimizer, size_t shapeLists);
@@ -47,10 +47,10 @@ struct Member {
 
 /// What was read from one state file.
 struct StateFact {
-    bool read = false; ///< it holds a usable tensor; else a finding says why not
+    bool read = false; ///< it holds a usable tensor; else a finding reports why not
     bool flat = false; ///< 1-D
-    bool vocabulary = false; ///< rows of padding were cut off
-    bool keptPadding = false; ///< they were not: releases before 0.12.3
+    bool vocabulary = false; ///< rows of padding were removed
+    bool keptPadding = false; ///< they were not removed: releases before 0.12.3
     bool expert = false;
     DType dtype = DType::Unknown;
     StoredRun run; ///< of all its elements

@@ -18,9 +18,9 @@ constexpr size_t kMostSampled = 16; ///< parameters of one group
 
 /// Where masters are stored, according to samples of evenly spaced parameters.
 struct Tally {
-    std::vector<ParamId> bad; ///< their masters are not the values of their copies
+    std::vector<ParamId> bad; ///< parameters with masters that differ from their copies
     size_t sampled = 0;
-    size_t moved = 0; ///< those that are looked for elsewhere than in their own files
+    size_t moved = 0; ///< parameters that this layout places in other files
 };
 
 class MasterSampler

@@ -10,7 +10,7 @@ namespace shardscope {
 
 /// Elements of a parameter that are in the files of another parameter of its group.
 struct MovedRun {
-    uint32_t position = 0; ///< of the parameter whose files hold them, in FlatUnit::params
+    uint32_t position = 0; ///< position in FlatUnit::params of the parameter with these files
     uint64_t first = 0; ///< element there
     uint64_t elements = 0;
 };
@@ -31,7 +31,7 @@ public:
 
 private:
     const FlatPartition& m_listed;
-    FlatPartition m_cut; ///< the same elements as the converter cut them
+    FlatPartition m_cut; ///< the same elements in the converter's partition
     std::vector<uint32_t> m_positions; ///< place in m_cut → position in the unit
 };
 

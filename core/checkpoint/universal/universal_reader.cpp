@@ -402,13 +402,13 @@ private:
     Checkpoint& m_out;
     ParamFindings m_findings;
     std::vector<ParamFolder> m_folders;
-    std::vector<bool> m_isMember; ///< by folder: a trainable parameter's
-    std::vector<FileId> m_modelFiles; ///< all that are there
+    std::vector<bool> m_isMember; ///< by folder: belongs to a trainable parameter
+    std::vector<FileId> m_modelFiles; ///< all existing ones
     bool m_parallelSource = false;
     GroupPlan m_plan;
     std::vector<std::vector<Member>> m_members; ///< by group
     StringMap<bool> m_memberNames;
-    std::set<std::string> m_ofAdam; ///< states that any parameter of such a group has
+    std::set<std::string> m_ofAdam; ///< states of any parameter in a group with "betas"
     StateFacts m_facts;
 };
 

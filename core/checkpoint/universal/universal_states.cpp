@@ -255,7 +255,7 @@ private:
     const StateFacts& m_facts;
     ParamFindings& m_findings;
     std::map<std::string, StateFiles> m_files;
-    size_t m_expected = 0; ///< parameters that have elements
+    size_t m_expected = 0; ///< number of parameters with elements
 };
 
 } // namespace

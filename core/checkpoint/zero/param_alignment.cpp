@@ -13,7 +13,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint32_t kBoundary = 16; ///< bytes of the model's dtype, on which every parameter starts
+constexpr uint32_t kBoundary = 16; ///< bytes: every parameter starts at a multiple, in the model's dtype
 
 DType modelTypeOf(const Reading& reading, std::string_view param)
 {

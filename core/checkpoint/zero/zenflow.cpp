@@ -14,12 +14,12 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kPiecesPerUnit = 4; ///< on one rank
-constexpr uint64_t kElements = 32; ///< of each, spread over it
+constexpr uint64_t kPiecesPerUnit = 4; ///< per rank
+constexpr uint64_t kElements = 32; ///< per piece, spread over it
 
 /// Counts masters that are nearer to the copy in one order than to the copy in the other.
 struct OrderVotes {
-    static constexpr uint64_t kLeast = 16; ///< fewer say too little
+    static constexpr uint64_t kLeast = 16; ///< fewer samples prove too little
 
     uint64_t transposed = 0;
     uint64_t plain = 0;

@@ -63,9 +63,9 @@ private:
     struct NewStorage {
         uint64_t bytes = 0;
         CursorFactory cursor = {};
-        std::string literal = {}; ///< in place of a cursor
-        std::string key = {}; ///< in place of both: a run of this storage of the source
-        uint64_t first = 0; ///< bytes from its start
+        std::string literal = {}; ///< used instead of a cursor
+        std::string key = {}; ///< used instead of both: a run of this storage of the source
+        uint64_t first = 0; ///< bytes from the storage's start
     };
     NodeId tensorOf(NewStorage storage, DType dtype, const std::vector<uint64_t>& shape, bool requiresGrad);
     NodeId runOf(const StorageView& storage, std::pair<uint64_t, uint64_t> run);

@@ -9,7 +9,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr uint64_t kAlignment = 16; ///< elements of any size begin at a multiple of it
+constexpr uint64_t kAlignment = 16; ///< elements of any size begin at a multiple of this
 
 } // namespace
 

@@ -23,7 +23,7 @@ struct ModelFiles {
     struct Expert {
         std::string name; ///< of the file
         uint32_t number = 0;
-        FileId like = kNoFile; ///< that of another expert of the same layer, its template
+        FileId like = kNoFile; ///< the template: the file of another expert of the same layer
     };
     std::vector<Expert> experts = {};
 

@@ -34,9 +34,9 @@ struct FlatTarget {
     std::shared_ptr<const FlatUnit> unit; ///< target: params are the source's ids, partition the target's
     uint32_t rank = 0; ///< target rank
     std::string state;
-    uint64_t first = 0; ///< where to begin in the rank's buffer
-    uint64_t elements = 0; ///< where to end: the partition, or what lean states keep of it
-    DType castTo = DType::Unknown; ///< Unknown: as the source has it
+    uint64_t first = 0; ///< start in the rank's buffer
+    uint64_t elements = 0; ///< length: the partition, or the part that lean states keep
+    DType castTo = DType::Unknown; ///< Unknown: keep the source's
     /// Whether the buffer keeps the order in which the source stores its matrices
     /// (Checkpoint::transposedOrder). If not, they are stored row by row.
     bool storedOrder = false;
@@ -53,7 +53,7 @@ struct TensorTarget {
     std::shared_ptr<const std::vector<uint32_t>> sourceOfFile; ///< as FlatTarget's
     ParamId param = kNoParam;
     std::string state;
-    DType castTo = DType::Unknown; ///< Unknown: as the source has it
+    DType castTo = DType::Unknown; ///< Unknown: keep the source's
     uint32_t tensor = Segment::kNoTensor; ///< index into WritePlan::tensors()
     std::shared_ptr<const Refills> refills = nullptr; ///< as FlatTarget's
 };

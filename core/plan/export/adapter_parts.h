@@ -12,7 +12,7 @@ enum class AdapterRole { LoraA, LoraB, EmbeddingA, EmbeddingB, Magnitude, SavedM
 
 struct AdapterPart {
     AdapterRole role = AdapterRole::LoraA;
-    std::string module; ///< that the adapter belongs to: "base_model.model.layers.0.q_proj"
+    std::string module; ///< of the adapter: "base_model.model.layers.0.q_proj"
     std::string adapter; ///< its name: "default"
     /// PEFT's spelling, without the adapter's name: "base_model.model.layers.0.q_proj.lora_A.weight".
     std::string key;

@@ -41,7 +41,7 @@ struct ExportOptions {
     /// per file) and for adapters (one file).
     uint64_t shardBytes = kDefaultShardBytes;
     std::vector<std::string> only = {}; ///< patterns of parameter names (core/base/glob.h); empty: all
-    std::string stripPrefix = {}; ///< removed from the names that begin with it
+    std::string stripPrefix = {}; ///< removed from names that begin with it
     /// A name, or its part before a dot, and the replacement. The first match is used.
     std::vector<std::pair<std::string, std::string>> renames = {};
     std::vector<std::string> states = {}; ///< written next to the weights, unchanged, each in its own files
@@ -60,11 +60,11 @@ struct ExportOptions {
 
 /// A tensor of the output. Its number is its index in WritePlan::tensors().
 struct ExportTensor {
-    ParamId param = kNoParam; ///< of ExportPlan::laidOut(): the owner of these elements
-    std::string from; ///< the state that is read
-    std::string name; ///< as it is written
-    std::string state; ///< "weight", or the state requested besides the weights
-    DType dtype = DType::Float32; ///< as it is written
+    ParamId param = kNoParam; ///< in ExportPlan::laidOut(): the owner of these elements
+    std::string from; ///< the state to read
+    std::string name; ///< as written
+    std::string state; ///< "weight", or an additionally requested state
+    DType dtype = DType::Float32; ///< as written
     Shape shape;
     uint64_t elements = 0;
     bool isBuffer = false;

@@ -12,9 +12,9 @@ namespace shardscope {
 
 /// The single LoRA adapter among a checkpoint's parameters.
 struct AdapterExport {
-    std::vector<ExportName> names; ///< its tensors, as PEFT names them in adapter_model.safetensors
-    std::optional<AdapterConfig> config; ///< that was found
-    std::string configText; ///< one of what is known, where none was found
+    std::vector<ExportName> names; ///< its tensors, with PEFT's names in adapter_model.safetensors
+    std::optional<AdapterConfig> config; ///< the one that was found
+    std::string configText; ///< built from known facts if none was found
     std::vector<std::string> left; ///< trained parameters that PEFT does not save with an adapter
 };
 

@@ -21,9 +21,9 @@ struct ExportTarget {
     enum class Kind : uint8_t { Tensors, Text, Made, Carried };
     Kind kind = Kind::Tensors;
     std::string path;
-    std::vector<uint32_t> tensors = {}; ///< Tensors: in the order of the model
-    std::string text = {}; ///< Text: all of the file
-    std::shared_ptr<const OutputFile> made = {}; ///< Made: the recipe
+    std::vector<uint32_t> tensors = {}; ///< for Tensors: in the order of the model
+    std::string text = {}; ///< for Text: the whole file
+    std::shared_ptr<const OutputFile> made = {}; ///< for Made: the recipe
     CarriedFile carried = {};
 };
 

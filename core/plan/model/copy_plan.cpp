@@ -16,7 +16,7 @@ namespace shardscope {
 
 namespace {
 
-constexpr int kDeepest = 16; ///< folders in folders
+constexpr int kDeepest = 16; ///< nested folders
 
 class CopyPlan final : public WritePlan
 {
@@ -113,7 +113,7 @@ private:
     std::string m_pointer;
     std::vector<PlanSource> m_sources;
     std::vector<PlannedFile> m_files;
-    std::vector<CarriedFile> m_carried; ///< one of each file
+    std::vector<CarriedFile> m_carried; ///< one per file
     std::vector<PlanTensor> m_tensors;
     uint64_t m_bytes = 0;
 };

@@ -87,7 +87,7 @@ private:
     }
 
     uint32_t m_source;
-    uint32_t m_whole; ///< the record of all bytes, which has no checksum
+    uint32_t m_whole; ///< the record of all bytes, without a checksum
     std::vector<Extent> m_records;
 };
 

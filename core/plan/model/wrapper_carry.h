@@ -13,7 +13,7 @@ namespace shardscope {
 
 /// A file that is copied unchanged.
 struct CarriedFile {
-    std::string path; ///< as WritePlan::files() names it: "../NAME"
+    std::string path; ///< as in WritePlan::files(): "../NAME"
     FileId file = kNoFile; ///< of the source
     uint32_t source = 0; ///< index into WritePlan::sources()
     uint64_t bytes = 0;

@@ -94,7 +94,7 @@ struct PlanSource {
     std::string name; ///< relative to the source tag folder
     io::FileIdentity identity;
     std::vector<ZipRecord>
-        records; ///< with CRCs, so that what is read can be checked; one whole-file record if not zip
+        records; ///< with CRCs to check what is read; one record for the whole file if not zip
 };
 
 /// A tensor with elements that the plan moves. For digests and verification.

@@ -20,9 +20,9 @@ struct WeightTally;
 
 /// A part of a state that cannot be read from its own place.
 struct LostPart {
-    std::string_view code; ///< of the finding for which it was given up
+    std::string_view code; ///< of the finding that caused the loss
     std::string state;
-    std::vector<ParamId> params; ///< that lose some of it
+    std::vector<ParamId> params; ///< parameters that lose some of it
     /// Elements [begin, end) of params.front() that count as lost but have bytes. Empty: no file has the
     /// elements.
     std::vector<std::pair<uint64_t, uint64_t>> runs;
@@ -46,7 +46,7 @@ struct Amended {
     /// The values that must come from another source. They are refilled last.
     std::vector<LostPart> lost = {};
     ModelFiles model = {}; ///< how they differ from the source's
-    bool rewriteAll = false; ///< no file is copied as it is
+    bool rewriteAll = false; ///< no file is copied unchanged
     /// States at other places than the source records. All of a state's elements are read from the same files
     /// in another order. Values are only moved.
     struct Moved {
@@ -55,11 +55,11 @@ struct Amended {
     };
     std::map<std::string, Moved, std::less<>> moved = {};
     std::shared_ptr<Refills> refills = {}; ///< null: nothing is refilled
-    std::optional<CheckpointPtr> donor = {}; ///< of donorOf(); unset: not yet looked for
+    std::optional<CheckpointPtr> donor = {}; ///< result of donorOf(); unset: not searched yet
     std::map<FileId, PickleEdit> edits = {}; ///< of rank 0's files, finished last
-    Amended* whole = nullptr; ///< of a part: which has the findings, the changes and the donor of all parts
-    uint32_t firstParam = 0; ///< of a part: the number of its first parameter in the whole
-    std::vector<const Amended*> parts = {}; ///< of a whole
+    Amended* whole = nullptr; ///< for a part: the owner of findings, changes and donor of all parts
+    uint32_t firstParam = 0; ///< for a part: the number of its first parameter in the whole
+    std::vector<const Amended*> parts = {}; ///< for a whole
 
     PickleEdit& edit(FileId file) { return edits.try_emplace(file, *source, file).first->second; }
     /// The findings that block the copy, for all parts.
@@ -93,7 +93,7 @@ struct RepairFix {
     enum class Reach { Parts, Whole, Each };
     std::string_view code;
     Status (*apply)(Amended& amended, const std::vector<const Finding*>& findings) = nullptr;
-    bool readsAll = false; ///< what it repairs is seen only by reading every byte
+    bool readsAll = false; ///< only a full read finds what it repairs
     Reach reach = Reach::Parts;
 };
 /// All fixes, in the order in which they are applied. Their codes are those of the diagnoses with `repairs`.

@@ -33,7 +33,7 @@ private:
     void join();
 
     Amended& m_whole;
-    std::vector<std::unique_ptr<Amended>> m_parts; ///< empty where the whole is all
+    std::vector<std::unique_ptr<Amended>> m_parts; ///< empty if the whole has no parts
 };
 
 } // namespace shardscope

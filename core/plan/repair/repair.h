@@ -17,13 +17,13 @@ struct RepairChange {
     std::string_view code; ///< of the finding that it repairs
     std::string where; ///< an address or a file's name, as Finding::where
     std::string what; ///< one sentence
-    std::string before; ///< the value, where it is one
+    std::string before; ///< the old value, if it is a value
     std::string after;
-    bool reconstructed = false; ///< not what a run saved: it is marked
+    bool reconstructed = false; ///< no run saved it: it is marked
 };
 
 struct RepairOptions {
-    std::vector<std::string> fixes = {}; ///< codes or letters; "all": whatever a fix is known for
+    std::vector<std::string> fixes = {}; ///< codes or letters; "all": every finding with a fix
     /// Another checkpoint of the run that lost values may come from; empty: the nearest complete tag.
     std::string donor = {};
     /// Where lost masters come from. Default: the 16-bit copies if there are any, else the donor.
@@ -37,7 +37,7 @@ struct RepairOptions {
     std::optional<CheckDepth> depth = {};
     std::string tagOut = {};
     bool writePointer = true;
-    std::vector<std::string> allow = {}; ///< as ReshardOptions::allow, for what stays wrong
+    std::vector<std::string> allow = {}; ///< as ReshardOptions::allow, for findings that remain
     /// Reviewed values, "NAME=VALUE": `step`, `global_steps`, `global_samples`, `skipped_steps`, `scale` (of
     /// the loss), `lr_scheduler.KEY`, and options of param groups as "[GROUP:]KEY". Values are spelled as in
     /// Python (core/plan/target/named_option.h).

@@ -18,8 +18,8 @@ struct RepairRecord {
     std::string source; ///< PATH of the source as the user named it, absolute
     std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute
     std::string tag;
-    RepairOptions options; ///< as they were, with what was repaired as its fixes
-    std::string identity; ///< of the files that were read, by name, size and time
+    RepairOptions options; ///< the original options, with the repaired codes as fixes
+    std::string identity; ///< of the files that were read: names, sizes and times
 };
 /// Damaged if the text is not valid.
 Result<RepairRecord> readRepairText(const std::string& text, const io::Path& path);

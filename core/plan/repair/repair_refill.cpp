@@ -235,7 +235,8 @@ private:
     Amended& m_amended;
     const Checkpoint& m_source;
     std::map<std::string, std::set<ParamId>> m_lost; ///< by state
-    std::map<std::string, std::map<ParamId, uint32_t>> m_stages; ///< of tied ones: which stage has them
+    std::map<std::string, std::map<ParamId, uint32_t>>
+        m_stages; ///< for tied parameters: the stage that has them
 };
 
 std::string degreesText(const ParallelDegrees& degrees)

@@ -25,7 +25,7 @@ struct SavedPlan {
     std::string tag;
     std::vector<io::Path> roots; ///< further folders with ranks of the tag, absolute
     bool salvage = false; ///< OpenOptions::salvage
-    io::Path destination; ///< DST, absolute; of an export its name is not among the options
+    io::Path destination; ///< DST, absolute; the options of an export do not include its name
     std::variant<ReshardOptions, ExportOptions> options;
     std::string id;
     std::vector<Source> sources;
