@@ -5,8 +5,8 @@
     tests/data/make_old_samples.py --deepspeed 0.6.7 --as NAME STAGE PRECISION WORLD STEPS [OPTION=VALUE...]
 
 Run it with a Python that has torch 1.12, pydantic 1 and that release of DeepSpeed; nothing of either is patched on disk.
-An OPTION is a field of setups.Setup. cpu_as_cuda.py answers for the GPU that is not there. Beside the run folder comes
-NAME.json, as with make_samples.py.
+An OPTION is a field of setups.Setup. cpu_as_cuda.py replaces the missing GPU. NAME.json is
+written next to the run folder, as by make_samples.py.
 """
 
 import argparse
@@ -172,7 +172,7 @@ def main(asked):
         sender.close()
         pipes.append(receiver)
     parts = [pickle.loads(pipe.recv_bytes()) for pipe in pipes]
-    tags = {f"global_step{asked.steps}": describe(live_state.join(parts))}
+    tags = {f"global_step{asked.steps}": describe(live_state.merge(parts))}
     text = json.dumps({"world": asked.world, "tags": tags}, indent=1, ensure_ascii=False, sort_keys=True)
     folder.with_suffix(".json").write_text(text + "\n", encoding="utf-8")
     (folder / "zero_to_fp32.py").unlink(missing_ok=True)

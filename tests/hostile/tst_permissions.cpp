@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may not be read or written. Root may everything, so these run as nobody where root runs the tests.
+// Files without permission to read or write. Root may access everything, so root runs these tests as nobody.
 #include "tests/hostile/hostile_fixture.h"
 #include "tests/support/places.h"
 
@@ -172,7 +172,7 @@ TEST_CASE("a lone file that may not be read")
     checkRow(folder / "weights.pt", kNothingHere, "Permission denied", folder);
 }
 
-TEST_CASE("a source that is read-only is read all the same")
+TEST_CASE("a read-only source is read")
 {
     Bench bench;
     for (const auto& entry : fs::recursive_directory_iterator(bench.run)) {

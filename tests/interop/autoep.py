@@ -82,7 +82,7 @@ def config(degree):
 
 
 def rename(name, parameter):
-    """Says behind a bar which expert-parallel rank has a fused tensor, and how many experts are in it."""
+    """Appends to a name, after a bar, the expert-parallel rank of a fused tensor and its number of experts."""
     if not FUSED.match(name):
         return name
     from deepspeed.utils import groups
@@ -91,7 +91,8 @@ def rename(name, parameter):
 
 
 def _experts(name):
-    """For a name of rename(): the fused tensor's, its first expert, and their number; None for other names."""
+    """Parses a name of rename(): the fused tensor's name, its first expert, and the number of experts; None for other
+    names."""
     if "|" not in name:
         return None
     fused, rank, count = name.split("|")
@@ -115,7 +116,7 @@ def one_by_one(state):
     weights = {}
     for name, (dtype, shape, data) in state["weights"].items():
         if ".tokens_per_expert" in name:
-            continue  # what this rank routed where: no file holds it
+            continue  # routing statistics of this rank, which no file holds
         if (experts := _experts(name)) is None:
             weights[name] = (dtype, shape, data)
             continue

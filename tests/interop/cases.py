@@ -14,7 +14,7 @@ class Context:
     sources: object
     work: object
     samples: object  # folder of the committed sample checkpoints
-    swapped: dict = field(default_factory=dict)  # what nvme.py trained
+    swapped: dict = field(default_factory=dict)  # the runs that nvme.py trained
 
     def target(self, name):
         folder = self.work / "targets" / name.replace("/", "_").replace(" ", "_")
@@ -24,12 +24,13 @@ class Context:
 
 @dataclass(frozen=True)
 class Reshard:
-    """Save at one world size, reshard, load at another: the state is the same bit for bit and losses go on alike."""
+    """Save at one world size, reshard, load at another: the state is the same bit for bit, and the losses continue the
+    same."""
     setup: Setup
     before: int
     after: int
     accumulation: int = 1
-    resume_setup: Setup = None  # where the new run's configuration differs
+    resume_setup: Setup = None  # if the new run's configuration differs
     options: tuple = ()
     label: str = "reshard"
     exact_losses: bool = False
@@ -48,7 +49,7 @@ class Reshard:
                                                        self.accumulation)
         tensors = checks.same_state(source.state, state)
         checks.same_client_state(client)
-        if not self.setup.legacy:  # torch tells the classes of zip files only
+        if not self.setup.legacy:  # torch lists the classes of zip files only
             checks.same_trust(source.folder, target)
         tolerance = 0.0 if self.exact_losses else self.tolerance or checks.TOLERANCE[self.setup.precision]
         deviation = checks.losses_track(source.losses, losses, tolerance)
@@ -57,7 +58,7 @@ class Reshard:
 
 @dataclass(frozen=True)
 class RoundTrip:
-    """There and back gives the bytes of our own rewrite, whose tensors are the source's."""
+    """Resharding and back gives the bytes of our own rewrite, whose tensors equal the source's."""
     setup: Setup
     before: int
     between: int
@@ -83,7 +84,7 @@ class RoundTrip:
 
 @dataclass(frozen=True)
 class Folder:
-    """The written folder around the checkpoint: latest, scripts, other tags, and the verbs that read it back."""
+    """The files around the written checkpoint: latest, scripts, other tags, and the verbs that read it back."""
     setup: Setup
     before: int
     after: int
@@ -110,20 +111,20 @@ class Folder:
         left = [path.name for path in target.iterdir() if path.name.startswith(".")]
         if left:
             raise checks.Failure(f"left behind: {left}")
-        told = context.tool.call("inspect", target)
-        if not told["supported"] or told["parallel"]["dp"] != self.after:
-            raise checks.Failure(f"inspect says {told['supported']}, {told['parallel']}")
+        inspected = context.tool.call("inspect", target)
+        if not inspected["supported"] or inspected["parallel"]["dp"] != self.after:
+            raise checks.Failure(f"inspect says {inspected['supported']}, {inspected['parallel']}")
         if not context.tool.call("verify", target)["ok"]:
             raise checks.Failure("verify does not accept what reshard wrote")
-        # It takes the names in flat order, which is another at every world size under round robin.
+        # It reads the names in flat order, which differs at every world size under round robin.
         merged = (0 if self.setup.bf16_optimizer else
                   checks.same_stock_export(source.folder, target, same_order=not self.setup.round_robin))
         return f"folder complete, {merged} tensors equal through zero_to_fp32"
 
 
 @dataclass(frozen=True)
-class Judge:
-    """The judge itself: one changed byte in one rank's file must be found, as exactly one tensor."""
+class ComparisonItself:
+    """Tests the comparison itself: one changed byte in one rank's file must be found, as exactly one tensor."""
     setup: Setup
     before: int
     after: int
@@ -147,7 +148,7 @@ class Judge:
 
 @dataclass(frozen=True)
 class Sample:
-    """A committed sample, of an older DeepSpeed too: what today's DeepSpeed loads is what the saving engine held."""
+    """A committed sample, also of older DeepSpeed releases: today's DeepSpeed loads what the saving engine held."""
     sample: str
     setup: Setup
     after: int

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`export --format adapter` of PEFT's LoRA, trained in stock DeepSpeed, against what `save_pretrained` of PEFT writes of the
-live model, and what a model loaded from the export computes."""
+"""`export --format adapter` of PEFT's LoRA, trained in stock DeepSpeed, compared with the output of PEFT's
+`save_pretrained` of the live model, and with the results of a model loaded from the export."""
 
 import contextlib
 import shutil
@@ -13,7 +13,7 @@ import ranks
 
 STEPS = 3
 ALPHA = 12
-# Name → what LoraConfig is told.
+# Name → arguments of LoraConfig.
 ADAPTERS = {
     "plain": {"r": 4, "target_modules": ["q_proj", "v_proj"]},
     "ranks": {"r": 4, "target_modules": ["q_proj", "down_proj"], "rank_pattern": {"layers.1.self_attn.q_proj": 2}},
@@ -52,7 +52,7 @@ def _train(rank, world, case, folder, saved):
     from peft import get_peft_model
     torch.manual_seed(31)
     model = get_peft_model(_base(), _config(case.adapter))
-    for name, parameter in model.named_parameters():  # lora_B begins at zero, and would end near it
+    for name, parameter in model.named_parameters():  # lora_B begins at zero, and would stay near it
         if "lora_B" in name or "lora_embedding_A" in name:
             torch.nn.init.normal_(parameter, std=0.02)
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
@@ -94,15 +94,15 @@ class Adapter:
     stage: int
     precision: str
     world: int
-    configured: bool = True  # adapter_config.json lies beside the checkpoint
+    configured: bool = True  # adapter_config.json is next to the checkpoint
     without_frozen: bool = False
     frameworks = True
 
     @property
     def name(self):
-        told = "" if self.configured else " without its configuration"
+        suffix = "" if self.configured else " without its configuration"
         frozen = " without frozen" if self.without_frozen else ""
-        return f"adapter {self.adapter} zero{self.stage}-{self.precision} {self.world}{told}{frozen}"
+        return f"adapter {self.adapter} zero{self.stage}-{self.precision} {self.world}{suffix}{frozen}"
 
     def run(self, context):
         import peft  # noqa: F401 before the ranks are forked
@@ -125,7 +125,7 @@ class Adapter:
             raise checks.Failure("the export was not verified")
         count = self._check_files(saved, target)
         dtype = torch.bfloat16 if self.precision == "bf16" else torch.float32
-        # Not in the engine: there linear layers round otherwise (ZeRO-3), as does memory that is not aligned.
+        # Not in the engine, where linear layers round differently (ZeRO-3). Unaligned memory rounds differently, too.
         model = get_peft_model(_base(), _config(self.adapter)).to(dtype)
         model.load_state_dict({name: torch.from_numpy(value) for name, value in live.items()})
         loaded = PeftModel.from_pretrained(_base().to(dtype), target, autocast_adapter_dtype=False)
@@ -145,7 +145,7 @@ class Adapter:
             raise checks.Failure(f"other bytes than PEFT writes, in {wrong[:4]}")
         config = "adapter_config.json"
         if self.configured and (saved / config).read_bytes() != (target / config).read_bytes():
-            raise checks.Failure("the configuration is not the one beside the checkpoint")
+            raise checks.Failure("the configuration is not the one next to the checkpoint")
         if {path.name for path in target.iterdir()} != {name, config, "shardscope.json"}:
             raise checks.Failure("other files than an adapter has")
         return len(meant)

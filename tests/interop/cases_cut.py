@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Another number of tensor slices, more than one: cut by patterns, or by what AutoTP recorded."""
+"""Another number of tensor slices, more than one: split by patterns, or by AutoTP's record."""
 
 import json
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ def _bytes(tensor):
 
 
 def _cut_state(state, setup):
-    """What engines of `setup` hold of a state without slices: rows that pad its embedding are zero."""
+    """The state of engines of `setup`, from a state without slices: padding rows of the embedding are zero."""
     own = setup.kind == "megatron"
     names = {label.removeprefix("elements of ") for label in state if label.startswith("elements of ")}
     names |= {label.removeprefix("weight ") for label in state if label.startswith("weight ")}
@@ -72,7 +72,7 @@ def _whole(source, setup):
     if setup.degree == 1:
         return source.state
     if setup.kind == "slices":
-        return cases_parallel._joined(source.state)
+        return cases_parallel._merged(source.state)
     return cases_megatron._whole(source.state, parallel_models.VOCABULARY)
 
 
@@ -90,8 +90,8 @@ def _plain(value):
 
 @dataclass(frozen=True)
 class CutSlices:
-    """Trained in some number of slices, loaded by engines of another, which hold the same state bit for bit and go on
-    alike. With `like_stock` the model file says what that of a run with so many slices says."""
+    """Trained in one number of slices, loaded by engines of another, which hold the same state bit for bit and continue
+    the same. With `like_stock` the model file equals that of a run with the new number of slices."""
     setup: object
     before: int
     after: int
@@ -126,7 +126,7 @@ class CutSlices:
         if not verified["ok"]:
             raise checks.Failure(f"verify finds other values than the source's: {verified['problems']}")
         new = replace(self.setup, degree=self.degree, stage=self.stage, padding=self.padding)
-        said = cases_parallel.goes_on_as(context, new, self.after, target, source,
+        said = cases_parallel.continues_as(context, new, self.after, target, source,
                                          _cut_state(_whole(source, self.setup), new))
         if self.like_stock:
             self._same_facts(_model_file(target), _model_file(cases_parallel.source_of(context, new, self.after).folder))
@@ -147,7 +147,7 @@ class CutSlices:
 
 @dataclass(frozen=True)
 class CutLikeUniversal:
-    """Masters and optimizer states are those that a universal load with so many slices gives."""
+    """Masters and optimizer states equal those of a universal load with the same number of slices."""
     setup: object
     before: int
     after: int
@@ -170,6 +170,6 @@ class CutLikeUniversal:
         for folder, setup in zip(folders, (new, replace(new, universal=True))):
             answers = cases_parallel.ranks.run_ranks(self.after, cases_parallel.load_and_train, setup, str(folder),
                                                      log_path=context.sources.log)
-            state = cases_parallel.live_state.join([answer[0] for answer in answers])
+            state = cases_parallel.live_state.merge([answer[0] for answer in answers])
             states.append({label: value for label, value in state.items() if isinstance(value, bytes)})
         return f"{checks.same_state(*states)} tensors bit-equal"

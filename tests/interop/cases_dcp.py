@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`convert --to dcp`, loaded by stock torch.distributed.checkpoint into fresh tensors, and into a model and an optimizer of
-torch's own, against what the live engine held when it saved."""
+"""`convert --to dcp`, loaded by stock torch.distributed.checkpoint into new tensors, and into a model and an optimizer
+of torch's own, compared with what the live engine held when it saved."""
 
 import warnings
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from setups import Setup
 def _load(state, folder):
     from torch.distributed import checkpoint
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that there is one process
+        warnings.simplefilter("ignore")  # about the single process
         checkpoint.load(state, checkpoint_id=folder, no_dist=True)
 
 
@@ -38,35 +38,35 @@ def _bytes(tensor):
 
 
 class Loaded:
-    """All of a folder, asked for as a nested state dict of fresh tensors is."""
+    """Loads all of a folder into a nested state dict of new tensors."""
 
     def __init__(self, folder):
         self.state = {"model": {}, "optim": {"state": {}, "param_groups": []}}
         keys = _keys(folder)
         groups = self.state["optim"]["param_groups"]
         for key, entry in keys.items():
-            fresh = torch.full(tuple(entry.size), 7).to(entry.properties.dtype) if hasattr(entry, "size") else None
+            blank = torch.full(tuple(entry.size), 7).to(entry.properties.dtype) if hasattr(entry, "size") else None
             if key.startswith("model."):
-                self.state["model"][key.removeprefix("model.")] = fresh
+                self.state["model"][key.removeprefix("model.")] = blank
             elif key.startswith("optim.state."):
                 name, _, kind = key.removeprefix("optim.state.").rpartition(".")
-                self.state["optim"]["state"].setdefault(name, {})[kind] = fresh
+                self.state["optim"]["state"].setdefault(name, {})[kind] = blank
             elif key.startswith("optim.param_groups."):
                 index, _, option = key.removeprefix("optim.param_groups.").partition(".")
                 while len(groups) <= int(index):
                     groups.append({})
-                groups[int(index)][option] = fresh
+                groups[int(index)][option] = blank
             else:
                 at = self.state
                 *parts, last = key.split(".")
                 for part in parts:
                     at = at.setdefault(part, {})
-                at[last] = fresh
+                at[last] = blank
         _load(self.state, folder)
 
 
 def _check_states(loaded, live):
-    """Every state of every parameter is the live one, and there are no others."""
+    """Every state of every parameter equals the live one, and there are no others."""
     optim = loaded.state["optim"]
     expected = {label: value for label, value in live.items()
                 if isinstance(value, bytes) and "#" in label and not label.endswith("#fp32")}
@@ -121,9 +121,9 @@ class Distributed:
         answer = context.tool.call("convert", source.folder, target, "--to", "dcp")
         if not answer["result"]["verified"] or answer["plan"]["kind"] != "dcp":
             raise checks.Failure("the conversion was not verified")
-        told = context.tool.call("diff", source.folder, target)
-        if told["verdict"] not in ("same-training-state", "different-in-padding") or told["causes"]:
-            raise checks.Failure(f"it differs from its source: {told['verdict']} {told['differences'][:3]}")
+        report = context.tool.call("diff", source.folder, target)
+        if report["verdict"] not in ("same-training-state", "different-in-padding") or report["causes"]:
+            raise checks.Failure(f"it differs from its source: {report['verdict']} {report['differences'][:3]}")
         prints = [context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, target)]
         if prints[0] != prints[1] or not context.tool.call("verify", target, "--against", source.folder)["ok"]:
             raise checks.Failure(f"it has another fingerprint than its source: {prints}")
@@ -169,7 +169,7 @@ class Distributed:
             for kind, tensor in optimizer.state.get(parameter, {}).items():
                 expected = source.state.get(f"{name}#{kind}")
                 if kind != "step" and _bytes(tensor) != expected:
-                    raise checks.Failure(f"{name}#{kind} came to torch's optimizer as another")
+                    raise checks.Failure(f"{name}#{kind} has another value in torch's optimizer")
                 count += kind != "step"
             master = source.state.get(f"{name}#fp32")
             if master is not None and _bytes(parameter.detach()) != master:
@@ -180,7 +180,7 @@ class Distributed:
         return count
 
     def _check_merged(self, context, target, loaded):
-        """torch's own tool makes one file of all of it, which loads without anything but torch."""
+        """torch's own tool converts all of it to one file, which loads with torch only."""
         from torch.distributed.checkpoint.format_utils import dcp_to_torch_save
         path = context.work / "merged.pt"
         with warnings.catch_warnings():
@@ -197,8 +197,8 @@ class Distributed:
 
 
 @dataclass(frozen=True)
-class Joined:
-    """Slices and stages joined, experts by themselves: the model's values as the export has them."""
+class MergedParts:
+    """Merged slices and stages, single experts: the model's values equal the export's."""
     setup: ParallelSetup
     world: int
     frameworks = True
@@ -222,7 +222,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Back:
-    """Converted, and resharded from there: stock DeepSpeed has the source's whole state back, and trains on from it.
+    """Converted, and resharded from there: stock DeepSpeed has the source's whole state again, and continues training.
     `saved_again`: between the two, torch loads it and saves it sharded by rows, every mapping flattened."""
     setup: Setup
     before: int
@@ -261,7 +261,7 @@ class Back:
 
 
 def _saved_again(rank, world, folder, target):
-    """All that has rows is cut over the ranks, as FSDP does; what has none is saved by one of them."""
+    """Tensors with rows are split over the ranks, as FSDP does; others are saved by one rank."""
     from torch.distributed import checkpoint
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Shard, distribute_tensor
@@ -280,7 +280,8 @@ def _saved_again(rank, world, folder, target):
 
 
 def _sharded(rank, world, folder):
-    """Saves what FSDP would: tensors cut by rows over the ranks, some rows of ranks short or none, steps, groups."""
+    """Saves the same as FSDP: tensors split by rows over the ranks, with few or no rows on some ranks, steps,
+    groups."""
     from torch.distributed import checkpoint
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Shard, distribute_tensor
@@ -297,8 +298,8 @@ def _sharded(rank, world, folder):
 
 
 def _boxed(rank, world, folder):
-    """Saves what FSDP and tensor parallelism make together: every matrix in boxes, cut in two dimensions; moments along
-    the other one than their weight."""
+    """Saves the same as FSDP with tensor parallelism: every matrix is split into boxes in two dimensions, moments in
+    another order of dimensions than their weight."""
     from torch.distributed import checkpoint
     from torch.distributed.device_mesh import init_device_mesh
     from torch.distributed.tensor import Replicate, Shard, distribute_tensor
@@ -333,8 +334,8 @@ def _whole():
 
 @dataclass(frozen=True)
 class FromTorch:
-    """What stock dcp.save wrote of sharded tensors is read bit for bit; what DeepSpeed's files need besides is not in
-    it, and asked for by name."""
+    """Sharded tensors of stock dcp.save are read bit for bit. Other values that DeepSpeed's files need are missing, and
+    are requested by name."""
     world: int
     boxes: bool = False
 
@@ -348,11 +349,11 @@ class FromTorch:
 
         folder, target = context.target(f"{self.name} saved"), context.target(self.name)
         ranks.run_ranks(self.world, _boxed if self.boxes else _sharded, str(folder), log_path=context.sources.log)
-        told = context.tool.call("inspect", folder)
-        if told["kind"] != "dcp" or not told["supported"] or told["findings"]:
-            raise checks.Failure(f"it is read as {told['kind']} with {told['findings']}")
-        if told["step"]["optimizer"] != [4]:
-            raise checks.Failure(f"other steps than were saved: {told['step']}")
+        report = context.tool.call("inspect", folder)
+        if report["kind"] != "dcp" or not report["supported"] or report["findings"]:
+            raise checks.Failure(f"it is read as {report['kind']} with {report['findings']}")
+        if report["step"]["optimizer"] != [4]:
+            raise checks.Failure(f"other steps than were saved: {report['step']}")
         context.tool.call("export", folder, target, "--format", "safetensors", "--states", "exp_avg,exp_avg_sq")
         whole, count = _whole(), 0
         files = {"weight": "model", "exp_avg": "exp_avg", "exp_avg_sq": "exp_avg_sq"}
@@ -399,5 +400,5 @@ def full_run():
         Distributed(Setup(0, "bf16"), 2), Distributed(Setup(2, "bf16", "sgd"), 2),
         Distributed(Setup(3, "bf16", "lion", offload=True), 2),
         Distributed(Setup(2, "bf16", shape=(("empty_parameter", True),)), 3),
-        Joined(ParallelSetup("slices", 1, "bf16"), 4), Joined(ParallelSetup("experts", 2, "bf16"), 4),
-        Joined(ParallelSetup("pipeline", 1, "bf16"), 4)]
+        MergedParts(ParallelSetup("slices", 1, "bf16"), 4), MergedParts(ParallelSetup("experts", 2, "bf16"), 4),
+        MergedParts(ParallelSetup("pipeline", 1, "bf16"), 4)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`diff` on checkpoints of stock DeepSpeed: no false alarm over what is the same state, the right cause for each damage."""
+"""`diff` on checkpoints of stock DeepSpeed: no false alarm for equal states, the right cause for each damage."""
 
 import shutil
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ ZERO2 = Setup(2, "bf16")
 ZERO3 = Setup(3, "bf16", sub_group_size=200)
 
 
-class Wounded:
+class DamagedCopy:
     """A copy of a checkpoint whose files are changed in memory and saved as torch saves them."""
 
     def __init__(self, source, target):
@@ -64,36 +64,36 @@ def zero_moments(groups=None):
             if groups is None or number in groups:
                 state["exp_avg"].zero_()
                 state["exp_avg_sq"].zero_()
-    return lambda wounded: wounded.edit_optimizers(change)
+    return lambda damaged: damaged.edit_optimizers(change)
 
 
-def restart_step(wounded):
+def restart_step(damaged):
     def change(optimizer):
         for state in base(optimizer)["state"].values():
             state["step"] = torch.ones_like(state["step"])
-    wounded.edit_optimizers(change)
+    damaged.edit_optimizers(change)
 
 
-def first_group_everywhere(wounded):
+def first_group_everywhere(damaged):
     def change(optimizer):
         first, *others = base(optimizer)["param_groups"]
         for group in others:
             group.update({key: value for key, value in first.items() if key != "params"})
-    wounded.edit_optimizers(change)
+    damaged.edit_optimizers(change)
 
 
-def other_rate(wounded):
-    wounded.edit_optimizers(lambda optimizer: base(optimizer)["param_groups"][1].update(lr=0.5))
+def other_rate(damaged):
+    damaged.edit_optimizers(lambda optimizer: base(optimizer)["param_groups"][1].update(lr=0.5))
 
 
-def other_scale(wounded):
+def other_scale(damaged):
     def change(optimizer):
         optimizer["loss_scaler"].cur_scale /= 4
-    wounded.edit_optimizers(change)
+    damaged.edit_optimizers(change)
 
 
 def edit_model(change):
-    return lambda wounded: wounded.edit(wounded.files("model_states")[0], change)
+    return lambda damaged: damaged.edit(damaged.files("model_states")[0], change)
 
 
 def other_schedule(model):
@@ -110,8 +110,8 @@ def stale_copies(model):
 
 
 def swap_ranks(first, second):
-    def damage(wounded):
-        paths = wounded.files("optim_states")
+    def damage(damaged):
+        paths = damaged.files("optim_states")
         contents = [torch.load(paths[rank], weights_only=False, map_location="cpu") for rank in (first, second)]
         with torch.no_grad():
             for one, other in zip(*(flats(content["optimizer_state_dict"]) for content in contents), strict=True):
@@ -127,14 +127,14 @@ def stale_rank(rank):
     def change(optimizer):
         for flat in flats(optimizer):
             flat.mul_(1.01)
-    return lambda wounded: wounded.edit_optimizers(change, ranks=(rank,))
+    return lambda damaged: damaged.edit_optimizers(change, ranks=(rank,))
 
 
-def swap_tensors(wounded):
-    """Two parameters of one size and group, which lie on one rank, in masters and moments."""
-    model = torch.load(wounded.files("model_states")[0], weights_only=False, map_location="cpu")
+def swap_tensors(damaged):
+    """Swaps two parameters of one size and group on one rank, in masters and moments."""
+    model = torch.load(damaged.files("model_states")[0], weights_only=False, map_location="cpu")
     shapes = model["param_shapes"][0]
-    path = wounded.files("optim_states")[0]
+    path = damaged.files("optim_states")[0]
     content = torch.load(path, weights_only=False, map_location="cpu")
     optimizer = content["optimizer_state_dict"]
     room = masters(optimizer)[0].numel()
@@ -153,27 +153,27 @@ def swap_tensors(wounded):
     torch.save(content, path)
 
 
-def rounded_masters(wounded):
+def rounded_masters(damaged):
     def change(optimizer):
         for flat in masters(optimizer):
             flat.copy_(flat.bfloat16().float())
-    wounded.edit_optimizers(change)
+    damaged.edit_optimizers(change)
 
 
-def scrambled(wounded):
+def scrambled(damaged):
     def change(optimizer):
         for flat in masters(optimizer):
             flat.neg_()
-    wounded.edit_optimizers(change)
+    damaged.edit_optimizers(change)
 
 
-def later(wounded):
+def later(damaged):
     def change(optimizer):
         for flat in masters(optimizer):
             flat.mul_(1.0 + 0.01 * torch.rand_like(flat))
         for state in base(optimizer)["state"].values():
             state["step"] += 3
-    wounded.edit_optimizers(change)
+    damaged.edit_optimizers(change)
 
 
 def one_bit(optimizer):
@@ -188,9 +188,9 @@ def noise(optimizer):
     base(optimizer)["state"][0]["exp_avg"].mul_(1.0 + 1e-6)
 
 
-def padding(wounded):
-    """The last elements of the last rank's buffers belong to nobody."""
-    paths = wounded.files("optim_states")
+def padding(damaged):
+    """The last elements of the last rank's buffers belong to no parameter."""
+    paths = damaged.files("optim_states")
     found = []
 
     def change(optimizer):
@@ -198,21 +198,21 @@ def padding(wounded):
             if count:
                 base(optimizer)["state"][number]["exp_avg"][-count:] = 7.0
                 found.append(count)
-    wounded.edit(paths[-1], lambda content: change(content["optimizer_state_dict"]))
+    damaged.edit(paths[-1], lambda content: change(content["optimizer_state_dict"]))
     if not found:
         raise checks.Failure("the sample has no padding to change")
 
 
 @dataclass(frozen=True)
 class Planted:
-    """One damage; `diff` must name it, and what it means."""
+    """One damage; `diff` must name it and its consequence."""
     about: str
     damage: Callable
     causes: tuple
     verdict: str = "will-train-differently"
     setup: Setup = ZERO2
     world: int = 2
-    also: tuple = ()  # causes that may be told beside
+    also: tuple = ()  # causes that may be named in addition
 
     @property
     def name(self):
@@ -220,19 +220,19 @@ class Planted:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.world)
-        wounded = Wounded(source.folder, context.target(self.name))
-        self.damage(wounded)
+        damaged = DamagedCopy(source.folder, context.target(self.name))
+        self.damage(damaged)
         equal = self.verdict in ("same-training-state", "different-in-padding")
-        told = context.tool.call("diff", source.folder, wounded.folder, expect=0 if equal else 1)
-        found = tuple(cause["code"] for cause in told["causes"])
-        if told["verdict"] != self.verdict or told["equal"] != equal:
-            raise checks.Failure(f"diff says {told['verdict']}, {found}")
+        answer = context.tool.call("diff", source.folder, damaged.folder, expect=0 if equal else 1)
+        found = tuple(cause["code"] for cause in answer["causes"])
+        if answer["verdict"] != self.verdict or answer["equal"] != equal:
+            raise checks.Failure(f"diff says {answer['verdict']}, {found}")
         if not set(self.causes) <= set(found) or not set(found) <= set(self.causes) | set(self.also):
             raise checks.Failure(f"diff names {found}, not {self.causes}")
-        for cause in told["causes"]:
+        for cause in answer["causes"]:
             if cause["side"] == "left":
                 raise checks.Failure(f"diff blames the sound checkpoint for {cause['code']}")
-        return f"{told['verdict']}: {', '.join(found) or 'no cause'}"
+        return f"{answer['verdict']}: {', '.join(found) or 'no cause'}"
 
 
 @dataclass(frozen=True)
@@ -257,12 +257,12 @@ class NoAlarm:
             context.tool.convert(source.folder, target)
         else:
             context.tool.reshard(source.folder, target, self.after, *stage_options(self.engine))
-        told = context.tool.call("diff", source.folder, target)
-        if not told["equal"] or told["verdict"] not in ("same-training-state", "different-in-padding"):
-            raise checks.Failure(f"diff says {told['verdict']}: {told['causes'][:3]} {told['differences'][:3]}")
-        if told["causes"]:
-            raise checks.Failure(f"diff explains what does not differ: {told['causes']}")
-        return f"{told['verdict']}, {told['compared']['tensors']} tensors, {told['compared']['scalars']} scalars"
+        answer = context.tool.call("diff", source.folder, target)
+        if not answer["equal"] or answer["verdict"] not in ("same-training-state", "different-in-padding"):
+            raise checks.Failure(f"diff says {answer['verdict']}: {answer['causes'][:3]} {answer['differences'][:3]}")
+        if answer["causes"]:
+            raise checks.Failure(f"diff explains what does not differ: {answer['causes']}")
+        return f"{answer['verdict']}, {answer['compared']['tensors']} tensors, {answer['compared']['scalars']} scalars"
 
 
 @dataclass(frozen=True)
@@ -279,18 +279,18 @@ class LostByStock:
         source = context.sources.get(self.setup, self.world)
         target = context.target(self.name)
         universal.stock_convert(context, source.folder, target)
-        told = context.tool.call("diff", source.folder, target, expect=1)
-        lost = {(one["param"], one["state"]) for one in told["differences"] if one["kind"] == "only-left"}
+        answer = context.tool.call("diff", source.folder, target, expect=1)
+        lost = {(one["param"], one["state"]) for one in answer["differences"] if one["kind"] == "only-left"}
         if not lost or not all("[" in name or "*" in name for name, _ in lost):
-            raise checks.Failure(f"diff says {lost or told['causes']}")
-        if "states-missing" not in {cause["code"] for cause in told["causes"]}:
-            raise checks.Failure(f"diff names {told['causes']}")
+            raise checks.Failure(f"diff says {lost or answer['causes']}")
+        if "states-missing" not in {cause["code"] for cause in answer["causes"]}:
+            raise checks.Failure(f"diff names {answer['causes']}")
         return f"{len(lost)} states only left"
 
 
 @dataclass(frozen=True)
 class ScrambledByStock:
-    """Under round_robin_gradients DeepSpeed's converter takes flat groups in another order than they stand in."""
+    """Under round_robin_gradients DeepSpeed's converter reads flat groups in another order than the stored one."""
     setup: Setup
     world: int
 
@@ -302,22 +302,22 @@ class ScrambledByStock:
         source = context.sources.get(self.setup, self.world)
         target = context.target(self.name)
         universal.stock_convert(context, source.folder, target)
-        told = context.tool.call("diff", source.folder, target, expect=1)
-        causes = {cause["code"]: cause for cause in told["causes"]}
+        answer = context.tool.call("diff", source.folder, target, expect=1)
+        causes = {cause["code"]: cause for cause in answer["causes"]}
         cause = causes.get("flat-group-order")
-        if cause is None or cause["side"] != "right" or told["verdict"] != "will-train-differently":
-            raise checks.Failure(f"diff says {told['verdict']} and names {list(causes)}")
+        if cause is None or cause["side"] != "right" or answer["verdict"] != "will-train-differently":
+            raise checks.Failure(f"diff says {answer['verdict']} and names {list(causes)}")
         if f"dealt to {self.world} ranks" not in cause["evidence"][0]:
-            raise checks.Failure(f"diff tells {cause['evidence']}")
+            raise checks.Failure(f"diff shows {cause['evidence']}")
         turned = context.tool.call("diff", target, source.folder, expect=1)["causes"]
         if ("flat-group-order", "left") not in {(cause["code"], cause["side"]) for cause in turned}:
             raise checks.Failure(f"the other way round diff names {turned}")
-        return f"{cause['evidence'][0]}; beside it {', '.join(sorted(set(causes) - {'flat-group-order'})) or 'nothing'}"
+        return f"{cause['evidence'][0]}; also {', '.join(sorted(set(causes) - {'flat-group-order'})) or 'nothing'}"
 
 
 def planted():
     def one(change):
-        return lambda wounded: wounded.edit_optimizers(change, ranks=(0,))
+        return lambda damaged: damaged.edit_optimizers(change, ranks=(0,))
     return [
         Planted("zeroed moments", zero_moments(), ("moments-zeroed",)),
         Planted("zeroed moments of a group", zero_moments((1,)), ("moments-zeroed",)),
@@ -357,11 +357,11 @@ def full_run():
         cases += [NoAlarm(setup, 4, setup, world) for world in (1, 3)]
         cases += [NoAlarm(setup, 4, Setup(stage, setup.precision), 2) for stage in (1, 2, 3) if stage != setup.stage]
         cases += [NoAlarm(setup, 4, setup, 0, "universal")]
-    plain = (("odd_names", universal.PLAIN_NAMES[1]),)  # of others its converter loses moments
+    plain = (("odd_names", universal.PLAIN_NAMES[1]),)  # its converter loses the moments of other names
     cases += [NoAlarm(setup, 4, setup, 0, "stock universal")
               for setup in (Setup(1, "fp32", shape=plain), Setup(2, "bf16", shape=plain))]
     cases += [LostByStock(ZERO2, 4)]
-    dealt = Setup(2, "bf16", round_robin=True, shape=plain)
-    cases += [ScrambledByStock(dealt, world) for world in (2, 3)]
+    ordered = Setup(2, "bf16", round_robin=True, shape=plain)
+    cases += [ScrambledByStock(ordered, world) for world in (2, 3)]
     cases += [NoAlarm(Setup(1, "fp32"), 4, Setup(0, "fp32"), 2), NoAlarm(ZERO2, 4, Setup(0, "bf16"), 2)]
     return cases

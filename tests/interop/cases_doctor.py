@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor on live runs: what stock DeepSpeed saved is found healthy; each damage is found, repaired on a copy, and the
-copy loads in unmodified DeepSpeed with everything that was not lost, bit for bit."""
+"""The doctor on live runs: stock DeepSpeed's checkpoints have no findings; each damage is found and repaired on a copy,
+and the copy loads in unmodified DeepSpeed with everything that was not lost, bit for bit."""
 
 import shutil
 import sys
@@ -16,17 +16,17 @@ import sources
 from setups import Setup
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "data"))
-import damages  # noqa: E402  (beside the sample checkpoints)
+import damages  # noqa: E402  (next to the sample checkpoints)
 
 
 def troubles(answer):
-    """Codes above a note."""
+    """Codes of findings above info."""
     return {finding["code"] for result in answer["results"] for finding in result["findings"]
             if finding["severity"] != "info"}
 
 
-def hurt_copy(context, source, name, damage):
-    folder = context.target(f"{name} hurt")
+def damaged_copy(context, source, name, damage):
+    folder = context.target(f"{name} damaged")
     shutil.copytree(source.folder, folder)
     damage(folder / (folder / "latest").read_text(encoding="utf-8"))
     return folder
@@ -37,7 +37,7 @@ def _codes(answer):
 
 
 def find(context, folder, code, note=False):
-    """Above a note, or as one."""
+    """Finds `code` above info, or with `note` as an info."""
     answer = context.tool.call("check", folder, "--depth", "bytes", "--fail-on", "never")
     found = _codes(answer) - troubles(answer) if note else troubles(answer)
     if code not in found:
@@ -83,12 +83,12 @@ class Healthy:
 
 @dataclass(frozen=True)
 class Whole:
-    """A damage that loses nothing: the repaired copy is the checkpoint as it was."""
+    """A damage that loses nothing: the repaired copy equals the undamaged checkpoint."""
     setup: Setup
     before: int
     damage: str
     code: str
-    note: bool = False  # what is found is no trouble
+    note: bool = False  # the finding is an info
 
     @property
     def name(self):
@@ -96,7 +96,7 @@ class Whole:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = hurt_copy(context, source, self.name, getattr(damages, self.damage))
+        folder = damaged_copy(context, source, self.name, getattr(damages, self.damage))
         find(context, folder, self.code, self.note)
         target = context.target(self.name)
         if repair(context, folder, self.code, target):
@@ -106,7 +106,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class FromDonor:
-    """A lost shard that another checkpoint of the same step has, at another number of ranks: nothing is lost either."""
+    """A lost shard that another checkpoint of the same step has, with another number of ranks: nothing is lost."""
     setup: Setup
     before: int
     damage: str
@@ -119,7 +119,7 @@ class FromDonor:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = hurt_copy(context, source, self.name, getattr(damages, self.damage))
+        folder = damaged_copy(context, source, self.name, getattr(damages, self.damage))
         find(context, folder, self.code)
         donor = context.target(f"{self.name} other")
         if self.universal:
@@ -135,7 +135,8 @@ class FromDonor:
 
 @dataclass(frozen=True)
 class FromCopies:
-    """A lost shard without any other checkpoint: masters from the 16-bit copies, moments zero; all else is untouched."""
+    """A lost shard without any other checkpoint: masters from the 16-bit copies, moments zero; everything else is
+    unchanged."""
     setup: Setup
     before: int
 
@@ -145,7 +146,7 @@ class FromCopies:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = hurt_copy(context, source, self.name, damages.rank_missing)
+        folder = damaged_copy(context, source, self.name, damages.rank_missing)
         find(context, folder, "rank-missing")
         target = context.target(self.name)
         if not repair(context, folder, "rank-missing", target):
@@ -154,7 +155,7 @@ class FromCopies:
         refilled, untouched = self._compare(source.state, state)
         if refilled == 0 or untouched == 0:
             raise checks.Failure(f"{refilled} elements refilled, {untouched} untouched")
-        # Fresh moments take another way; the loss is still that of a trained model.
+        # Zeroed moments change the course of training; the loss is still that of a trained model.
         worst = max(abs(a - b) / abs(a) for a, b in zip(source.losses, losses))
         if worst > 0.25:
             raise checks.Failure(f"losses differ by {worst:.2f}")
@@ -197,7 +198,8 @@ def train_two_tags(rank, world, setup, folder, earlier, before, after):
 
 @dataclass(frozen=True)
 class LostModel:
-    """Model files that are lost or cut off: made from those of the run's earlier tag. What no shard holds is that tag's."""
+    """Lost or truncated model files: rebuilt from those of the run's earlier tag. Values that no shard holds are that
+    tag's."""
     setup: Setup
     before: int
     damage: str = "model_files_missing"
@@ -209,18 +211,18 @@ class LostModel:
         return f"doctor neighbour {self.damage} {self.setup.name} {self.before}"
 
     def run(self, context):
-        folder = context.target(f"{self.name} hurt")
+        folder = context.target(f"{self.name} damaged")
         parts = ranks.run_ranks(self.before, train_two_tags, self.setup, str(folder), self.EARLIER,
                                 sources.STEPS_BEFORE, sources.STEPS_AFTER, log_path=context.sources.log)
         states, losses = zip(*parts)
-        state, losses = live_state.join(states), sources.mean_losses(losses)
+        state, losses = live_state.merge(states), sources.mean_losses(losses)
         getattr(damages, self.damage)(folder / (folder / "latest").read_text(encoding="utf-8"))
         find(context, folder, self.code)
         target = context.target(self.name)
         if not repair(context, folder, self.code, target):
             raise checks.Failure("what came from elsewhere is not marked")
         resumed, after, _ = context.sources.resume(self.setup, self.before, target)
-        # The one buffer counts batches; nothing but a model file knows how many there were.
+        # The one buffer counts batches, and only a model file records their number.
         counted = {label: checks.ANY for label in state if label == f"weight {COUNTED}"}
         tensors = checks.same_state_but(state, resumed, counted)
         deviation = checks.losses_track(losses, after, 0.0)
@@ -228,7 +230,7 @@ class LostModel:
 
 
 def as_set(state, step, rate_of):
-    """What an engine holds of a state whose steps and learning rates were set."""
+    """The state of an engine after steps and learning rates were set."""
     expected = {}
     for label, value in state.items():
         if label.startswith("scalar group ") and label.endswith(" lr"):
@@ -241,7 +243,7 @@ def as_set(state, step, rate_of):
 
 @dataclass(frozen=True)
 class SetValues:
-    """Reviewed values in place of the saved ones: stock loads these, and all else as it was."""
+    """Reviewed values replace saved ones: stock loads them, and everything else unchanged."""
     setup: Setup
     before: int
 
@@ -255,7 +257,7 @@ class SetValues:
         answer = context.tool.call("repair", source.folder, target, "--set", "step=23", "--set", "lr=0.0625",
                                    "--set", "1:lr=0.125", "--set", "global_samples=77")
         if any(change["marked"] for change in answer["changes"]):
-            raise checks.Failure("a reviewed value is marked as one that nobody saved")
+            raise checks.Failure("a reviewed value is marked as one that no run saved")
         state, _, _ = context.sources.resume(self.setup, self.before, target)
         expected = {"scalar global_samples": live_state.plain(77),
                     **as_set(source.state, 23, lambda label: 0.125 if label == "scalar group 1 lr" else 0.0625)}
@@ -290,8 +292,8 @@ MANY = (("scales", 300),)
 
 @dataclass(frozen=True)
 class ManyParameters:
-    """A lost first rank of a model with many parameters, and the repaired copy at another number of ranks: stock loads
-    both."""
+    """A lost first rank of a model with many parameters, and the repaired copy with another number of ranks: stock
+    loads both."""
     setup: Setup
 
     @property
@@ -307,7 +309,7 @@ class ManyParameters:
         checks.losses_track(source.losses, losses, checks.TOLERANCE[self.setup.precision])
         if self.setup.stage == 0:
             return f"resharded, {tensors} tensors bit-equal"
-        folder = hurt_copy(context, source, self.name, damages.first_rank_missing)
+        folder = damaged_copy(context, source, self.name, damages.first_rank_missing)
         find(context, folder, "rank-missing")
         target = context.target(self.name)
         repair(context, folder, "rank-missing", target, "--from", other, "--masters", "donor", "--moments", "donor")
@@ -346,7 +348,7 @@ def full_run():
         cases += [Whole(setup, 3, damage, code) for damage, code in WITHOUT_LOSS]
         cases += [FromDonor(setup, 3, damage, code) for damage, code in WITH_LOSS]
         cases.append(FromDonor(setup, 3, "rank_missing", "rank-missing", universal=True))
-        if setup.stage < 3 and setup.precision != "fp32":  # there are copies that masters can be held against
+        if setup.stage < 3 and setup.precision != "fp32":  # there are copies that masters can be compared with
             cases.append(FromDonor(setup, 3, "masters_fresh", "masters-not-copies"))
             cases += [Whole(setup, 3, damage, code) for damage, code in WEIGHTS_LOST]
     cases += [Whole(setup, 3, damage, code) for setup in SETUPS for damage, code in VALUES_CHANGED]

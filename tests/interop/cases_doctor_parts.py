@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor where ranks do not all hold the same parameters: a damage in the last tensor slice, pipeline stage or
-expert-parallel rank is found and repaired, the others keep every bit, and stock DeepSpeed goes on with all of them."""
+"""The doctor on runs whose ranks hold different parameters: a damage in the last tensor slice, pipeline stage or
+expert-parallel rank is found and repaired, the others keep every bit, and stock DeepSpeed continues with all of
+them."""
 
 from dataclasses import dataclass
 
@@ -8,7 +9,7 @@ import cases_parallel
 import checks
 import live_state
 import ranks
-from cases_doctor import as_set, find, hurt_copy, repair, troubles, damages
+from cases_doctor import as_set, find, damaged_copy, repair, troubles, damages
 from parallel_setups import ParallelSetup
 
 WORLD = 4  # two data-parallel ranks of two parts each
@@ -35,7 +36,7 @@ class HealthyParts:
 
 @dataclass(frozen=True)
 class PartRepaired:
-    """Nothing is lost, or a copy of the same step for another number of ranks has it: nothing may differ."""
+    """Nothing is lost, or a copy of the same step with another number of ranks has it: nothing may differ."""
     frameworks = True  # AutoTP imports transformers
     setup: ParallelSetup
     damage: str
@@ -48,7 +49,7 @@ class PartRepaired:
 
     def run(self, context):
         source = cases_parallel.source_of(context, self.setup, WORLD)
-        folder = hurt_copy(context, source, self.name, getattr(damages, self.damage))
+        folder = damaged_copy(context, source, self.name, getattr(damages, self.damage))
         find(context, folder, self.code)
         target = context.target(self.name)
         options = ()
@@ -61,8 +62,8 @@ class PartRepaired:
             raise checks.Failure(f"{len(marks)} changes are marked")
         if not self.lost:
             cases_parallel.same_values(context, target, source)
-        gone_on = cases_parallel.goes_on_as(context, self.setup, WORLD, target, source, source.state)
-        return f"found, repaired, {gone_on}"
+        continued = cases_parallel.continues_as(context, self.setup, WORLD, target, source, source.state)
+        return f"found, repaired, {continued}"
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class PartsSet:
         expected = as_set(source.state, 23, lambda label: 0.0625)
         if not expected:
             raise checks.Failure("no step and no rate was found in the engine")
-        tensors = checks.same_state_but(source.state, live_state.join([state for state, _ in parts]), expected)
+        tensors = checks.same_state_but(source.state, live_state.merge([state for state, _ in parts]), expected)
         return f"{len(expected)} values are those that were set, {tensors} tensors bit-equal"
 
 

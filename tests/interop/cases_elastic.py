@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cases about elastic checkpoints, which hold no options of the optimizer: what the tool cannot know is named."""
+"""Elastic checkpoints, which hold no options of the optimizer: the user names what the tool cannot read."""
 
 from dataclasses import dataclass, replace
 
@@ -9,11 +9,11 @@ from setups import Setup, optimizer_groups
 
 
 def named_options(setup):
-    """As a user would name them; rates come from the scheduler."""
+    """The options as a user would name them; rates come from the scheduler."""
     wanted = {"adamw": ("betas", "eps", "weight_decay"), "cpuadam": ("betas", "eps", "weight_decay"),
               "fusedadam": ("betas", "eps", "weight_decay"), "lion": ("betas", "weight_decay"),
               "sgd": ("momentum", "weight_decay")}[setup.optimizer]
-    # torch's SGD is made with fused=None, and makes False of it where a load finds none.
+    # torch's SGD is created with fused=None, and sets it to False if a loaded state has no value.
     words = {"sgd": ["dampening=0", "nesterov=False", "1:nesterov=True", "fused=None"],
              "adamw": ["eps=1e-8"], "lion": [], "cpuadam": ["eps=1e-8", "bias_correction=True"],
              "fusedadam": ["eps=1e-8", "bias_correction=True"]}
@@ -25,8 +25,8 @@ def named_options(setup):
 
 @dataclass(frozen=True)
 class Elastic:
-    """Saved elastic, which stock cannot load at another number of ranks: refused without the options, and with them
-    written in torch's form that stock loads, in any stage."""
+    """An elastic checkpoint, which stock cannot load with another number of ranks: refused without the options, and
+    with them written in torch's form that stock loads, in any stage."""
     setup: Setup
     before: int
     engine: Setup

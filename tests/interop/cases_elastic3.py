@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic ZeRO-3, made by hand from what stock saved (elastic_zero3.py): read in every way of writing it, and rewritten
-into what stock loads, which holds the engine's own state."""
+"""Elastic ZeRO-3, converted from stock's files (elastic_zero3.py): every variant is read and rewritten into a
+checkpoint that stock loads, with the engine's own state."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ class ElasticZero3:
     engine: Setup
     after: int
     form: str
-    options: bool = False  # the param groups go along
+    options: bool = False  # the param groups are stored
     by_group: bool = False  # states per param group, not per sub-group
 
     @property
@@ -30,10 +30,10 @@ class ElasticZero3:
         source = context.sources.get(self.setup, self.before)
         changed = context.target(f"{self.name} source")
         elastic_zero3.rewrite(source.folder, changed, self.form, self.options, self.by_group)
-        told = context.tool.call("fingerprint", changed)["states"]
+        digests = context.tool.call("fingerprint", changed)["states"]
         wanted = context.tool.call("fingerprint", source.folder)["states"]
-        if any(told.get(state) != wanted[state] for state in ("fp32", "exp_avg", "exp_avg_sq")):
-            raise checks.Failure(f"read as {told}, and the source is {wanted}")
+        if any(digests.get(state) != wanted[state] for state in ("fp32", "exp_avg", "exp_avg_sq")):
+            raise checks.Failure(f"read as {digests}, and the source is {wanted}")
         target = context.target(self.name)
         options = []
         if not self.options:
@@ -51,7 +51,7 @@ class ElasticZero3:
         return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
 
 
-# Sub-groups of 200 end where groups do, too, so that their sizes do not tell the groups: then something else must.
+# Sub-groups of 200 also end at the ends of groups, so that their sizes do not identify the groups: something else must.
 SMALL = Setup(3, "bf16", sub_group_size=200)
 BF16 = Setup(3, "bf16")
 FP32 = Setup(3, "fp32", sub_group_size=1000)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `export` writes, against what the live engine held when it saved, torch's own casts, DeepSpeed's own merge, the
-writers of safetensors and transformers, and transformers' reader."""
+"""Compares the output of `export` with what the live engine held when it saved, torch's own casts, DeepSpeed's own
+merge, the writers of safetensors and transformers, and transformers' reader."""
 
 import json
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def _tensor(dtype, shape, data):
 
 
 def _live(state):
-    """Name → (master or None, weight) of a joined live state."""
+    """Name → (master or None, weight) of a merged live state."""
     out = {}
     for label, value in state.items():
         if label.startswith("weight "):
@@ -38,8 +38,8 @@ def _live(state):
 
 
 def _one_slice(live, shapes):
-    """Of what slices or stages hold side by side, the whole: a tied parameter, or slices one behind the other along the
-    dimension in which they are shorter than the whole."""
+    """Merges the tensors of slices or stages: a tied parameter, or slices concatenated along the dimension in which
+    they are shorter than the whole."""
     parts = {}
     for name, tensors in live.items():
         base, colon, rank = name.rpartition(":")
@@ -47,11 +47,11 @@ def _one_slice(live, shapes):
     out = {}
     for name, found in parts.items():
         held = [tensors for _, tensors in sorted(found, key=lambda entry: entry[0])]
-        out[name] = tuple(_joined([pair[index] for pair in held], shapes.get(name)) for index in (0, 1))
+        out[name] = tuple(_merged([pair[index] for pair in held], shapes.get(name)) for index in (0, 1))
     return out
 
 
-def _joined(tensors, shape):
+def _merged(tensors, shape):
     if tensors[0] is None or shape is None or tuple(tensors[0].shape) == tuple(shape):
         return tensors[0]
     dimension = next(i for i, (part, whole) in enumerate(zip(tensors[0].shape, shape, strict=True)) if part != whole)
@@ -65,7 +65,7 @@ def _same(left, right):
 
 
 def _check_values(found, live, cast):
-    """Every tensor is the live master (or weight) in torch's own cast, bit for bit."""
+    """Every tensor equals the live master (or weight) in torch's own cast, bit for bit."""
     if found.keys() != live.keys():
         raise checks.Failure(f"other names than the live model's: {sorted(found.keys() ^ live.keys())[:8]}")
     for name, (master, weight) in live.items():
@@ -84,7 +84,7 @@ def _load(folder):
 
 
 def _load_npy(folder, index):
-    """The tensors of an index, with numpy.load; those that NumPy has no type for taken for what the index says."""
+    """The tensors of an index, with numpy.load; the index gives the dtypes that NumPy does not have."""
     import io
 
     import numpy
@@ -129,7 +129,7 @@ def _module_names(folder):
 
 
 def _check_shards(folder, whole, order, limit):
-    """The files are those that huggingface_hub and safetensors make of the same tensors, byte for byte."""
+    """The files equal those that huggingface_hub and safetensors write for the same tensors, byte for byte."""
     from huggingface_hub import split_torch_state_dict_into_shards
     from safetensors.torch import save
     tensors = {name: whole[name].clone() for name in order if name in whole}
@@ -152,10 +152,11 @@ def _check_shards(folder, whole, order, limit):
 
 @dataclass(frozen=True)
 class Values:
-    """Save, export in every dtype, cut into files: what the live engine held, and what stock's tools make of it."""
+    """Save, export in every dtype, split into files: equal to what the live engine held, and to the output of stock's
+    tools."""
     setup: Setup
     world: int
-    stock: bool = True  # zero_to_fp32 reads the checkpoint, and rightly
+    stock: bool = True  # zero_to_fp32 reads the checkpoint correctly
     frameworks = True  # needs requirements-wrappers.txt, for huggingface_hub
 
     @property
@@ -182,7 +183,7 @@ class Values:
                 f"{merged} equal through zero_to_fp32")
 
     def _check_npy(self, context, source, live):
-        """What numpy.load finds in every file is the live tensor, and what numpy.save writes of it that file."""
+        """numpy.load reads the live tensor from every file, and numpy.save writes the same file from it."""
         count = 0
         for choice in ("keep", "fp32", "fp16", "fp8_e4m3"):
             target = context.target(f"{self.name} npy {choice}")
@@ -220,7 +221,7 @@ class Values:
         return count
 
     def _check_torch(self, context, source, masters):
-        """torch loads its own form without trusting it, and finds the same tensors."""
+        """torch loads its own form with weights_only=True, and finds the same tensors."""
         target = context.target(f"{self.name} torch")
         _export(context, source.folder, target, "--dtype", "fp32", "--shard-size", 3000, form="torch")
         index = json.loads((target / "pytorch_model.bin.index.json").read_text())["weight_map"]
@@ -246,7 +247,7 @@ class Values:
 
 @dataclass(frozen=True)
 class Parallel:
-    """The same where ranks hold different parameters: experts by themselves, stages and slices joined."""
+    """The same for runs whose ranks hold different parameters: single experts, merged stages and slices."""
     setup: ParallelSetup
     world: int
     frameworks = True
@@ -269,8 +270,8 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Pretrained:
-    """A Trainer's checkpoint, exported: the bytes that save_pretrained writes of the live model, which from_pretrained
-    loads."""
+    """A Trainer's checkpoint, exported: the bytes equal those of save_pretrained of the live model, and from_pretrained
+    loads them."""
     wrapped: Wrapped
     limit: int = 0  # bytes in a file; 0: all in one
     form: str = "safetensors"
@@ -285,14 +286,14 @@ class Pretrained:
         wrappers.import_frameworks()
         from transformers import AutoModelForCausalLM
         folder = context.target(f"{self.name} source")
-        told = ranks.run_ranks(self.wrapped.world, wrappers.run_trainer, self.wrapped, str(folder), None,
+        answers = ranks.run_ranks(self.wrapped.world, wrappers.run_trainer, self.wrapped, str(folder), None,
                                log_path=context.sources.log)
-        weights = {name: weight for name, (_, weight) in _live(wrappers.gather(told).state).items()}
+        weights = {name: weight for name, (_, weight) in _live(wrappers.gather(answers).state).items()}
         target = context.target(self.name)
         _export(context, folder / f"checkpoint-{SAVED_AT}", target, *(["--shard-size", self.limit] if self.limit else []),
                 form=self.form)
 
-        live = wrappers._model(99)  # another seed: what is not replaced shows
+        live = wrappers._model(99)  # another seed, so that values that are not replaced differ
         for name, parameter in live.named_parameters():  # and no buffers, which transformers keeps as they are
             parameter.data = parameter.data.to(weights[name].dtype)
         rest = live.load_state_dict(weights, strict=False)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`shardscope fingerprint` against the reference that is computed from live tensors; what must not change it, and what
-must."""
+"""Compares `shardscope fingerprint` with the reference that is computed from live tensors, and tests what must change
+it and what must not."""
 
 import shutil
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ from setups import Setup
 from sources import CLIENT_STATE
 
 
-def told_parts(answer):
+def parts_of_answer(answer):
     """(name, state) -> digest, as the reference has them."""
     found = {(scalar["name"], scalar["state"]): scalar["digest"] for scalar in answer["scalars"]}
     for name, states in answer["parameters"].items():
@@ -26,10 +26,10 @@ def told_parts(answer):
 
 
 def same_as_reference(context, folder, state):
-    """Part by part, so that a failure says which; then the sum."""
+    """Compares part by part, so that a failure names the part; then the sum."""
     answer = context.tool.call("fingerprint", folder, "--per-parameter")
-    told, expected = told_parts(answer), fingerprint.parts(state)
-    wrong = sorted(part for part in told.keys() | expected.keys() if told.get(part) != expected.get(part))
+    printed, expected = parts_of_answer(answer), fingerprint.parts(state)
+    wrong = sorted(part for part in printed.keys() | expected.keys() if printed.get(part) != expected.get(part))
     if wrong:
         raise checks.Failure(f"{len(wrong)} of {len(expected)} parts are not the reference's: {wrong[:8]}")
     if answer["fingerprint"] != fingerprint.fingerprint(state):
@@ -49,13 +49,13 @@ def _load_and_save(rank, world, setup, folder, target):
 
 def saved_again(context, setup, world, folder, target):
     """Loaded in unmodified DeepSpeed and saved by it, with no step between; the live state."""
-    return live_state.join(ranks.run_ranks(world, _load_and_save, setup, str(folder), str(target),
+    return live_state.merge(ranks.run_ranks(world, _load_and_save, setup, str(folder), str(target),
                                            log_path=context.sources.log))
 
 
 @dataclass(frozen=True)
 class Reference:
-    """What stock saved has the digest of what stock held."""
+    """The digest of the saved checkpoint equals that of the live engine."""
     setup: Setup
     world: int
 
@@ -69,7 +69,7 @@ class Reference:
         return f"{answer['fingerprint']} is that of {len(fingerprint.parts(source.state))} live parts"
 
 
-# It stops where it does not find Adam's states, drops those that AMSGrad has beside them, and reads no stage 0.
+# It stops if it does not find Adam's states, drops AMSGrad's additional state, and does not read stage 0.
 KNOWN_TO_CONVERTER = ("adamw", "fusedadam", "cpuadam")
 # Attributes of a loss scaler; a target with ZeRO gets those of a new run.
 ONLY_WITH_ZERO = ("consecutive_hysteresis", "cur_hysteresis", "delayed_shift", "dtype", "min_scale",
@@ -77,10 +77,10 @@ ONLY_WITH_ZERO = ("consecutive_hysteresis", "cur_hysteresis", "delayed_shift", "
 
 
 def _holds(context, folder, expected, lost=frozenset()):
-    """1 when the folder has the parts that are expected, and no others, but for those that are known to be lost."""
+    """1 if the folder has exactly the expected parts, except those that are known to be lost."""
     answer = context.tool.call("fingerprint", folder, "--per-parameter")
-    told = told_parts(answer)
-    wrong = {part for part in told.keys() | expected.keys() if told.get(part) != expected.get(part)}
+    printed = parts_of_answer(answer)
+    wrong = {part for part in printed.keys() | expected.keys() if printed.get(part) != expected.get(part)}
     if wrong != lost:
         raise checks.Failure(f"{folder.name} has another digest, in {sorted(wrong)[:8]}, known are {sorted(lost)[:8]}")
     if (int(answer["fingerprint"], 16) == sum(expected.values()) % 2**128) != (not lost):
@@ -128,7 +128,7 @@ class Same:
         return f"{fingerprint.fingerprint(source.state)} {seen} times"
 
     def _scaling_of(self, target):
-        """What one of the two has and the other has not, because one is without ZeRO."""
+        """What only one of the two has, because one is without ZeRO."""
         differs = self.setup.precision == "fp16" and bool(self.setup.stage) != bool(target.stage)
         return {("scaler", attribute) for attribute in ONLY_WITH_ZERO} if differs else set()
 
@@ -151,7 +151,7 @@ def _nested(saved):
 
 
 def _edit(folder, change, only=None):
-    """Loads, changes and saves the optimizer files: all, or the one of a rank; CRCs are right again."""
+    """Loads, changes and saves the optimizer files: all, or the one of a rank; CRCs are recomputed."""
     for number, path in enumerate(_optimizer_files(folder)):
         if only in (None, number):
             saved = torch.load(path, weights_only=False, map_location="cpu")
@@ -181,7 +181,7 @@ def change_option(folder):
 
 
 def swap_ranks(folder):
-    """ZeRO-3's optimizer files; saved anew, because an archive tells under which name it was saved."""
+    """ZeRO-3's optimizer files, saved again, because an archive records the name under which it was saved."""
     paths = _optimizer_files(folder)
     saved = [torch.load(path, weights_only=False, map_location="cpu") for path in paths]
     for path, state in zip(paths, reversed(saved)):
@@ -206,7 +206,7 @@ def swap_parameters(folder):
 
 @dataclass(frozen=True)
 class Differs:
-    """One change to one file, or to what all files agree on: another digest, in these parts and no others."""
+    """One change to one file, or to a value that all files record: another digest in these parts only."""
     about: str
     setup: Setup
     change: object
@@ -231,7 +231,7 @@ class Differs:
         after = context.tool.call("fingerprint", folder, "--per-parameter")
         if before["fingerprint"] == after["fingerprint"]:
             raise checks.Failure("the fingerprint is the same")
-        old, new = told_parts(before), told_parts(after)
+        old, new = parts_of_answer(before), parts_of_answer(after)
         changed = [part for part in old.keys() | new.keys() if old.get(part) != new.get(part)]
         if len(changed) != self.parts or not all(self.differs(*part) for part in changed):
             raise checks.Failure(f"{len(changed)} parts differ: {sorted(changed)[:8]}")
@@ -259,7 +259,7 @@ def stride_positions(folder):
 
 @dataclass(frozen=True)
 class Refused:
-    """What is part of the state and no digest tells: no number rather than one that other states have, too."""
+    """State without a defined digest: no fingerprint is printed, because other states would have the same."""
     about: str
     setup: Setup
     change: object

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Repairs that take values from elsewhere than where they belong: weights that were lost are grafted, and what
-DeepSpeed's converter scrambles is put in order again. Both load in unmodified DeepSpeed, bit for bit."""
+"""Repairs that take values from other places: lost weights are grafted, and values that DeepSpeed's converter stored
+in a wrong order are sorted. Both load in unmodified DeepSpeed, bit for bit."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ import live_state
 import ranks
 import sources
 import universal
-from cases_doctor import find, hurt_copy, repair, resumes_as, damages
+from cases_doctor import find, damaged_copy, repair, resumes_as, damages
 from parallel_setups import ParallelSetup
 from setups import Setup
 
@@ -31,7 +31,7 @@ class Grafted:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        folder = hurt_copy(context, source, self.name, getattr(damages, self.damage))
+        folder = damaged_copy(context, source, self.name, getattr(damages, self.damage))
         find(context, folder, self.code)
         donor = context.target(f"{self.name} other")
         if self.weights:
@@ -46,8 +46,9 @@ class Grafted:
 
 @dataclass(frozen=True)
 class Unscrambled:
-    """A universal folder that DeepSpeed's converter made of a round-robin run: it has the fingerprint of the run again,
-    and loads as one that was converted rightly. (An engine with round_robin_gradients on scrambles any such folder.)"""
+    """A universal folder that DeepSpeed's converter made of a round-robin run: after the repair it has the run's
+    fingerprint, and loads like one that was converted correctly. (An engine with round_robin_gradients on scrambles any
+    such folder.)"""
     setup: Setup
     before: int
     engine: Setup
@@ -64,9 +65,9 @@ class Unscrambled:
         target = context.target(self.name)
         if repair(context, scrambled, "universal-from-round-robin", target):
             raise checks.Failure("something is marked, though nothing was made up")
-        told = [context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, target)]
-        if told[0] != told[1]:
-            raise checks.Failure(f"the fingerprint is {told[1]}, and that of the source {told[0]}")
+        prints = [context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, target)]
+        if prints[0] != prints[1]:
+            raise checks.Failure(f"the fingerprint is {prints[1]}, and that of the source {prints[0]}")
         resumed = universal.resume(context, self.engine, self.after, target)
         changes = universal.stock_changes(source.state, self.setup, self.engine)
         tensors = checks.same_state_but(source.state, resumed.state, changes)
@@ -74,12 +75,12 @@ class Unscrambled:
         return f"found, in order again, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
 
 
-# A frozen table many times as large as what is trained; sequences are as long as ever.
+# A frozen table many times as large as the trained parameters; sequences keep their length.
 LARGE_BASE = (("positions", 2048),)
 TABLE_BYTES = 2048 * 16 * 2
 
 
-def train_beside_base(rank, world, setup, folder, before, after):
+def train_with_base(rank, world, setup, folder, before, after):
     """Saves twice; the state at the second save, and the losses of the steps after it."""
     from training import build_engine, train
     engine = build_engine(setup, world)
@@ -114,13 +115,13 @@ class Stripped:
     def run(self, context):
         folder = context.target(f"{self.name} source")
         steps = (sources.STEPS_BEFORE, sources.STEPS_AFTER)
-        state, losses = self._joined(ranks.run_ranks(self.before, train_beside_base, self.setup, str(folder), *steps,
+        state, losses = self._merged(ranks.run_ranks(self.before, train_with_base, self.setup, str(folder), *steps,
                                                      log_path=context.sources.log))
         target = context.target(self.name)
         find(context, folder, "frozen-bloat", note=True)
         if repair(context, folder, "frozen-bloat", target):
             raise checks.Failure("something is marked, though nothing was made up")
-        resumed, after = self._joined(ranks.run_ranks(self.before, load_over_base, self.setup, str(target), *steps,
+        resumed, after = self._merged(ranks.run_ranks(self.before, load_over_base, self.setup, str(target), *steps,
                                                       log_path=context.sources.log))
         tensors = checks.same_state(state, resumed)
         deviation = checks.losses_track(losses, after, 0.0)
@@ -130,9 +131,9 @@ class Stripped:
         return f"{sizes[0]} bytes became {sizes[1]}, {tensors} tensors bit-equal, loss deviation {deviation:.1e}"
 
     @staticmethod
-    def _joined(parts):
+    def _merged(parts):
         states, losses = zip(*parts)
-        return live_state.join(states), sources.mean_losses(losses)
+        return live_state.merge(states), sources.mean_losses(losses)
 
     @staticmethod
     def _bytes(tag):
@@ -141,7 +142,7 @@ class Stripped:
 
 @dataclass(frozen=True)
 class Informed:
-    """The key that DeepSpeed's converter stops without, added on a copy."""
+    """The key that DeepSpeed's converter requires, added on a copy."""
     setup: Setup
     before: int
 
@@ -151,8 +152,8 @@ class Informed:
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        told = cases_stock.must_fail("universal_checkpoint_info state is missing", universal.stock_convert, context,
-                                     source.folder, context.target(f"{self.name} refused"), False)
+        failure = cases_stock.must_fail("universal_checkpoint_info state is missing", universal.stock_convert, context,
+                                        source.folder, context.target(f"{self.name} refused"), False)
         target = context.target(self.name)
         if repair(context, source.folder, "universal-info-missing", target):
             raise checks.Failure("something is marked, though nothing was made up")
@@ -162,12 +163,12 @@ class Informed:
         both = [context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, converted)]
         if both[0] != both[1]:
             raise checks.Failure(f"the converted fingerprint is {both[1]}, and that of the source {both[0]}")
-        return f"before: {told[:60]}; after: converts, {same}"
+        return f"before: {failure[:60]}; after: converts, {same}"
 
 
 @dataclass(frozen=True)
 class Skipped:
-    """Parameters that DeepSpeed's converter passes by: their moments come from another universal folder of the run, and
+    """Parameters that DeepSpeed's converter skips: their moments come from another universal folder of the run, and
     their masters stay rounded to the copies."""
     setup: Setup
     before: int
@@ -220,7 +221,7 @@ class Shortened:
 
 @dataclass(frozen=True)
 class LostExperts:
-    """Files of experts' weights that are lost, made from the masters."""
+    """Lost files of experts' weights, rebuilt from the masters."""
     setup: object
     before: int
 
@@ -230,12 +231,12 @@ class LostExperts:
 
     def run(self, context):
         source = cases_parallel.source_of(context, self.setup, self.before)
-        folder = hurt_copy(context, source, self.name, damages.expert_missing)
+        folder = damaged_copy(context, source, self.name, damages.expert_missing)
         find(context, folder, "moe-incomplete")
         target = context.target(self.name)
         if repair(context, folder, "moe-incomplete", target):
             raise checks.Failure("something is marked, though nothing was lost")
-        return cases_parallel.goes_on_as(context, self.setup, self.before, target, source, source.state)
+        return cases_parallel.continues_as(context, self.setup, self.before, target, source, source.state)
 
 
 SCRAMBLED = [replace(Setup(stage, precision, round_robin=True), shape=(universal.PLAIN_NAMES,))

@@ -33,7 +33,7 @@ class Kind:
     setup: object
     damages: tuple
     universal: bool = False
-    engine: object = None  # if another one than the saving engine loads them
+    engine: object = None  # the engine that loads them, if not the saving one
     converter: object = None  # of `universal`; else DeepSpeed's
 
 
@@ -59,7 +59,7 @@ KINDS = {
 
 
 class Refused(RuntimeError):
-    """Stock raised: at what, and its exception."""
+    """Stock raised an exception: in which call, and the exception."""
 
 
 def _load(rank, world, setup, folder):
@@ -70,7 +70,7 @@ def _load(rank, world, setup, folder):
     if parallel:
         engine = parallel_training.build_engine(setup, world, seed=99)
     else:
-        # Stock leaves frozen parameters as they are when it loads universal checkpoints.
+        # Stock does not change frozen parameters when it loads universal checkpoints.
         engine = training.build_engine(setup, world, seed=99, frozen_seed=17 if setup.universal else None)
     phase = "load"
     try:
@@ -87,7 +87,7 @@ def _load(rank, world, setup, folder):
         return "loaded", state, losses
     except Exception as error:
         lines = str(error).strip().splitlines()
-        # Torch names the module in a line of its own.
+        # Torch prints the module's name on a line of its own.
         text = " ".join(line.strip() for line in lines[:2]) if lines and lines[0].endswith(":") else (lines or [""])[0]
         return "raised", phase, f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -133,7 +133,7 @@ def _stock_says(parts, intact):
     if raised:
         return f"{raised[0][2]} (at the {raised[0][1]})", True
     try:
-        found = live_state.differences(intact[0], live_state.join([part[1] for part in parts]))
+        found = live_state.differences(intact[0], live_state.merge([part[1] for part in parts]))
     except live_state.Disagreement as disagreement:
         found = [str(disagreement)]
     losses = sources.mean_losses([part[2] for part in parts])
@@ -216,7 +216,7 @@ class LoaderRows:
         outcomes = list(zip(*parts))
         if any(part[0] == "raised" for part in outcomes[0]):
             raise checks.Failure(f"stock does not load the intact checkpoint: {outcomes[0][0][1:]}")
-        intact = (live_state.join([part[1] for part in outcomes[0]]),
+        intact = (live_state.merge([part[1] for part in outcomes[0]]),
                   sources.mean_losses([part[2] for part in outcomes[0]]))
         rows = [_row(self.context, self.name, damage, folder, *_stock_says(outcome, intact))
                 for (damage, folder), outcome in zip(together, outcomes)]
@@ -268,7 +268,7 @@ class LoaderChecks:
 
 @dataclass(frozen=True)
 class EveryLoaderCheck:
-    """Each number of the header has a violation that stock does not take and that `check` reports."""
+    """Each number of the header has a violation that stock refuses and that `check` reports."""
     name: str = "loader checks: every number"
 
     def run(self, context):

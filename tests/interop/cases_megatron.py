@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tensor slices that patterns say how to join: recorded in the checkpoint, or given in a file."""
+"""Tensor slices that are merged by patterns: recorded in the checkpoint, or given in a file."""
 
 import json
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ def _tensor(dtype, shape, data):
 
 
 def _whole(state, rows):
-    """What one engine without slices holds, its embedding without padding."""
+    """The state of one engine without slices, with its embedding without padding."""
     out, made = {}, {}
     degree = 1 + max(int(label.rpartition(":tp")[2][:1]) for label in state if ":tp" in label)
     for label, value in state.items():
@@ -38,7 +38,7 @@ def _whole(state, rows):
             continue
         dtype = value[0] if label.startswith("weight ") else state[f"dtype of {label}"]
         data = [one[2] for one in values] if label.startswith("weight ") else values
-        whole = megatron.joined(name, [_tensor(dtype, shape, one) for shape, one in zip(shapes, data)])
+        whole = megatron.merged(name, [_tensor(dtype, shape, one) for shape, one in zip(shapes, data)])
         if "word_embeddings" in name:
             whole = whole[:rows]
         made[name] = whole.numel()
@@ -59,8 +59,8 @@ def _patterns_file(context, setup, name):
 
 
 @dataclass(frozen=True)
-class JoinByPatterns:
-    """Trained in slices, loaded by an engine without: all of the state bit for bit, and the losses go on."""
+class MergeByPatterns:
+    """Trained in slices, loaded by an engine without: the state is equal bit for bit, and the losses continue."""
     setup: object
     before: int
     after: int
@@ -84,11 +84,11 @@ class JoinByPatterns:
                       universal=self.universal)
         whole = _whole(source.state, parallel_models.VOCABULARY)
         ignored = cases_parallel.KEPT_WITH_ZERO if self.stage and not self.setup.stage else ()
-        return cases_parallel.goes_on_as(context, one, self.after, target, source, whole, ignored=ignored)
+        return cases_parallel.continues_as(context, one, self.after, target, source, whole, ignored=ignored)
 
 
 @dataclass(frozen=True)
-class JoinLikeConverter:
+class MergeLikeConverter:
     """Our universal folder holds what DeepSpeed's converter makes of the same checkpoint, tensor by tensor."""
     setup: object
     before: int
@@ -113,7 +113,7 @@ class JoinLikeConverter:
             if mine["param"].shape != theirs["param"].shape or not torch.equal(mine["param"], theirs["param"]):
                 raise checks.Failure(f"{name} differs: {tuple(mine['param'].shape)}, {tuple(theirs['param'].shape)}")
             marks = [{key: value for key, value in one.items() if key not in ("param",)} for one in (mine, theirs)]
-            marks[1].setdefault("cat_dim", 0)  # what the loader takes where there is none
+            marks[1].setdefault("cat_dim", 0)  # the loader's default
             if marks[0] != marks[1]:
                 raise checks.Failure(f"{name}: {marks[0]} where the converter says {marks[1]}")
             tensors += 1
@@ -122,7 +122,7 @@ class JoinLikeConverter:
 
 @dataclass(frozen=True)
 class AskedByName:
-    """Without patterns the names are asked for; a name that is left out, and a pattern of nothing, are refused."""
+    """Without patterns the names are requested; a missing name, and a pattern without matches, are refused."""
     setup: object
     before: int
 

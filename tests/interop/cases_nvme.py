@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of NVMe offload, completed into ordinary shards: stock DeepSpeed, which cannot resume the former, loads
-the latter without offload and holds what the live engine held."""
+"""Checkpoints of NVMe offload, completed into ordinary shards: stock DeepSpeed cannot resume the former. It loads the
+latter without offload, with the state of the live engine."""
 
 import shutil
 from dataclasses import dataclass
@@ -15,18 +15,19 @@ from setups import Setup
 
 
 def _inspect(context, folder, *options):
-    told = context.tool.call("inspect", folder, *options)
-    if not told["supported"]:
-        raise checks.Failure(f"inspect says: {told['why_not']}")
-    return told
+    inspected = context.tool.call("inspect", folder, *options)
+    if not inspected["supported"]:
+        raise checks.Failure(f"inspect says: {inspected['why_not']}")
+    return inspected
 
 
-def _codes(told):
-    return {finding["code"] for finding in told["findings"]}
+def _codes(inspected):
+    return {finding["code"] for finding in inspected["findings"]}
 
 
 def _resume(context, source, folder, world, setup, before):
-    """The state is the same bit for bit; so are the losses with as many ranks, and in fp32 nearly so with others."""
+    """The state is equal bit for bit. So are the losses with the same number of ranks; in fp32 they are close with
+    others."""
     state, losses, client = context.sources.resume(setup, world, folder)
     tensors = checks.same_state(source.state, state)
     checks.same_client_state(client)
@@ -45,8 +46,8 @@ def _no_swap_files(folder):
 
 @dataclass(frozen=True)
 class Complete:
-    """Trained with offload, saved, completed, loaded without: masters, moments, steps and options are the live
-    engine's, and the losses go on."""
+    """Trained with offload, saved, completed, loaded without: masters, moments, steps and options equal the
+    live engine's, and the losses continue."""
     offload: Offload
     before: int
     after: int
@@ -60,9 +61,9 @@ class Complete:
         source = nvme.made(context, self.offload, self.before, self.setup)
         if not source.swapped and self.offload.optimizer == "nvme":
             raise checks.Failure("no sub-group is large enough to be swapped")
-        told = _inspect(context, source.folder)
-        if told["findings"] and _codes(told) != {"swap-copy"}:
-            raise checks.Failure(f"inspect finds {told['findings']}")
+        inspected = _inspect(context, source.folder)
+        if inspected["findings"] and _codes(inspected) != {"swap-copy"}:
+            raise checks.Failure(f"inspect finds {inspected['findings']}")
         target = context.target(self.name)
         context.tool.reshard(source.folder, target, self.after)
         _no_swap_files(target)
@@ -92,7 +93,7 @@ class Convert:
 
 @dataclass(frozen=True)
 class StaleTensors:
-    """Pipelined swapping leaves tensors in the optimizer files that are not the state: named, and never used."""
+    """Pipelined swapping leaves stale tensors in the optimizer files: they are reported, and never used."""
     before: int
 
     @property
@@ -101,16 +102,16 @@ class StaleTensors:
 
     def run(self, context):
         source = nvme.made(context, nvme.STALE, self.before, nvme.STALE_SETUP)
-        told = _inspect(context, source.folder)
-        found = [finding for finding in told["findings"] if finding["code"] == "swap-copy"]
+        inspected = _inspect(context, source.folder)
+        found = [finding for finding in inspected["findings"] if finding["code"] == "swap-copy"]
         if len(found) != 1:
-            raise checks.Failure(f"inspect finds {told['findings']}")
+            raise checks.Failure(f"inspect finds {inspected['findings']}")
         expected = nvme.stale_tensors(source)
         named = {line.removeprefix("differs: ") for line in found[0]["evidence"] if line.startswith("differs: ")}
         if not expected:
             raise checks.Failure("no tensor of the optimizer files is stale: the run shows nothing")
         if not named <= expected or (len(expected) <= 8 and named != expected):
-            raise checks.Failure(f"told {sorted(named)}, and {sorted(expected)} differ")
+            raise checks.Failure(f"inspected {sorted(named)}, and {sorted(expected)} differ")
         target = context.target(self.name)
         context.tool.reshard(source.folder, target, self.before)
         state, *_ = context.sources.resume(nvme.STALE_SETUP, self.before, target)
@@ -120,7 +121,7 @@ class StaleTensors:
 
 @dataclass(frozen=True)
 class LiveFolder:
-    """Without offloaded_tensors the run's own swap folder serves, as long as the run did not go on."""
+    """Without offloaded_tensors the run's own swap folder is used, unless the run continued after the save."""
     offload: Offload
     before: int
     after: int
@@ -141,9 +142,9 @@ class LiveFolder:
         context.tool.reshard(alone, target, self.after, "--root", source.swap_folder)
         state, *_ = context.sources.resume(nvme.SETUP, self.after, target)
         tensors = checks.same_state(source.state, state)
-        # The run of the other source went on after its save: its swap folder is of another step.
-        told = context.tool.call("inspect", kept.folder, "--root", kept.swap_folder)
-        if "swap-mismatch" not in _codes(told):
+        # The run of the other source continued after its save: its swap folder is of another step.
+        inspected = context.tool.call("inspect", kept.folder, "--root", kept.swap_folder)
+        if "swap-mismatch" not in _codes(inspected):
             raise checks.Failure("the swap folder is of another step, and inspect does not say so")
         context.tool.call("reshard", kept.folder, context.target(f"{self.name} mixed"), "--world-size", self.after,
                           "--root", kept.swap_folder, expect=6)
@@ -152,8 +153,8 @@ class LiveFolder:
 
 @dataclass(frozen=True)
 class Repaired:
-    """The doctor on checkpoints of NVMe offload: whole ones become ordinary, lost and mixed swap files are refilled from
-    a copy of the same step for another number of ranks. Nothing may differ from what the engine held."""
+    """The doctor on checkpoints of NVMe offload: complete ones become ordinary, lost and mixed swap files are refilled
+    from a copy of the same step with another number of ranks. Nothing may differ from what the engine held."""
     offload: Offload
     before: int
     damage: str
@@ -164,7 +165,7 @@ class Repaired:
     def name(self):
         return f"doctor nvme swap files {self.damage} {self.offload.name} {self.before}"
 
-    def _hurt(self, source, folder):
+    def _damage_copy(self, source, folder):
         rank = folder / (folder / "latest").read_text() / "offloaded_tensors" / "rank00"
         moment = min(path for path in rank.glob("exp_avg-*"))
         square = moment.with_name(moment.name.replace("exp_avg-", "exp_avg_sq-"))
@@ -177,14 +178,14 @@ class Repaired:
 
     def run(self, context):
         source = nvme.made(context, self.offload, self.before)
-        hurt, donor, target = (context.target(f"{self.name}{part}") for part in (" hurt", " donor", ""))
-        shutil.copytree(source.folder, hurt)
-        self._hurt(source, hurt)
+        damaged, donor, target = (context.target(f"{self.name}{part}") for part in (" damaged", " donor", ""))
+        shutil.copytree(source.folder, damaged)
+        self._damage_copy(source, damaged)
         code = self.CODES[self.damage]
-        find(context, hurt, code, note=self.damage == "none")
+        find(context, damaged, code, note=self.damage == "none")
         context.tool.reshard(source.folder, donor, self.before + 1)
         options = () if self.damage == "none" else ("--from", donor, "--masters", "donor", "--moments", "donor")
-        marks = repair(context, hurt, code, target, *options)
+        marks = repair(context, damaged, code, target, *options)
         if bool(marks) != (self.damage != "none"):
             raise checks.Failure(f"{len(marks)} changes are marked")
         _no_swap_files(target)
@@ -193,8 +194,9 @@ class Repaired:
 
 @dataclass(frozen=True)
 class Salvage:
-    """The run trained on after its save and ended: what it swapped out is in the swap folder alone, all else in the
-    checkpoint before, which says what the files are. `ordinary`: that one as ordinary shards, which name no files."""
+    """The run continued after its save and ended: swapped states are only in the swap folder, everything else is in the
+    earlier checkpoint, which records what the files are. `ordinary`: that one as ordinary shards, without such a
+    record."""
     offload: Offload
     before: int
     after: int
@@ -226,7 +228,7 @@ class Salvage:
 
 @dataclass(frozen=True)
 class LiveWeights:
-    """Masters and swapped weights of a live folder are of one step; one that is changed is seen."""
+    """Masters and swapped weights of a live folder are of one step; a changed one is found."""
     before: int
 
     @property
@@ -240,9 +242,9 @@ class LiveWeights:
             raise checks.Failure("the run swapped no weights")
         alone = context.target(self.name)
         shutil.copytree(source.folder, alone, ignore=shutil.ignore_patterns("offloaded_tensors"))
-        told = _inspect(context, alone, "--root", source.swap_folder)
-        if told["findings"]:
-            raise checks.Failure(f"inspect finds {told['findings']}")
+        inspected = _inspect(context, alone, "--root", source.swap_folder)
+        if inspected["findings"]:
+            raise checks.Failure(f"inspect finds {inspected['findings']}")
         checked = 0
         for path in weights:
             whole = path.read_bytes()
@@ -251,12 +253,12 @@ class LiveWeights:
             path.write_bytes(whole)
         if not checked:
             raise checks.Failure("weights of another step are not seen")
-        return f"{checked} of {len(weights)} files of weights are held against masters"
+        return f"{checked} of {len(weights)} files of weights are compared with masters"
 
 
 @dataclass(frozen=True)
 class StockLosesMoments:
-    """Why: stock DeepSpeed resumes its own NVMe checkpoint silently and without moments."""
+    """The reason for these cases: stock DeepSpeed resumes its own NVMe checkpoint silently and without moments."""
     offload: Offload
     world: int
 
@@ -271,11 +273,11 @@ class StockLosesMoments:
         swap_folder.mkdir(parents=True)
         parts = ranks.run_ranks(self.world, nvme.load, self.offload, str(source.folder), str(swap_folder),
                                 log_path=context.sources.log)
-        found = live_state.differences(source.state, live_state.join(parts))
+        found = live_state.differences(source.state, live_state.merge(parts))
         lost = [text for text in found if "#exp_avg" in text]
         if not lost:
             raise checks.Failure("stock DeepSpeed restores the moments of NVMe offload now")
-        # Nor does it read an ordinary checkpoint where it offloads to NVMe, which reshard warns of.
+        # With offload to NVMe it does not read an ordinary checkpoint either; reshard warns about that.
         target = context.target(f"{self.name} completed")
         plan = context.tool.reshard(source.folder, target, self.world)["plan"]
         warnings = [finding["message"] for finding in plan["warnings"]]

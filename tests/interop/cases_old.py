@@ -17,7 +17,7 @@ NEVER_SAVED = ("positions.weight",)
 
 
 def _number(text):
-    """Of a scalar's repr: PyTorch keeps `step` as an int in one release and as a tensor in another."""
+    """The value in a scalar's repr: PyTorch keeps `step` as an int in one release and as a tensor in another."""
     kind, *rest = ast.literal_eval(text)
     if kind == "tensor":
         return struct.unpack("<f", rest[-1])[0]
@@ -34,7 +34,7 @@ def _scalars_differ(noted, found):
         elif key in ("global_steps", "global_samples", "skipped_steps"):
             same = found.get(key) == value
         else:
-            continue  # what other releases of PyTorch and DeepSpeed spell otherwise
+            continue  # values that other releases of PyTorch and DeepSpeed represent differently
         if not same:
             wrong.append(key)
     return wrong
@@ -59,7 +59,7 @@ def same_as_noted(sample, state, whole=True):
 
 @dataclass(frozen=True)
 class OldSample:
-    """What today's DeepSpeed loads after a rewrite is what the old engine held; training goes on."""
+    """After a rewrite today's DeepSpeed loads what the old engine held, and training continues."""
     sample: str
     setup: Setup
     after: int
@@ -82,7 +82,7 @@ class OldSample:
 
 @dataclass(frozen=True)
 class OldAsStock:
-    """Where stock still loads the old files, at their own number of ranks: our rewrite is no different from them."""
+    """If stock still loads the old files with their number of ranks, our rewrite gives the same state."""
     sample: str
     setup: Setup
     world: int
@@ -96,7 +96,7 @@ class OldAsStock:
         context.tool.reshard(source, target, self.world)
         expected, expected_losses, _ = context.sources.resume(self.setup, self.world, source)
         state, losses, _ = context.sources.resume(self.setup, self.world, target)
-        # The old object lacks what today's class asks for at the next overflow.
+        # The old object lacks an attribute that today's class needs at the next overflow.
         if wrong := live_state.differences(expected, state, ignore=("scalar loss_scaler", )):
             raise checks.Failure(f"differences: {wrong[:8]}")
         if losses != expected_losses:
@@ -104,7 +104,7 @@ class OldAsStock:
         return f"state and losses of {len(losses)} steps are equal"
 
 
-# What setups.py gives the groups, but for what the scheduler tells; these files hold no options.
+# The options of setups.py, without those that the scheduler records; these files hold no options.
 NAMED = ("0:betas=(0.9, 0.95)", "1:betas=(0.85, 0.99)", "2:betas=(0.8, 0.9)", "eps=1e-8", "1:eps=1e-7",
          "0:weight_decay=0.1", "1:weight_decay=0.01", "2:weight_decay=0.0", "bias_correction=True")
 WITHOUT_OPTIONS = ("ds0310-zero2-w2", "ds045-zero2-w3")

@@ -23,7 +23,7 @@ def train_and_save(rank, world, setup, folder):
 
 def load_and_train(rank, world, setup, folder):
     import parallel_training
-    # Another seed: whatever the load leaves out shows.
+    # Another seed, so that values that the load leaves out differ.
     engine = parallel_training.build_engine(setup, world, seed=99)
     path, _ = engine.load_checkpoint(folder)
     if path is None:
@@ -33,12 +33,12 @@ def load_and_train(rank, world, setup, folder):
 
 
 def parts_of(rank, world, setup):
-    """Which layers each stage has: what a user reads off the new run."""
+    """The layers of each stage, as a user reads them from the new run."""
     import parallel_models
     import torch
     module = parallel_models.pipeline_model(setup.degree, blocks=setup.blocks, partition=setup.partition,
                                             tied=setup.tied)
-    torch.distributed.barrier()  # or the first to end leaves others without a peer that they still connect to
+    torch.distributed.barrier()  # otherwise the first rank may end while others still connect to it
     return [int(layer) for layer in module.parts]
 
 
@@ -47,24 +47,24 @@ def source_of(context, setup, world):
     if key not in _made:
         folder = context.work / "sources" / f"parallel-{setup.name}-w{world}"
         states, losses = zip(*ranks.run_ranks(world, train_and_save, setup, str(folder), log_path=context.sources.log))
-        _made[key] = Source(folder, live_state.join(states), mean_losses(losses))
+        _made[key] = Source(folder, live_state.merge(states), mean_losses(losses))
     return _made[key]
 
 
-# Stock trains a pipeline without ZeRO otherwise than with it, from the first step on: only the loss before the next
+# From the first step on, stock trains a pipeline without ZeRO differently than with it: only the loss before the next
 # step is the same.
 BEFORE_ANY_STEP = 1
 
-# What engines with ZeRO keep and those without do not, in fp32: the scaler and the clipping of the configuration.
+# What only engines with ZeRO keep, in fp32: the scaler and the clipping of the configuration.
 KEPT_WITH_ZERO = tuple(f"scalar {key}" for key in ("clip_grad", "dynamic_loss_scale", "loss_scaler", "overflow"))
 
 
-def goes_on_as(context, setup, world, target, source, expected, changed=(), ignored=(), tracked=STEPS_AFTER):
+def continues_as(context, setup, world, target, source, expected, changed=(), ignored=(), tracked=STEPS_AFTER):
     """An engine of `setup` loads TARGET, holds `expected` bit for bit but for the labels that `changed` gives other
     values and those in `ignored`, and its first `tracked` losses are the source's."""
     states, losses = zip(*ranks.run_ranks(world, load_and_train, setup, str(target), log_path=context.sources.log))
     expected, found = ({label: value for label, value in state.items() if label not in ignored}
-                       for state in (expected, live_state.join(states)))
+                       for state in (expected, live_state.merge(states)))
     tensors = checks.same_state_but(expected, found, dict(changed))
     deviation = checks.losses_track(source.losses[:tracked], mean_losses(losses)[:tracked], checks.TOLERANCE[setup.precision])
     return f"{tensors} tensors bit-equal, loss deviation {deviation:.1e}"
@@ -78,7 +78,7 @@ def same_values(context, target, source):
 
 @dataclass(frozen=True)
 class ParallelReshard:
-    """As Reshard: the state is the same bit for bit on whoever holds it, and losses go on alike."""
+    """As Reshard: the state is equal bit for bit on every rank, and the losses continue the same."""
     setup: object
     before: int  # all ranks
     after: int
@@ -94,7 +94,7 @@ class ParallelReshard:
         context.tool.reshard(source.folder, target, self.after, *self.options)
         checks.same_trust(source.folder, target)
         same_values(context, target, source)
-        return goes_on_as(context, self.setup, self.after, target, source, source.state)
+        return continues_as(context, self.setup, self.after, target, source, source.state)
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ class UnpartitionedSlices:
         prints = {context.tool.call("fingerprint", folder)["fingerprint"] for folder in (source.folder, target)}
         if len(prints) != 1:
             raise checks.Failure(f"the fingerprints differ: {prints}")
-        told = goes_on_as(context, self.setup, self.after, target, source, source.state)
-        return f"{alike} values as they were, {told}"
+        result = continues_as(context, self.setup, self.after, target, source, source.state)
+        return f"{alike} values as they were, {result}"
 
 
 @dataclass(frozen=True)
@@ -142,14 +142,14 @@ class SlicesToStage:
         same_values(context, target, source)
         engine = replace(self.setup, stage=self.stage)
         tracked = BEFORE_ANY_STEP if self.setup.kind == "pipeline" else STEPS_AFTER
-        return goes_on_as(context, engine, self.after, target, source, source.state, ignored=KEPT_WITH_ZERO,
+        return continues_as(context, engine, self.after, target, source, source.state, ignored=KEPT_WITH_ZERO,
                           tracked=tracked)
 
 
 @dataclass(frozen=True)
 class ShardsWithoutZero:
     """Pipeline stages of a bf16 run without ZeRO, which stock saves as shards and cannot load again: an engine of ZeRO
-    stage 1 with the same BF16_Optimizer goes on with them."""
+    stage 1 with the same BF16_Optimizer continues with them."""
     setup: object
     before: int
     after: int
@@ -164,11 +164,11 @@ class ShardsWithoutZero:
         context.tool.reshard(source.folder, target, self.after)
         same_values(context, target, source)
         engine = replace(self.setup, stage=1, bf16_optimizer=True)
-        return goes_on_as(context, engine, self.after, target, source, source.state, tracked=BEFORE_ANY_STEP)
+        return continues_as(context, engine, self.after, target, source, source.state, tracked=BEFORE_ANY_STEP)
 
 
 @dataclass(frozen=True)
-class DealExperts:
+class RepartitionExperts:
     """Experts for another number of expert-parallel ranks: the same state but for the degree in the groups' names."""
     setup: object
     before: int
@@ -189,13 +189,13 @@ class DealExperts:
             raise checks.Failure("no param group is named after its expert-parallel degree")
         checks.same_trust(source.folder, target)
         same_values(context, target, source)
-        dealt = replace(self.setup, degree=self.degree)
-        return goes_on_as(context, dealt, self.after, target, source, source.state, names)
+        resumed = replace(self.setup, degree=self.degree)
+        return continues_as(context, resumed, self.after, target, source, source.state, names)
 
 
 @dataclass(frozen=True)
 class ParallelRoundTrip:
-    """There and back gives the bytes of our own rewrite, whose tensors are the source's."""
+    """Resharding and back gives the bytes of our own rewrite, whose tensors equal the source's."""
     setup: object
     before: int
     between: int
@@ -215,8 +215,8 @@ class ParallelRoundTrip:
         return f"{files} files byte-equal, {tensors} tensors equal to the source's"
 
 
-def _joined(state):
-    """What one engine without tensor slices holds: rows and columns as AutoTP cut them, the rest once."""
+def _merged(state):
+    """The state of one engine without tensor slices: rows and columns as AutoTP split them, other parameters once."""
     def bytes_of(name, slices):
         if "up_proj" in name:
             return b"".join(slices)
@@ -258,7 +258,7 @@ def _joined(state):
 
 
 @dataclass(frozen=True)
-class JoinSlices:
+class MergeSlices:
     """Trained in tensor slices, loaded by an engine without: through a native or a universal checkpoint."""
     setup: object
     before: int
@@ -279,18 +279,19 @@ class JoinSlices:
         else:
             context.tool.reshard(source.folder, target, self.after, "--tp", 1, "--stage", self.stage)
         whole = replace(self.setup, degree=1, stage=self.stage, universal=self.universal)
-        return goes_on_as(context, whole, self.after, target, source, _joined(source.state))
+        return continues_as(context, whole, self.after, target, source, _merged(source.state))
 
 
 def _for_stages(state, before, stages):
-    """What a pipeline of that many holds: the module that first and last layer share is on the first and last."""
+    """The state of a pipeline with that many stages: the module that first and last layer share is on the first and
+    last."""
     out = {label: value for label, value in state.items() if before == 1 or f":pp{before - 1}" not in label}
     last = {label.replace(":pp0", f":pp{stages - 1}"): value for label, value in out.items() if ":pp0" in label}
     return out | last if stages > 1 else out
 
 
 @dataclass(frozen=True)
-class JoinStages:
+class MergeStages:
     """Trained in pipeline stages, loaded by a pipeline of another number of stages: natively by one of one stage,
     through a universal checkpoint by any."""
     setup: object
@@ -313,14 +314,14 @@ class JoinStages:
             context.tool.reshard(source.folder, target, self.after, "--pp", self.stages)
         same_values(context, target, source)
         whole = replace(self.setup, degree=self.stages, universal=self.universal)
-        return goes_on_as(context, whole, self.after, target, source,
+        return continues_as(context, whole, self.after, target, source,
                           _for_stages(source.state, self.setup.degree, self.stages))
 
 
 @dataclass(frozen=True)
-class DealStages:
-    """Trained in pipeline stages, loaded natively by a pipeline of others: another number, or the same that has other
-    layers. Which they have is asked for by name."""
+class RepartitionStages:
+    """Trained in pipeline stages, loaded natively by a pipeline with another number of stages, or with other layers in
+    each stage. The layers of each stage are given as options."""
     setup: object
     before: int
     after: int
@@ -335,8 +336,8 @@ class DealStages:
     def run(self, context):
         source = source_of(context, self.setup, self.before)
         target = context.target(self.name)
-        dealt = replace(self.setup, degree=self.stages, partition=self.partition)
-        layers = ranks.run_ranks(self.after, parts_of, dealt, log_path=context.sources.log)[0]
+        resumed = replace(self.setup, degree=self.stages, partition=self.partition)
+        layers = ranks.run_ranks(self.after, parts_of, resumed, log_path=context.sources.log)[0]
         tied = f"embed=0,{layers[-1] - 1}"
         if self.stages != self.setup.degree:
             refused = context.tool.call("reshard", source.folder, target, "-w", self.after, "--pp", self.stages, expect=6)
@@ -349,6 +350,6 @@ class DealStages:
         context.tool.reshard(source.folder, target, self.after, *named, "--pp-tied", tied)
         checks.same_trust(source.folder, target)
         same_values(context, target, source)
-        told = goes_on_as(context, dealt, self.after, target, source,
+        result = continues_as(context, resumed, self.after, target, source,
                           _for_stages(source.state, self.setup.degree, self.stages))
-        return f"layers {layers}, {told}"
+        return f"layers {layers}, {result}"

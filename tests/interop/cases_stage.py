@@ -12,7 +12,7 @@ from setups import Setup
 
 @dataclass(frozen=True)
 class StageChange:
-    """Save in one stage, reshard, load in another: the same state bit for bit, and losses go on alike."""
+    """Save in one stage, reshard, load in another: the same state bit for bit, and the losses continue the same."""
     setup: Setup
     before: int
     engine: Setup
@@ -27,9 +27,9 @@ class StageChange:
         source = context.sources.get(self.setup, self.before)
         target = context.target(self.name)
         context.tool.reshard(source.folder, target, self.after, *stage_options(self.engine), *self.options)
-        told = context.tool.call("inspect", target)
-        if not told["supported"] or (told["zero_stage"], told["parallel"]["dp"]) != (self.engine.stage, self.after):
-            raise checks.Failure(f"inspect says {told['why_not']}, stage {told['zero_stage']}, {told['parallel']}")
+        answer = context.tool.call("inspect", target)
+        if not answer["supported"] or (answer["zero_stage"], answer["parallel"]["dp"]) != (self.engine.stage, self.after):
+            raise checks.Failure(f"inspect says {answer['why_not']}, stage {answer['zero_stage']}, {answer['parallel']}")
         if not context.tool.call("verify", target)["ok"]:
             raise checks.Failure("verify does not accept what reshard wrote")
         state, losses, client = context.sources.resume(self.engine, self.after, target)
@@ -41,8 +41,8 @@ class StageChange:
 
 @dataclass(frozen=True)
 class LikeStock:
-    """After a change of stage, the files are those that a run in the new stage saves: the same names, the same objects,
-    the same tensors but for their values."""
+    """After a change of stage, the files are like those that a run in the new stage saves: the same names, the same
+    objects, the same tensors except for their values."""
     setup: Setup
     before: int
     engine: Setup
@@ -68,8 +68,8 @@ class LikeStock:
 
 @dataclass(frozen=True)
 class StageRoundTrip:
-    """Through another stage and back: every tensor and value is the source's, but for what the other stage does not
-    save; and no job count changes a byte."""
+    """Through another stage and back: every tensor and value equals the source's, except those that the other stage
+    does not save. The number of jobs changes no byte."""
     setup: Setup
     before: int
     between: Setup

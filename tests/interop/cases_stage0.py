@@ -38,7 +38,7 @@ def scaling(state, setup):
 
 
 def check_scaling(before, setup, after, engine):
-    """Every value that both forms keep is the same with its type; the others are those of a new engine."""
+    """Every value that both forms keep has the same value and type; the others are those of a new engine."""
     old, new = scaling(before, setup), scaling(after, engine)
     if setup.precision != "fp16":
         wrong = [] if not new or new["cur_scale"] == live_state.plain(1.0) else ["cur_scale"]
@@ -54,12 +54,12 @@ def check_scaling(before, setup, after, engine):
 
 
 def _clipping(state, setup):
-    """FP16_UnfusedOptimizer and torch's optimizers do not load it; all have it from the configuration."""
+    """FP16_UnfusedOptimizer and torch's optimizers do not load it; they take it from the configuration."""
     return state.get("scalar clip_grad") in (live_state.plain(1.0), live_state.plain(None))
 
 
 def comparable(state, setup):
-    """Without what check_scaling() looks at; steps as they count."""
+    """Without what check_scaling() compares."""
     left = {label: value for label, value in state.items() if label not in {f"scalar {key}" for key in SCALING}}
     if setup.stage == 0 and setup.optimizer == "fusedadam" and setup.precision == "fp32":
         # FusedAdam advances the step of a group's last parameter alone, and reads no other.
@@ -97,13 +97,13 @@ class Stage0:
             folder = context.target(f"{self.name} on the way")
             context.tool.reshard(source.folder, folder, 4, *stage_options(self.through))
         context.tool.reshard(folder, target, self.after, *stage_options(self.engine), *self.options)
-        told = context.tool.call("inspect", target)
-        # The configuration that goes along is the source's, with another size of sub-groups or none.
-        findings = [finding for finding in told["findings"] if finding["code"] != "sub-group-size"]
-        if not told["supported"] or findings or (told["zero_stage"], told["parallel"]["dp"]) != (
+        inspected = context.tool.call("inspect", target)
+        # The copied configuration is the source's, with another size of sub-groups or none.
+        findings = [finding for finding in inspected["findings"] if finding["code"] != "sub-group-size"]
+        if not inspected["supported"] or findings or (inspected["zero_stage"], inspected["parallel"]["dp"]) != (
                 self.engine.stage, self.after):
-            raise checks.Failure(f"inspect says {told['why_not']}, {findings}, {told['zero_stage']}")
-        # Each against what it was made from: of the loss scale's history stage 0 keeps less.
+            raise checks.Failure(f"inspect says {inspected['why_not']}, {findings}, {inspected['zero_stage']}")
+        # Each is compared with its own source: stage 0 keeps less of the loss scale's history.
         for ours, before in ((folder, source.folder), (target, folder)):
             if ours != before and not context.tool.call("verify", ours, "--against", before)["ok"]:
                 raise checks.Failure(f"verify does not find {before} in what was made of it")
@@ -114,7 +114,7 @@ class Stage0:
             raise checks.Failure(f"gradient clipping is {state['scalar clip_grad']}")
         checks.same_client_state(client)
         # DeepSpeed 0.19.8 without ZeRO divides fp16 gradients by the loss scale and does not multiply the loss by it:
-        # its moments are of other gradients than those of the run that goes on, and one loss is all that can agree.
+        # its moments are of other gradients than those of the continued run, and only one loss can agree.
         alike = 1 if self.setup.precision == "fp16" and bool(self.setup.stage) != bool(self.engine.stage) else None
         deviation = checks.losses_track(source.losses[:alike], losses[:alike], checks.TOLERANCE[self.engine.precision])
         if not losses[-1] < losses[0]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What DeepSpeed's own way through universal folders does wrong or cannot do, and beside it what shardscope makes of
-the same source. A case fails as well where DeepSpeed has repaired its part."""
+"""What DeepSpeed's own conversion through universal folders does wrong or cannot do, compared with shardscope's result
+for the same source. A case also fails if DeepSpeed has fixed its fault."""
 
 from dataclasses import dataclass
 from typing import Callable
@@ -64,7 +64,7 @@ def scrambled(setup, source, resumed, engine):
 
 
 @dataclass(frozen=True)
-class StockBeside:
+class ComparedWithStock:
     setup: Setup
     before: int
     engine: Setup
@@ -74,7 +74,7 @@ class StockBeside:
     load_error: str = ""  # what DeepSpeed raises when it loads the folder of its own converter
     folder_fault: Callable = None  # what is wrong in that folder
     load_fault: Callable = None  # what is wrong once it is loaded
-    universal: bool = False  # ours goes through a universal folder too, else native
+    universal: bool = False  # ours uses a universal folder too, otherwise native
 
     @property
     def name(self):
@@ -89,15 +89,15 @@ class StockBeside:
         if self.convert_error:
             return must_fail(self.convert_error, universal.stock_convert, context, source.folder, target)
         universal.stock_convert(context, source.folder, target)
-        told = []
+        notes = []
         if self.folder_fault:
-            told.append(self.folder_fault(self.setup, source, target))
+            notes.append(self.folder_fault(self.setup, source, target))
         if self.load_error:
-            told.append(must_fail(self.load_error, universal.resume, context, self.engine, self.after, target))
+            notes.append(must_fail(self.load_error, universal.resume, context, self.engine, self.after, target))
         if self.load_fault:
             resumed = universal.resume(context, self.engine, self.after, target, frozen_seed=None)
-            told.append(self.load_fault(self.setup, source, resumed, self.engine))
-        return ", ".join(told)
+            notes.append(self.load_fault(self.setup, source, resumed, self.engine))
+        return ", ".join(notes)
 
     def _ours(self, context, source):
         if self.universal:
@@ -119,7 +119,7 @@ class StockBeside:
 @dataclass(frozen=True)
 class StockCannotLoad:
     """A universal folder that holds what stages 1 and 2 restore, and whose loader for ZeRO-3 knows only Adam's states:
-    it stops, and never trains on with half a state."""
+    it stops, and never continues with half a state."""
     setup: Setup
     before: int
     engine: Setup

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Universal folders on the way from and to native checkpoints, with unmodified DeepSpeed at the far end."""
+"""Universal folders from and to native checkpoints, loaded by unmodified DeepSpeed."""
 
 import shutil
 from dataclasses import dataclass
@@ -20,8 +20,8 @@ def stage_options(setup):
 
 @dataclass(frozen=True)
 class UniversalToEngine:
-    """One universal folder, loaded in unmodified DeepSpeed: all that its loader can restore is equal bit for bit, and
-    what it leaves out or mixes up is that and nothing else."""
+    """One universal folder, loaded in unmodified DeepSpeed: everything that its loader can restore is equal bit for
+    bit, and only known values are left out or wrong."""
     setup: Setup
     before: int
     engines: tuple  # of Setup
@@ -71,22 +71,22 @@ class UniversalToEngine:
 
 @dataclass(frozen=True)
 class UniversalToNative:
-    """A universal folder, resharded to a native checkpoint of any stage: the source's whole state is back."""
+    """A universal folder, resharded to a native checkpoint of any stage: the source's whole state is restored."""
     setup: Setup
     before: int
     native: Setup
     after: int
     route: str = "ours"
-    beside: bool = False  # the folder lies beside the native tag that it was made of, and is named itself
+    next_to_native: bool = False  # the folder is next to the native tag that it was made of, and is named explicitly
 
     @property
     def name(self):
         return f"universal {self.route} {self.setup.name} g{self.setup.groups} {self.before}->native " + \
-            f"{self.native.name} {self.after}{' beside' if self.beside else ''}"
+            f"{self.native.name} {self.after}{' beside' if self.next_to_native else ''}"
 
     def run(self, context):
         source = context.sources.get(self.setup, self.before)
-        if self.beside:
+        if self.next_to_native:
             folder = shutil.copytree(source.folder, context.target(f"{self.name} run"))
             universal.stock_convert(context, folder, folder)
             folder = folder / (folder / "latest_universal").read_text()
@@ -116,8 +116,8 @@ def _files(folder):
 
 @dataclass(frozen=True)
 class LikeConverter:
-    """The folder of shardscope's converter beside that of DeepSpeed's: the same in every state; frozen parameters and
-    buffers lie in the model file, where a training script can take them from."""
+    """Shardscope's converted folder compared with DeepSpeed's: equal in every state. Frozen parameters and buffers are
+    in the model file, from which a training script can load them."""
     setup: Setup
     before: int
 
@@ -129,13 +129,13 @@ class LikeConverter:
         source = context.sources.get(self.setup, self.before)
         stock, ours = (universal.make_universal(context, route, source.folder, self.name)
                        for route in ("stock", "ours"))
-        told = context.tool.call("verify", ours, "--against", source.folder)
-        if not told["ok"]:
-            raise checks.Failure(f"verify says {told['problems']}")
+        verified = context.tool.call("verify", ours, "--against", source.folder)
+        if not verified["ok"]:
+            raise checks.Failure(f"verify says {verified['problems']}")
         expected, found = _files(stock), _files(ours)
         for key, value in expected.items():
             if f"{key[0]}#fp32" not in source.state:
-                continue  # DeepSpeed writes buffers, frozen and tied ones too, and reads them never
+                continue  # DeepSpeed writes buffers, frozen and tied parameters too, but never reads them
             other = found.get(key)
             # A ZeRO-3 folder of DeepSpeed's holds flat tensors.
             flat = other.reshape(value.shape) if torch.is_tensor(value) and other is not None else other

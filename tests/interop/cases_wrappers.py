@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints of frameworks around DeepSpeed: what they wrote beside the tag goes along, and they train on with it."""
+"""Checkpoints of frameworks around DeepSpeed: their files next to the tag are copied, and they continue with them."""
 
 from dataclasses import dataclass
 
@@ -54,8 +54,8 @@ class Resume:
 
     def _run(self, context, wrapped, folder, resume):
         function = wrappers.run_trainer if self.framework == "transformers" else wrappers.run_accelerate
-        told = ranks.run_ranks(wrapped.world, function, wrapped, str(folder), resume, log_path=context.sources.log)
-        return wrappers.gather(told)
+        results = ranks.run_ranks(wrapped.world, function, wrapped, str(folder), resume, log_path=context.sources.log)
+        return wrappers.gather(results)
 
     def _source(self, context):
         made = context.sources.__dict__.setdefault("wrapped", {})
@@ -66,13 +66,13 @@ class Resume:
         return made[key]
 
     def _reshard(self, context, folder, target):
-        """A Trainer's output folder has a newer checkpoint than the one that is wanted."""
+        """A Trainer's output folder has a newer checkpoint than the requested one."""
         options = ["--stage", self.stage] if self.stage else []
         options += ["--sub-group-size", wrappers.SUB_GROUP] if self.stage == 3 else []
         if self.framework == "transformers":
-            told = context.tool.call("inspect", folder)
-            if told["tag"] != f"global_step{wrappers.STEPS}" or f"checkpoint-{SAVED_AT}" not in told["tags"]:
-                raise checks.Failure(f"the output folder is taken for {told['tag']} of {told['tags']}")
+            inspected = context.tool.call("inspect", folder)
+            if inspected["tag"] != f"global_step{wrappers.STEPS}" or f"checkpoint-{SAVED_AT}" not in inspected["tags"]:
+                raise checks.Failure(f"the output folder is read as {inspected['tag']} of {inspected['tags']}")
             options += ["--tag", f"checkpoint-{SAVED_AT}"]
         if self.universal:
             return context.tool.convert(folder, target, *options)
@@ -84,7 +84,7 @@ class Resume:
     def _check_files(self, checkpoint, target, plan):
         """Every plain file is there unchanged, random states of the processes that both runs have."""
         framework, old = self.framework, self.wrapped.world
-        new = old if self.universal else self.after  # a universal folder has all that there are
+        new = old if self.universal else self.after  # a universal folder has all of them
         random_states = {_random_name(framework, rank, old) for rank in range(old)}
         expected = {path.name: path for path in checkpoint.iterdir() if path.is_file()}
         expected = {name: path for name, path in expected.items() if name not in random_states}
@@ -96,7 +96,7 @@ class Resume:
             expected.pop("latest")
         found = {path.name for path in target.iterdir() if path.is_file()}
         if found != expected.keys():
-            raise checks.Failure(f"files beside the tag differ: {sorted(found ^ expected.keys())}")
+            raise checks.Failure(f"files next to the tag differ: {sorted(found ^ expected.keys())}")
         wrong = [name for name, path in expected.items() if path.read_bytes() != (target / name).read_bytes()]
         if wrong:
             raise checks.Failure(f"these files changed on the way: {wrong}")
@@ -111,7 +111,7 @@ class Resume:
             if resumed.said[rank] is not None and bool(resumed.said[rank]) == kept:
                 raise checks.Failure(f"process {rank} says of its random states: {resumed.said[rank]}")
             if kept and resumed.random[rank] != before.random[rank]:
-                raise checks.Failure(f"process {rank} goes on with other random states")
+                raise checks.Failure(f"process {rank} continues with other random states")
 
 
 def short_run():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ZenFlow, which up to 0.19.6 stores matrices column by column. The cases hold in either order: run.py --deepspeed 0.19.2
-runs them in a release of the other one.
+"""ZenFlow, which up to 0.19.6 stores matrices column by column. The cases are valid for both orders: run.py --deepspeed
+0.19.2 runs them in a release with the other one.
 
 What stock's own resume loses (the selective optimizer's moments and columns, the count of its steps) makes losses differ
-from those of the run that went on; so a resharded run is held against stock's own resume of the same checkpoint.
+from those of the continued run; so a resharded run is compared with stock's own resume of the same checkpoint.
 """
 
 import re
@@ -15,19 +15,19 @@ import torch
 
 import checks
 import universal
-from cases import Folder, Judge, RoundTrip
+from cases import Folder, ComparisonItself, RoundTrip
 from cases_old import same_as_noted
 from cases_universal import UniversalToEngine, stage_options
 from golden import SAMPLES
 from setups import Setup
 
-# One group, as golden.py says of 0.19.2.
+# One group, for the reason that golden.py gives for 0.19.2.
 WARM = [Setup(stage, precision, "cpuadam", offload=True, zenflow="warm", groups=1)
         for stage in (1, 2) for precision in ("bf16", "fp32")]
 ACTIVE = [Setup(stage, precision, "cpuadam", offload=True, zenflow="active", groups=1)
           for stage in (1, 2) for precision in ("bf16", "fp32")]
 OLDER_SAMPLES = [(name, setup) for name, (_, setup, _) in SAMPLES["0.19.2"].items()]
-# Columns are chosen per rank, so that what is trained follows the number of ranks.
+# Columns are chosen per rank, so that the trained values depend on the number of ranks.
 OTHER_COLUMNS = 2e-2
 
 
@@ -44,7 +44,7 @@ def in_columns(folder):
 
 @dataclass(frozen=True)
 class OwnForm:
-    """To another number of ranks with ZenFlow on: the state bit for bit, and losses as stock's own resume has them."""
+    """To another number of ranks with ZenFlow on: the state bit for bit, and the losses of stock's own resume."""
     setup: Setup
     before: int
     after: int
@@ -75,7 +75,7 @@ class OwnForm:
 
 @dataclass(frozen=True)
 class LeftBehind:
-    """Into a run without ZenFlow: masters and moments row by row, each bit where that run looks for it."""
+    """Into a run without ZenFlow: masters and moments row by row, each bit at that run's position."""
     setup: Setup
     before: int
     engine: Setup
@@ -99,7 +99,7 @@ class LeftBehind:
         state, losses, client = context.sources.resume(self.engine, self.after, target)
         tensors = checks.same_state_but(source.state, state, universal.scaler_changes(self.setup, self.engine))
         checks.same_client_state(client)
-        # While it warms up ZenFlow does what any AdamW does; but that of 0.19.8 has gradients of other elements.
+        # During warm-up ZenFlow does the same as AdamW, but 0.19.8 uses gradients of other elements.
         alike = self.setup.zenflow == "warm" and in_columns(source.folder)
         tolerance = checks.TOLERANCE[self.setup.precision] if alike else OTHER_COLUMNS
         deviation = checks.losses_track(source.losses, losses, tolerance)
@@ -108,7 +108,7 @@ class LeftBehind:
 
 @dataclass(frozen=True)
 class Universal(UniversalToEngine):
-    """Losses go on as from ordinary shards of the same state: ZenFlow's own are other ones (LeftBehind tells why)."""
+    """Losses continue as from ordinary shards of the same state: ZenFlow's own differ (LeftBehind says why)."""
 
     def expected_losses(self, context, source, engine):
         target = context.target(f"{self.name} ordinary {engine.name}")
@@ -119,7 +119,8 @@ class Universal(UniversalToEngine):
 
 @dataclass(frozen=True)
 class StockIsWrong:
-    """Why a plan warns: stock DeepSpeed loads ZenFlow's files without ZenFlow, says nothing, and has transposes."""
+    """The reason for the plan's warning: stock DeepSpeed loads ZenFlow's files without ZenFlow silently, and
+    transposed."""
     setup: Setup
     world: int
 
@@ -186,7 +187,7 @@ def _both_orders():
     cases = [OwnForm(setup, 2, 3) for setup in ACTIVE] + [OwnForm(setup, 3, 2) for setup in WARM]
     cases += [OwnForm(ACTIVE[2], 2, 2), OwnForm(WARM[3], 1, 4)]
     cases += [LeftBehind(ACTIVE[2], 2, without(ACTIVE[2]), 3), LeftBehind(ACTIVE[2], 3, without(ACTIVE[2], 1), 2)]
-    # Stage 3 has no copies of its own: those that are ahead of the masters would be theirs again.
+    # Stage 3 has no copies: copies that are ahead of the masters would be computed from the masters again.
     cases += [LeftBehind(WARM[3], 3, without(WARM[3], 3), 2), LeftBehind(WARM[3], 2, without(WARM[3]), 3),
               LeftBehind(WARM[0], 2, without(WARM[0], 2), 3)]
     return cases
@@ -195,7 +196,7 @@ def _both_orders():
 def full_run():
     cases = _both_orders()
     cases += [RoundTrip(setup, 3, 2) for setup in (ACTIVE[2], WARM[1])]
-    cases += [Folder(ACTIVE[2], 2, 3), Judge(ACTIVE[2], 3, 2)]
+    cases += [Folder(ACTIVE[2], 2, 3), ComparisonItself(ACTIVE[2], 3, 2)]
     cases += [FromOlder(*sample, after) for sample in OLDER_SAMPLES for after in (1, 3)]
     cases += [Universal(WARM[2], 2, (without(WARM[2]), without(WARM[2], 3)), 3)]
     return [*cases, InOlder("0.19.2")]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Proves that what tests/bench/generate.cpp writes is what stock DeepSpeed writes.
+"""Tests that tests/bench/generate.cpp writes the same files as stock DeepSpeed.
 
     tests/interop/check_generated.py GENERATOR [WORK_FOLDER]
 
@@ -187,7 +187,7 @@ def check(generator, work, stage, world, options):
     shapes, config = shapes_of(folder, tag)
     parts = ranks.run_ranks(world, load_and_save, folder, saved, shapes, config)
     seed = int(options[options.index("--seed") + 1]) if "--seed" in options else 1
-    return check_values(shapes, seed, live_state.join(parts)) or check_files(folder, saved, tag)
+    return check_values(shapes, seed, live_state.merge(parts)) or check_files(folder, saved, tag)
 
 
 def main():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is asserted, and the sentence for it when it does not hold."""
+"""The assertions, and their messages if they fail."""
 
 import json
 import pickle
@@ -12,14 +12,14 @@ TOLERANCE = {"fp32": 1e-6, "bf16": 2e-4, "fp16": 2e-4}
 
 
 class Failure(RuntimeError):
-    """A checkpoint or a run is not what it must be."""
+    """A checkpoint or a run is not as expected."""
 
 
-ANY = object()  # a value that must be another one, whatever it is
+ANY = object()  # any value that differs
 
 
 def same_state_but(before, after, expected):
-    """Equal bit for bit but for the labels of `expected`, which must hold its values now."""
+    """Equal bit for bit except the labels of `expected`, which must have its values now."""
     import live_state
     found = live_state.differences(before, after, ignore=expected)
     for label, value in expected.items():
@@ -51,11 +51,11 @@ def _in_noted_types(state, weights):
 
 
 def same_as_noted(sample, state):
-    """Holds a joined live state against NAME.json beside the sample, for the tag that `latest` names."""
+    """Compares a merged live state with NAME.json next to the sample, for the tag that `latest` names."""
     import golden
     noted = json.loads(sample.with_suffix(".json").read_text(encoding="utf-8"))["tags"][(sample / "latest").read_text()]
     found = golden.describe(_in_noted_types(state, noted["weights"]))
-    # What an older engine did not have at all, it noted as None.
+    # Values that an older engine did not have are recorded as None.
     absent = [key for key, value in noted["scalars"].items() if value == repr(("NoneType", "None"))]
     for key in absent:
         noted["scalars"].pop(key)
@@ -94,7 +94,7 @@ def _accepted(path):
 
 
 def same_trust(source, target):
-    """What torch.load(weights_only=True) accepted stays accepted, and no file asks for new classes."""
+    """Files that torch.load(weights_only=True) accepted are still accepted, and no file needs new classes."""
     trust, classes = {}, {}
     for path in source.rglob("*.pt"):
         role = role_of(path)
@@ -128,7 +128,7 @@ def same_payload(left, right, same_mappings=True, without=None):
 
 
 def same_stock_export(left, right, same_order=True):
-    """DeepSpeed's own merge to fp32 reads both folders and finds the same in them."""
+    """DeepSpeed's own merge to fp32 reads both folders and gives the same values."""
     from deepspeed.utils.zero_to_fp32 import get_fp32_state_dict_from_zero_checkpoint
     ours, theirs = (get_fp32_state_dict_from_zero_checkpoint(str(folder)) for folder in (left, right))
     if (list(ours) != list(theirs)) if same_order else ours.keys() != theirs.keys():
@@ -149,6 +149,6 @@ def change_one_element(folder):
     data = bytearray(path.read_bytes())
     at = data.find(needle)
     if at < 0 or data.find(needle, at + 1) >= 0:
-        raise Failure(f"{path.name}: cannot tell where the first moment lies")
+        raise Failure(f"{path.name}: cannot find the first moment")
     data[at] ^= 1
     path.write_bytes(data)

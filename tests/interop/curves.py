@@ -9,7 +9,7 @@ import ranks
 import sources
 from setups import Setup
 
-# The first loss after the load comes from the loaded state alone; it is held to the bound of the short runs.
+# The first loss after the load comes from the loaded state alone; it must meet the tolerance of the short runs.
 HALF, WHOLE = 100, 200
 CONTROL_PARTS = 3
 RUNS = [(Setup(1, "bf16"), 4, 2), (Setup(3, "bf16", sub_group_size=200), 2, 4)]
@@ -49,8 +49,8 @@ class LongRun:
             context.tool.reshard(folder, target, after)
             resumed = sources.mean_losses(ranks.run_ranks(after, _train_on, setup, str(target),
                                                           log_path=context.sources.log, limit_seconds=600))
-            # What summing in another order does in so many steps, by stock DeepSpeed alone: the checkpoint as it
-            # was saved, on as many ranks, the same batches in three parts.
+            # The effect of another order of sums over the same steps, with stock DeepSpeed only: the saved
+            # checkpoint on the same number of ranks, with the same batches in three parts.
             control = sources.mean_losses(ranks.run_ranks(before, _train_on, setup, str(folder), CONTROL_PARTS,
                                                           log_path=context.sources.log, limit_seconds=600))
             bound = checks.TOLERANCE[setup.precision]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elastic ZeRO-3 checkpoints, made by hand from those that stock DeepSpeed saved.
+"""Elastic ZeRO-3 checkpoints, converted from those that stock DeepSpeed saved.
 
 No release of DeepSpeed writes this form. A pull request (#8031) that was closed unmerged describes it: the optimizer's
 states under `base_optimizer_state`, without padding. It builds on helpers that stage3.py has had since 0.3.13
-(get_lean_optimizer_state), whose padding is that of the last rank alone; forks may differ in how tensors lie and in
-whether options go along, so several ways are written here.
+(get_lean_optimizer_state), whose padding is that of the last rank alone; forks may differ in the layout of tensors
+and in whether options are stored, so several variants are written here.
 """
 
 import shutil
@@ -17,7 +17,7 @@ FORMS = ("views", "copies", "flat")
 
 
 def _cut(buffer, elements, rank, world, form):
-    """A rank's padded buffer of a sub-group without padding: a list of tensors, or one where the form is flat."""
+    """A rank's padded buffer of a sub-group without padding: a list of tensors, or one tensor in the flat form."""
     parts, start = [], 0
     for count in elements:
         length = -(-count // world)
@@ -44,7 +44,7 @@ def _lean(states, shapes, rank, world, form):
 
 
 def _by_group(entries, groups):
-    """One entry per param group, whose lists go on over its sub-groups."""
+    """One entry per param group, whose lists continue over its sub-groups."""
     out = []
     for group in groups:
         first, *others = [entries[key] for key in group["params"]]
@@ -54,7 +54,7 @@ def _by_group(entries, groups):
 
 
 def rewrite(source, target, form, options=False, by_group=False):
-    """The run folder `source` as the pull request would have saved it. `options`: its param groups go along."""
+    """The run folder `source` as the pull request would have saved it. `options`: its param groups are stored."""
     target = Path(target)
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(source, target)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The fingerprint of a training state as core/tensor/element_digest.h and state_digest.h define it, from the joined live
-state of stock DeepSpeed (live_state.join): what shardscope prints for a checkpoint must be this."""
+"""The fingerprint of a training state as core/tensor/element_digest.h and state_digest.h define it, from the merged
+live state of stock DeepSpeed (live_state.merge): shardscope must print the same for a checkpoint."""
 
 import ast
 import hashlib

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The sample checkpoints of tests/data/samples: how each was trained, and what is noted of the engine that saved it."""
+"""The sample checkpoints of tests/data/samples: how each was trained, and what is recorded of the engine that saved
+it."""
 
 import hashlib
 
@@ -36,8 +37,8 @@ SAMPLES = {
         "ds0144-zero2-w2": (2, Setup(2, "fp16"), [7]),
         "ds0144-bf16opt-w2": (2, Setup(1, "bf16", bf16_optimizer=True), [4]),
     },
-    # Its ZenFlow stores matrices column by column, and stops where a rank's share ends within a vector: one group has
-    # them all at its end, on the last rank.
+    # Its ZenFlow stores matrices column by column, and raises if a rank's share ends within a vector: one group has
+    # all vectors at its end, on the last rank.
     "0.19.2": {
         "ds0192-zenflow-w2": (2, Setup(2, "bf16", "cpuadam", offload=True, zenflow="active", shape=SMALL, groups=1), [5]),
         "ds0192-zenflow-w3": (3, Setup(1, "fp32", "cpuadam", offload=True, zenflow="active", shape=SMALL, groups=1), [4]),
@@ -76,7 +77,7 @@ PARALLEL = {
 OLD_PARALLEL = {"0.19.2": {"ds0192-experts-w4": (4, ParallelSetup("experts", 2, "bf16"), [3]),
                            "ds0192-autoep-w4": (4, ParallelSetup("autoep", 2, "bf16", experts=(4, 4)), [3])}}
 
-# Their last tag lies there a second time, as DeepSpeed's own converter writes it.
+# They also hold their last tag in the form of DeepSpeed's own converter.
 CONVERTED = ("zero2-universal-w2", "zero3-universal-w3")
 
 
@@ -85,7 +86,7 @@ def _tensor(dtype, data):
 
 
 def describe(whole):
-    """What a reader must find: every tensor's digest and every scalar, as the live engine held them."""
+    """The expected content for readers: every tensor's digest and every scalar, as the live engine held them."""
     parameters, weights, scalars = {}, {}, {}
     for label, value in whole.items():
         if isinstance(value, bytes):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor on every checkpoint that cases read or write: what nobody hurt has nothing above a note, at any depth."""
+"""The doctor on every checkpoint that cases read or write: undamaged ones have no finding above info, at any depth."""
 
 import fnmatch
 import json
@@ -8,15 +8,15 @@ from pathlib import Path
 
 from tool import Tool
 
-NOT_LOOKED_AT = ("check", "repair")  # these cases hurt what they look at, and look themselves
-# Cases whose checkpoints are not healthy, and what is true of them.
+NOT_LOOKED_AT = ("check", "repair")  # these cases damage their checkpoints and check them themselves
+# Cases whose checkpoints are not healthy, and the codes of their findings.
 TRUE_OF = [
-    ("*adagrad*", "schedule-discontinuity"),  # stock ZeRO builds torch's anew: schedulers move the former one
-    ("old ds053-*", "alias-unrecorded"),  # these releases forgot what is tied
+    ("*adagrad*", "schedule-discontinuity"),  # stock ZeRO builds torch's again: schedulers change the former one
+    ("old ds053-*", "alias-unrecorded"),  # these releases do not record ties
     ("old ds083-*", "alias-unrecorded"),
     ("stage *-mixer-twice-*", "alias-unrecorded"),  # the source's; what reshard writes records it
     ("*nvme*", "nvme-state-skew"),  # stock's own resume loses moments and steps
-    ("nvme live swap folder *", "swap-missing"),  # the checkpoint alone is looked at, too
+    ("nvme live swap folder *", "swap-missing"),  # the checkpoint alone is checked, too
     ("nvme swap folder alone *", "marked"),
     ("doctor many parameters *", "marked"),  # repaired copies
     ("diff tells stale copies*", "masters-not-copies"),  # planted
@@ -24,7 +24,7 @@ TRUE_OF = [
 
 
 class CheckedTool(Tool):
-    """The tool, whose every answer is followed by a check of the folders that the call named."""
+    """The tool; after every call the named folders are checked."""
 
     def __init__(self, program):
         super().__init__(program)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the whole training state out of live DeepSpeed engines, in a form that does not depend on the world size.
 
-Each rank cuts its own flat partitions into fragments of parameters by the layout that its own engine built; the
-fragments of all ranks are joined here. DeepSpeed's accessors (safe_get_full_fp32_param and kin) are not used: they
-take the layout from mappings that are wrong for some configurations.
+Each rank splits its flat partitions into fragments of parameters by the layout that its engine built; the fragments
+of all ranks are merged here. DeepSpeed's accessors (safe_get_full_fp32_param and similar) are not used: they take the
+layout from mappings that are wrong for some configurations.
 """
 
 import numpy
@@ -11,14 +11,14 @@ import torch
 
 
 def _raw(tensor):
-    """Dtype, shape and bytes: nothing that compares equal while its bits differ."""
+    """Dtype, shape and bytes: equal only if the bits are equal."""
     tensor = tensor.detach().cpu().contiguous()
     data = tensor.reshape(-1).view(torch.uint8) if tensor.numel() else tensor.new_empty(0, dtype=torch.uint8)
     return (str(tensor.dtype), tuple(tensor.shape), data.numpy().tobytes())
 
 
 def plain(value):
-    """A value as nested tuples with its type beside it; floats by their bits."""
+    """A value as nested tuples with its type; floats by their bits."""
     if torch.is_tensor(value):
         return ("tensor", *_raw(value))
     if isinstance(value, float):
@@ -95,7 +95,7 @@ def _flat_groups(engine, rank, rename):
         return
     bf16 = hasattr(optimizer, "fp32_groups_flat_partition")
     partitions = optimizer.fp32_groups_flat_partition if bf16 else optimizer.single_partition_of_fp32_groups
-    # Absent before parameters could be aligned one by one: they lay back to back.
+    # Missing in releases without alignment of single parameters: they are adjacent.
     offsets = getattr(optimizer, "round_robin_bit16_offsets", None)
     for index, partition in enumerate(partitions):
         parameters = optimizer.bf16_groups[index] if bf16 else optimizer.round_robin_bit16_groups[index]
@@ -164,14 +164,14 @@ def _scalars(engine):
 
 def local_state(engine, rank, rename=_same_name, data_rank=None):
     """This rank's part: runs on every rank together, because ZeRO-3 gathers its weights. `rename(name, parameter)`
-    tells parameters apart that have one name and are not the same on all ranks. `data_rank`: among the ranks that
-    hold the same parameters, where these are not all ranks."""
+    gives different names to parameters that have one name and differ between ranks. `data_rank`: among the ranks that
+    hold the same parameters, if these are not all ranks."""
     data_rank = rank if data_rank is None else data_rank
     fragments, scalars = [], _scalars(engine)
     for group, partition, cuts in _flat_groups(engine, rank, rename):
         partitioned = engine.zero_optimization_stage() > 0 or hasattr(engine.optimizer, "bf16_groups")
         if not partitioned and data_rank > 0:
-            break  # the first has everything; join() would find it twice
+            break  # the first has everything; merge() would find it twice
         states = {"fp32": partition}
         inner = getattr(engine.optimizer, "optimizer", engine.optimizer)
         muon = group < len(inner.param_groups) and inner.param_groups[group].get("use_muon", False)
@@ -196,7 +196,7 @@ def local_state(engine, rank, rename=_same_name, data_rank=None):
 
 
 def _transposed(engine, rename):
-    """Shapes of the matrices that the flat buffers hold column by column, by name: what ZenFlow's engine views so."""
+    """Shapes of the matrices that ZenFlow's flat buffers hold column by column, by name."""
     if engine.zero_optimization_stage() not in (1, 2):
         return {}
     return {rename(name, parameter): tuple(parameter.shape) for parameter, name in engine.param_names.items()
@@ -204,10 +204,10 @@ def _transposed(engine, rename):
 
 
 class Disagreement(RuntimeError):
-    """Ranks of one run hold different values of what must be one value, or leave a gap."""
+    """Ranks of one run hold different values where one is expected, or leave a gap."""
 
 
-def join(parts):
+def merge(parts):
     """One flat dictionary of everything: 'NAME#STATE' tensors, weights and scalars."""
     whole = {}
     for rank, part in enumerate(parts):
@@ -246,8 +246,8 @@ def _by_rows(data, shape, width):
 
 
 def _widened(state):
-    """Muon's momentum as fp32, which holds the same: ZeRO-1/2 keep it in the gradients' dtype, a load makes it fp32, and
-    the next step turns it back."""
+    """Muon's momentum as fp32, with the same values: ZeRO-1/2 keep it in the gradients' dtype, loading converts it to
+    fp32, and the next step converts it back."""
     out = dict(state)
     for label, value in state.items():
         if label.endswith("#momentum_buffer") and state.get(f"dtype of {label}") == "torch.bfloat16":

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Violations of what stock DeepSpeed's loaders check: each is planted with torch in the tag folder of a checkpoint."""
+"""Violations of the checks of stock DeepSpeed's loaders: each is planted with torch in the tag folder of a
+checkpoint."""
 
 import shutil
 from dataclasses import dataclass, replace
@@ -14,9 +15,9 @@ class Damage:
     what: str
     plant: Callable  # of the tag folder
     code: str = "loader-refuses"
-    one_rank: bool = False  # only one rank raises, so that its peers have to be ended
+    one_rank: bool = False  # only one rank raises, so that the others must be ended
     world: int = 2  # ranks that load it
-    warned: bool = False  # stock loads it in this engine, other engines refuse it: the check warns of it
+    warned: bool = False  # stock loads it in this engine, other engines refuse it: the check is a warning
 
 
 def edit(paths, change):

@@ -21,7 +21,7 @@ import cases_wrappers
 import cases_zenflow
 import matrix_parallel
 import matrix_stages
-from cases import Folder, Judge, Reshard, RoundTrip, Sample
+from cases import Folder, ComparisonItself, Reshard, RoundTrip, Sample
 from golden import SAMPLES
 from setups import Setup
 
@@ -61,13 +61,13 @@ EACH_OPTIMIZER = [
     *(Setup(stage, "bf16", optimizer, offload=True, sub_group_size=300 if stage == 3 else 0)
       for stage in (1, 2, 3) for optimizer in ("cpuadam", "cpulion", "cpuadagrad")),
 ]
-# Its update is clipped by the norm of each rank's own shard, so that losses follow the number of ranks.
+# Its update is clipped by the norm of each rank's own shard, so that losses depend on the number of ranks.
 ADAFACTOR = [Setup(stage, "fp32", "adafactor") for stage in (1, 2, 3)]
 MUON = [Setup(1, "bf16", "muon"), Setup(2, "bf16", "muon"), Setup(2, "fp32", "muon"),
         Setup(2, "bf16", "muon", offload=True), Setup(3, "bf16", "muon", sub_group_size=500), Setup(3, "fp32", "muon"),
         Setup(1, "bf16", "muon", bf16_optimizer=True), Setup(2, "bf16", "muon", round_robin=True)]
 
-# The order of parameters follows the number of ranks where a group has more of them, as two of three groups do.
+# The order of parameters depends on the number of ranks in groups with more parameters than ranks: two of three.
 ROUND_ROBIN_MOVES = [(4, 3), (3, 2), (2, 4)]
 ROUND_ROBIN = [
     Setup(1, "bf16", round_robin=True),
@@ -99,7 +99,7 @@ def _orders():
     cases += [Reshard(ROUND_ROBIN_ALIGNED[0], 1, 3), Reshard(ROUND_ROBIN_ALIGNED[0], 3, 1)]
     cases += [RoundTrip(setup, 4, 3) for setup in (ROUND_ROBIN[1], ALIGNED[0], ROUND_ROBIN_ALIGNED[0])]
     cases += [Folder(setup, 4, 2) for setup in (ROUND_ROBIN[0], ALIGNED[1], ROUND_ROBIN_ALIGNED[0])]
-    return cases + [Judge(ROUND_ROBIN_ALIGNED[0], 4, 2)]
+    return cases + [ComparisonItself(ROUND_ROBIN_ALIGNED[0], 4, 2)]
 
 
 LEGACY = [Setup(2, "bf16", legacy=True), Setup(3, "bf16", sub_group_size=200, legacy=True)]
@@ -121,8 +121,8 @@ def _sub_group_change(size):
 
 
 def _samples(world):
-    # What is elastic holds no options, which cases_elastic names. Muon's momentum is noted in a dtype that loading
-    # changes, and factored states as scalars of this many ranks.
+    # Elastic checkpoints hold no options; cases_elastic gives them. Muon's momentum is recorded in a dtype that loading
+    # changes, and factored states as scalars of this number of ranks.
     return [Sample(name, setup, world) for version in SAMPLES.values() for name, (_, setup, _) in version.items()
             if not setup.elastic and not setup.zenflow and setup.optimizer not in ("muon", "adafactor")]
 
@@ -149,7 +149,7 @@ def short_run():
         RoundTrip(SETUPS[9], 4, 7),
         Folder(SETUPS[3], 4, 2),
         Folder(SETUPS[6], 4, 2),
-        Judge(SETUPS[0], 4, 2),
+        ComparisonItself(SETUPS[0], 4, 2),
         *[case for case in _samples(3) if case.sample in ("ds0144-zero2-w2", "ds0144-zero3-w3")],
         *matrix_stages.short_run(),
         *cases_stage0.short_run(),
@@ -179,7 +179,7 @@ def full_run():
     cases += _orders()
     cases += [Reshard(setup, before, after) for setup in LEGACY for before, after in [(4, 2), (2, 3)]]
     cases += _samples(1) + _samples(4) + cases_old.full_run()
-    cases += [Judge(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
+    cases += [ComparisonItself(setup, 4, 2) for setup in (SETUPS[0], SETUPS[3], SETUPS[6], SETUPS[9])]
     return (cases + matrix_stages.full_run() + cases_stage0.full_run() + matrix_parallel.full_run()
             + cases_wrappers.full_run() + cases_nvme.full_run() + cases_zenflow.full_run() + cases_diff.full_run()
             + cases_doctor.full_run() + cases_doctor_parts.full_run() + cases_graft.full_run()
@@ -187,6 +187,6 @@ def full_run():
             + cases_adapter.full_run() + cases_dcp.full_run())
 
 
-# In other releases than the judges' own.
+# In other releases than the environment's own.
 OLDER = {"0.19.2": lambda: cases_zenflow.in_older_run() + matrix_parallel.autoep_run()}
 RUNS = {"ci": short_run, "full": full_run}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model in tensor slices as Megatron-DeepSpeed keeps them: cut by its own layers, with an mpu that knows the ranks,
-and patterns that say how the slices join."""
+"""A model in tensor slices as Megatron-DeepSpeed keeps them: split by its own layers, with an mpu that knows the ranks,
+and patterns that say how slices are merged."""
 
 import torch
 from torch import distributed, nn
@@ -36,7 +36,7 @@ class Mpu:
     def get_model_parallel_group(self):
         return self.model_group
 
-    # What a universal load asks for.
+    # What a universal load requires.
     get_tensor_model_parallel_rank = get_model_parallel_rank
     get_tensor_model_parallel_world_size = get_model_parallel_world_size
     get_tensor_model_parallel_group = get_model_parallel_group
@@ -55,7 +55,7 @@ class Mpu:
 
 
 class _Enter(torch.autograd.Function):
-    """What goes into sliced layers: every slice's share of the gradient is summed."""
+    """Input of sliced layers: the gradients of all slices are summed."""
 
     @staticmethod
     def forward(context, x, mpu):
@@ -70,7 +70,7 @@ class _Enter(torch.autograd.Function):
 
 
 class _Leave(torch.autograd.Function):
-    """What comes out of them: every slice's share of the value is summed."""
+    """Output of sliced layers: the values of all slices are summed."""
 
     @staticmethod
     def forward(context, x, mpu):
@@ -92,7 +92,7 @@ def leave(x, mpu):
 
 
 class Cut:
-    """Draws whole tensors and keeps this rank's slice of them."""
+    """Initialises whole tensors and keeps this rank's slice."""
 
     def __init__(self, mpu):
         self.rank, self.degree = (mpu.get_model_parallel_rank(), mpu.degree) if mpu else (0, 1)
@@ -100,7 +100,7 @@ class Cut:
     def take(self, whole, dimension, parts=1):
         pieces = [part.chunk(self.degree, dim=dimension)[self.rank] for part in whole.chunk(parts, dim=dimension)]
         parameter = nn.Parameter(torch.cat(pieces, dim=dimension).clone())
-        parameter.tensor_model_parallel = True  # else its norm counts once for all slices
+        parameter.tensor_model_parallel = True  # otherwise its norm counts once for all slices
         return parameter
 
 
@@ -133,7 +133,7 @@ class Layer(nn.Module):
 
 
 class Model(nn.Module):
-    """`padding` rows of embedding behind the vocabulary, by which Megatron makes it divisible."""
+    """`padding` rows of embedding after the vocabulary, by which Megatron makes its size divisible."""
 
     def __init__(self, mpu, vocabulary, padding):
         super().__init__()
@@ -206,7 +206,8 @@ def universal_info(vocabulary, padded, pipeline=False):
 
 
 def _slicing(name):
-    """The dimension that a parameter's own layers slice, and of how many parts each; None where they do not."""
+    """The dimension that a parameter's layer slices, and the number of parts of each slice; None if it is not
+    sliced."""
     if "query_key_value" in name:
         return 0, 3
     if "gate_and_up" in name:
@@ -216,8 +217,8 @@ def _slicing(name):
     return (0, 1) if "word_embeddings" in name or ".side." in name else None
 
 
-def joined(name, slices):
-    """The whole of what every slice holds, by the parameter's own layers."""
+def merged(name, slices):
+    """The whole tensor of all slices, by the rules of the parameter's layer."""
     if slicing := _slicing(name):
         dimension, parts = slicing
         return torch.cat([piece for part in zip(*(one.chunk(parts, dim=dimension) for one in slices)) for piece in part],
@@ -228,7 +229,7 @@ def joined(name, slices):
 
 
 def cut(name, whole, degree, part):
-    """The slice that the parameter's own layers keep of the whole."""
+    """The slice of the whole that the parameter's layer keeps."""
     if slicing := _slicing(name):
         dimension, parts = slicing
         return torch.cat([piece.chunk(degree, dim=dimension)[part] for piece in whole.chunk(parts, dim=dimension)],

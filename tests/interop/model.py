@@ -9,7 +9,7 @@ ODD_NAMES = ("gain [0] *", "größe µ", "a*b[c]#d!e+f@g%h")
 
 
 class OddNames(nn.Module):
-    """Scales by parameters whose names need care: torch refuses only '.' and the empty name."""
+    """Scales by parameters with unusual names: torch refuses only '.' and the empty name."""
 
     def __init__(self, width, names):
         super().__init__()
@@ -60,7 +60,7 @@ class Layer(nn.Module):
 
 
 class PositionTable(nn.Module):
-    """Positions that are not trained: frozen, so outside the optimizer and outside every flat group."""
+    """Frozen positions: outside the optimizer and outside every flat group."""
 
     def __init__(self, positions, width):
         super().__init__()
@@ -150,7 +150,7 @@ def build_model(seed=17, **shape):
 
 
 def take_frozen(model, other):
-    """Gives the model the frozen parameters of another, which a universal load of stock DeepSpeed leaves alone."""
+    """Gives the model the frozen parameters of another; a universal load of stock DeepSpeed does not change them."""
     wanted = dict(other.named_parameters())
     with torch.no_grad():
         for name, parameter in model.named_parameters():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs whose optimizer state, and weights where asked, lie in swap files: DeepSpeed's NVMe offload, on any folder."""
+"""Runs with their optimizer state, and weights on request, in swap files: DeepSpeed's NVMe offload, on any folder."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +13,9 @@ from sources import CLIENT_STATE, STEPS_AFTER, STEPS_BEFORE, Source, mean_losses
 # embeddings and of everything small are not.
 SHAPE = (("vocabulary", 32), ("width", 256), ("heads", 4), ("layers", 2))
 SETUP = Setup(3, "bf16", shape=SHAPE, sub_group_size=300000, rate=0.1)
-# In bf16 this model's losses differ by 3e-4 between numbers of ranks, whatever was saved; in fp32 by rounding alone.
+# In bf16 this model's losses differ by 3e-4 between numbers of ranks, also without saving; in fp32 only by rounding.
 FP32_SETUP = replace(SETUP, precision="fp32")
-# An embedding of which each of two ranks swaps its part of the 16-bit weights as well: 1 MiB is the least.
+# An embedding so large that each of two ranks also swaps its part of the 16-bit weights: 1 MiB is the minimum.
 LARGE_SETUP = replace(SETUP, shape=(("vocabulary", 4096), *SHAPE[1:]))
 # More sub-groups than pinned buffers, so that those in the optimizer file have held other sub-groups since.
 STALE_SETUP = replace(SETUP, shape=(*SHAPE[:3], ("layers", 5)))
@@ -68,13 +68,13 @@ def load(rank, world, offload, folder, swap_folder):
 @dataclass
 class SwappedSource(Source):
     swap_folder: Path
-    swapped: list  # numbers of the sub-groups that lie in swap files
+    swapped: list  # numbers of the sub-groups in swap files
     swapped_names: list  # of their parameters
-    ended: dict  # the state when the run ended, which the swap folder is of
+    ended: dict  # the state at the end of the run, as in the swap folder
 
 
 def made(context, offload, world, setup=SETUP, trains_on=True):
-    """Trains and saves, once. Where it does not train on, the swap folder stays what it was at the save."""
+    """Trains and saves, once. If it does not continue, the swap folder stays in the state of the save."""
     key = (setup, offload, world, trains_on)
     if key not in context.swapped:
         folder = context.work / "nvme" / f"{len(context.swapped) + 1:03}"
@@ -83,8 +83,8 @@ def made(context, offload, world, setup=SETUP, trains_on=True):
         parts = ranks.run_ranks(world, train_and_save, setup, offload, str(folder / "run"), str(swap_folder),
                                 STEPS_BEFORE, STEPS_AFTER if trains_on else 0, log_path=context.sources.log)
         states, swapped, losses, names, ended = zip(*parts)
-        context.swapped[key] = SwappedSource(folder / "run", live_state.join(states), mean_losses(losses), swap_folder,
-                                             swapped[0], names[0], live_state.join(ended))
+        context.swapped[key] = SwappedSource(folder / "run", live_state.merge(states), mean_losses(losses), swap_folder,
+                                             swapped[0], names[0], live_state.merge(ended))
     return context.swapped[key]
 
 

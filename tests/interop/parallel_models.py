@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Models whose ranks do not all hold the same parameters: pipeline stages, tensor slices and experts."""
+"""Models whose ranks hold different parameters: pipeline stages, tensor slices and experts."""
 
 import torch
 from torch import nn
@@ -82,7 +82,7 @@ class MoeModel(nn.Module):
 
 
 class TensorParallelModel(nn.Module):
-    """Names that AutoTP splits by rows and by columns, beside what it leaves whole on every rank."""
+    """Names that AutoTP splits by rows and by columns, and others that stay whole on every rank."""
 
     class Layer(nn.Module):
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is trained where ranks do not all hold the same parameters."""
+"""What is trained by runs whose ranks hold different parameters."""
 
 from dataclasses import dataclass
 
-# Samples of every optimizer step, whatever the number of ranks.
+# Samples of every optimizer step, for any number of ranks.
 BATCH = 24
 
 
@@ -17,11 +17,11 @@ class ParallelSetup:
     experts: tuple = (4, 2)  # experts: of each layer
     round_robin: bool = False
     bf16_optimizer: bool = False  # DeepSpeed's BF16_Optimizer in place of the ZeRO-1 one
-    padding: int = 0  # megatron: rows of the embedding behind the vocabulary
+    padding: int = 0  # megatron: rows of the embedding after the vocabulary
     blocks: int = 3  # pipeline: layers of matrices
-    partition: str = "uniform"  # pipeline: how its layers are dealt to stages
+    partition: str = "uniform"  # pipeline: how its layers are distributed to stages
     tied: bool = True  # pipeline: first and last layer share their module
-    stages: int = 0  # megatron: of the PipelineModule that its layers are in; 0: in none
+    stages: int = 0  # megatron: of the PipelineModule with its layers; 0: no PipelineModule
     recorded: bool = True  # megatron: universal_checkpoint_info goes into the checkpoint
     universal: bool = False  # the engine loads universal checkpoints, and no native ones
     slices: int = 1  # autoep: tensor slices (AutoTP), over which expert-parallel ranks fold

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock DeepSpeed with ranks that do not all hold the same parameters: build an engine, train, name what it holds."""
+"""Stock DeepSpeed with ranks that hold different parameters: build an engine, train, name what it holds."""
 
 import re
 import deepspeed
@@ -61,13 +61,13 @@ def build_engine(setup, world, seed=17):
     torch.manual_seed(seed)
     config = _config(setup, world)
     if setup.kind == "slices":
-        # AutoTP replaces the layers, so that the optimizer must be DeepSpeed's to make.
+        # AutoTP replaces the layers, so that DeepSpeed must create the optimizer.
         config["optimizer"] = {"type": "AdamW", "params": {"lr": 3e-3, "weight_decay": 0.1, "torch_adam": True}}
         model = parallel_models.TensorParallelModel()
         engine, *_ = deepspeed.initialize(model=model, model_parameters=model.parameters(), config=config)
         return engine
     if setup.kind == "autoep":
-        # AutoEP replaces the layers of experts, so that the optimizer must be DeepSpeed's to make.
+        # AutoEP replaces the layers of experts, so that DeepSpeed must create the optimizer.
         config["optimizer"] = {"type": "AdamW", "params": {"lr": 3e-3, "weight_decay": 0.1, "torch_adam": True}}
         engine, *_ = deepspeed.initialize(model=autoep.Model(setup.experts, setup.slices > 1), config=config)
         return engine

@@ -7,7 +7,7 @@ import torch
 
 
 class PayloadDiffers(RuntimeError):
-    """Two checkpoints that must hold the same do not."""
+    """Two checkpoints that must be equal differ."""
 
 
 def _load(path):
@@ -15,7 +15,8 @@ def _load(path):
 
 
 def _share(model, name, world, rank):
-    """How many ranks share a parameter, and which of them this is: of experts those that have the same ones do."""
+    """How many ranks share a parameter, and the number of this rank among them. Experts are shared by the ranks that
+    have them."""
     for layer in model.get("ds_autoep_layers") or ():
         if name.startswith(layer["expert_key_prefix"] + "."):
             return layer["expert_data_parallel_world_size"], layer["expert_data_parallel_rank"]
@@ -38,7 +39,7 @@ def _masks(model, all_ranks, own_rank):
 
 
 def _compare(left, right, where, mask):
-    """Counts equal tensors; mask is what of a flat tensor of the mask's length is defined."""
+    """Counts equal tensors; the mask marks the defined elements of a flat tensor of its length."""
     if type(left) is not type(right):
         raise PayloadDiffers(f"{where}: {type(left).__name__} became {type(right).__name__}")
     if torch.is_tensor(left):
@@ -73,7 +74,7 @@ def compare(left, right, same_mappings=True, without=None):
     count, masks = 0, {}
     for path in sorted(left.glob("*model_states.pt")):
         ours, theirs = _load(path), _load(right / path.name)
-        if path.name.startswith("layer_") and "folding" in ours:  # whichever rank with the expert was last to write it
+        if path.name.startswith("layer_") and "folding" in ours:  # written by whichever rank with the expert was last
             ours["folding"]["zero_partition_rank"] = 0
         if path.name.startswith("zero_pp_rank_"):
             rank = int(path.name.split("_")[3])

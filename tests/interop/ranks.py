@@ -33,18 +33,18 @@ def _enter(function, rank, world, port, arguments, pipe, log_path):
     except BaseException:
         answer = ("failed", traceback.format_exc())
     try:
-        # Not pipe.send: torch teaches it to share memory with a process that is about to be gone.
+        # Not pipe.send: with torch it would share memory with a process that is about to end.
         pipe.send_bytes(pickle.dumps(answer))
     finally:
         pipe.close()
-        # Neither atexit handlers nor gloo's destructors: a peer that is already gone would make them wait.
+        # Neither atexit handlers nor gloo's destructors: a peer that has already ended would make them wait.
         os._exit(0)
 
 
 def run_ranks(world, function, *arguments, log_path=os.devnull, limit_seconds=300):
     """Calls function(rank, world, *arguments) on every rank and returns the results by rank.
 
-    One failed rank leaves its peers waiting in gloo for ever, so the first failure, or the end of the time
+    One failed rank leaves its peers waiting in gloo forever, so the first failure, or the end of the time
     limit, ends them all.
     """
     context = multiprocessing.get_context("fork")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Stock DeepSpeed as the judge of what shardscope writes.
+"""Tests shardscope's output with stock DeepSpeed.
 
     tests/interop/run.py --shardscope build/dev/bin/shardscope            the short run
     tests/interop/run.py --shardscope … --subset full                     every case
@@ -28,10 +28,10 @@ def _arguments():
     parser.add_argument("--subset", choices=("ci", "full"), default="ci")
     parser.add_argument("--only", metavar="PATTERN", help="run cases of the full run whose name contains this pattern")
     parser.add_argument("--deepspeed", metavar="VERSION", help="run the cases for this release, in it")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work in this folder and leave everything there")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="work in this folder and keep everything there")
     parser.add_argument("--curves", type=Path, metavar="PNG", help="also run the long training and draw its losses")
-    parser.add_argument("--only-curves", type=Path, metavar="PNG", help="run the long training alone")
-    parser.add_argument("--list", action="store_true", help="name the cases and end")
+    parser.add_argument("--only-curves", type=Path, metavar="PNG", help="run only the long training")
+    parser.add_argument("--list", action="store_true", help="print the names of the cases")
     return parser.parse_args()
 
 
@@ -77,7 +77,7 @@ def _run_all(cases, arguments, work):
     if failed:
         print("\nFailed:\n  " + "\n  ".join(failed))
         if arguments.keep:
-            print(f"What the ranks said: {work / 'ranks.log'}")
+            print(f"Output of the ranks: {work / 'ranks.log'}")
     print(f"\n{len(results) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is trained: ZeRO stage, precision, optimizer, and the DeepSpeed configuration for them."""
+"""Setups of training: ZeRO stage, precision, optimizer, and the DeepSpeed configuration for them."""
 
 from dataclasses import dataclass
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 GLOBAL_BATCH = 60
 
 
-# ZenFlow chooses columns among those that a rank holds whole, so that what it does follows the number of ranks; while it
-# warms up, every step updates everything.
+# ZenFlow chooses among the columns that a rank holds whole, so that its updates depend on the number of ranks. During
+# warm-up every step updates everything.
 ZEN_FLOWS = {
     "active": {"topk_ratio": 0.25, "select_strategy": "step", "select_interval": 4, "update_interval": 2},
     "warm": {"topk_ratio": 0.25, "select_strategy": "step", "select_interval": 4, "update_interval": 1,
@@ -110,11 +110,11 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
 
 
 def optimizer_groups(setup, matrices, embeddings, small):
-    """Options differ in every group, so that a reader which mixes groups up is seen."""
+    """Options differ in every group, so that tests detect a reader that mixes groups up."""
     if setup.groups < 3:
         matrices, embeddings = matrices + embeddings, []
     if setup.groups < 2:
-        # DeepSpeed rebuilds torch's Adagrad for ZeRO-1/2 with one group, whatever it was given.
+        # DeepSpeed rebuilds torch's Adagrad for ZeRO-1/2 with one group, regardless of the given groups.
         matrices, small = matrices + small, []
     rates = {"sgd": 20.0, "lion": 0.03, "cpulion": 0.03, "adagrad": 5.0, "cpuadagrad": 5.0, "rmsprop": 0.3}
     factor = rates.get(setup.optimizer, 1.0) * setup.rate

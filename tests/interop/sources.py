@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that are never resharded: each is trained once, saved, and trained on, and then serves every case."""
+"""Runs that are never resharded: each is trained once, saved, and continued. All cases share it."""
 
 import math
 import shutil
@@ -38,7 +38,7 @@ def train_and_save(rank, world, setup, folder, before, after):
 
 def load_and_train(rank, world, setup, folder, accumulation, before, after):
     from training import build_engine, train
-    # Another seed: whatever the load leaves out shows.
+    # Another seed, so that values that the load leaves out differ.
     engine = build_engine(setup, world, accumulation, seed=99)
     path, client_state = engine.load_checkpoint(folder)
     if path is None:
@@ -49,12 +49,12 @@ def load_and_train(rank, world, setup, folder, accumulation, before, after):
 
 
 class SourceFailure(RuntimeError):
-    """Stock DeepSpeed made nothing that a test can go on from."""
+    """Stock DeepSpeed produced nothing that a test can continue from."""
 
 
 def _settled(setup, run):
     """What a stock run gives. ZeRO-3 with torch's Adafactor trains to NaN in some runs and not in others, from one
-    seed: its norms take in the padding of a rank's shard, which nobody set. Only that is run again."""
+    seed: its norms include the uninitialised padding of a rank's shard. Only that is run again."""
     if (setup.stage, setup.optimizer) != (3, "adafactor"):
         return run()
     for _ in range(RUNS_AT_MOST):
@@ -78,7 +78,7 @@ class Sources:
             folder = self.work / "sources" / f"{len(self._made) + 1:03}-{setup.name}-w{world}"
             parts = _settled(setup, lambda: self._train(setup, world, folder))
             states, losses = zip(*parts)
-            self._made[key] = Source(folder, live_state.join(states), mean_losses(losses))
+            self._made[key] = Source(folder, live_state.merge(states), mean_losses(losses))
         return self._made[key]
 
     def _train(self, setup, world, folder):
@@ -90,4 +90,4 @@ class Sources:
         parts = _settled(setup, lambda: ranks.run_ranks(
             world, load_and_train, setup, str(folder), accumulation, STEPS_BEFORE, STEPS_AFTER, log_path=self.log))
         states, losses, clients = zip(*parts)
-        return live_state.join(states), mean_losses(losses), clients[0]
+        return live_state.merge(states), mean_losses(losses), clients[0]

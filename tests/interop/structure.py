@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares two checkpoints of one world size in all but the values of their tensors."""
+"""Compares two checkpoints of one world size in everything except the values of their tensors."""
 
 import torch
 
-# The configuration of the run that saved goes along as it is.
+# The configuration of the run that saved is copied unchanged.
 CARRIED = ("ds_config",)
 
-# ZeRO-3 saves neither, and DeepSpeed does without: the engine's own clipping counts, and unaligned is the default.
+# ZeRO-3 saves neither, and DeepSpeed does not need them: the engine's own clipping counts, and unaligned is the
+# default.
 UNKNOWN_TO_ZERO3 = ("clip_grad", "param_alignment_paddings")
 
 

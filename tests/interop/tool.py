@@ -6,7 +6,7 @@ import subprocess
 
 
 class ToolFailure(RuntimeError):
-    """shardscope ended otherwise than the test expects."""
+    """shardscope ended with another status than expected."""
 
 
 class Tool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock DeepSpeed, driven on the ranks: build an engine, train, save, load."""
+"""Stock DeepSpeed on the ranks: build an engine, train, save, load."""
 
 import deepspeed
 import torch
@@ -61,9 +61,9 @@ def _build_optimizer(kind, groups):
 
 def _build_scheduler(kind, optimizer):
     if kind == "config":
-        return None  # DeepSpeed makes it
+        return None  # DeepSpeed creates it
     if kind == "cosine":
-        # The recursive form: each rate follows from the one before, so a rate that is not restored shows.
+        # The recursive form: each rate follows from the one before, so a rate that is not restored is detected.
         return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=400, eta_min=1e-5)
     return torch.optim.lr_scheduler.StepLR(optimizer, step_size=2, gamma=0.8)
 
@@ -72,7 +72,7 @@ def build_engine(setup, world, accumulation=1, seed=17, frozen_seed=None, zero_o
     """`zero_options`: more of the configuration's zero_optimization, such as offloading with its folder."""
     torch.set_num_threads(1)
     if setup.precision == "fp16":
-        # Only this query stands between a CPU without native fp16 and DeepSpeed's fp16 path.
+        # On a CPU without native fp16 only this query prevents DeepSpeed's fp16 path.
         get_accelerator().is_fp16_supported = lambda: True
     model = build_model(seed, **dict(setup.shape))
     if frozen_seed is not None:

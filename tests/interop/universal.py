@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Universal folders: made by DeepSpeed's converter, by shardscope or by both, loaded in unmodified DeepSpeed; and what
-DeepSpeed's loader leaves out even of a perfect one."""
+DeepSpeed's loader leaves out even of a complete one."""
 
 import contextlib
 import io
@@ -28,7 +28,7 @@ PLAIN_NAMES = ("odd_names", ("gain 0", "größe µ", "a#b!c@d%e"))
 
 def stock_convert(context, folder, target, inject=True):
     """DeepSpeed's converter on the tag that `latest` names: TARGET/TAG_universal and TARGET/latest_universal. `inject`:
-    it is told to do without the key that it asks for."""
+    it is run with its option to work without the key that it requires."""
     tag = (Path(folder) / "latest").read_text()
     target.mkdir(parents=True, exist_ok=True)
     ranks.run_ranks(1, _convert, str(folder / tag), str(target / f"{tag}_universal"), inject,
@@ -52,7 +52,7 @@ def make_universal(context, route, folder, label):
     """ours: converted by shardscope; stock: by DeepSpeed; upgraded: by DeepSpeed, then by shardscope."""
     if route not in ROUTES:
         raise ValueError(f"no route {route}")
-    # DeepSpeed's converter takes its own paths for regular expressions, so they may hold no +, ( or [.
+    # DeepSpeed's converter uses its own paths as regular expressions, so they must not contain +, ( or [.
     made = context.target(f"{label} {route}".replace("+", " "))
     if route == "ours":
         return tool_convert(context, folder, made)
@@ -88,11 +88,11 @@ def resume(context, setup, world, folder, frozen_seed=17):
     parts = ranks.run_ranks(world, _load_and_train, replace(setup, universal=True), str(folder), frozen_seed,
                             sources.STEPS_BEFORE, sources.STEPS_AFTER, log_path=context.sources.log)
     states, losses, clients, ends, sub_groups = zip(*parts)
-    return Resumed(live_state.join(states), sources.mean_losses(losses), clients[0], live_state.join(ends),
+    return Resumed(live_state.merge(states), sources.mean_losses(losses), clients[0], live_state.merge(ends),
                    sub_groups[0])
 
 
-# A fresh engine's counter of batches, which is a buffer.
+# A new engine's counter of batches, which is a buffer.
 UNSEEN = ("torch.int64", (), bytes(8))
 
 
@@ -117,8 +117,8 @@ def group_labels(state):
 
 
 def stock_changes(state, before, after, frozen=True):
-    """What unmodified DeepSpeed makes of a universal folder that holds everything: labels and their values. A fault of
-    DeepSpeed that is repaired one day fails here, by name."""
+    """What unmodified DeepSpeed loads from a universal folder that holds everything: labels and their values. If
+    DeepSpeed fixes a fault, the case fails here with its name."""
     changes = {"weight batches_seen": UNSEEN, **scaler_changes(before, after)}
     if not frozen:
         changes["weight positions.weight"] = checks.ANY

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Frameworks around DeepSpeed, driven on the ranks: Transformers' Trainer and Accelerate, both unmodified."""
+"""Frameworks around DeepSpeed on the ranks: Transformers' Trainer and Accelerate, both unmodified."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ MISSING = "find an RNG file"  # how the Trainer says that a process has no rando
 
 @dataclass
 class Run:
-    """What every rank tells of one run."""
+    """What every rank reports of one run."""
     state: dict  # of the engines at the save, or right after the load
     losses: list  # mean over the ranks, of the steps after that
     random: list  # of each rank, before the first of these steps
@@ -81,14 +81,14 @@ class _Log(logging.Handler):
 
 
 def _draw(rank):
-    """Brings the processes' random states, which one seed made equal, apart."""
+    """Makes the processes' random states different, after one seed made them equal."""
     torch.rand(rank + 1)
     for _ in range(rank + 1):
         random.random()
 
 
 def _random_states():
-    """Of this process: torch's and Python's."""
+    """The random states of this process: torch's and Python's."""
     return torch.random.get_rng_state().numpy().tobytes(), random.getstate()
 
 
@@ -96,7 +96,7 @@ def run_trainer(rank, world, wrapped, folder, resume):
     """Trains with the Trainer; with `resume`, from that folder. Saves once, unless it resumes."""
     from transformers import Trainer, TrainerCallback, TrainingArguments
     log = _Log("transformers.trainer")
-    told = {"losses": [], "random": None}
+    result = {"losses": [], "random": None}
 
     class Recorder(TrainerCallback):
 
@@ -110,8 +110,8 @@ def run_trainer(rank, world, wrapped, folder, resume):
 
         def note(self, state):
             engine = trainer.model_wrapped
-            told["state"] = live_state.local_state(engine, rank)
-            told["facts"] = {"step": state.global_step, "epoch": state.epoch, "max_steps": state.max_steps,
+            result["state"] = live_state.local_state(engine, rank)
+            result["facts"] = {"step": state.global_step, "epoch": state.epoch, "max_steps": state.max_steps,
                              "scheduler": live_state.plain(trainer.lr_scheduler.state_dict()),
                              "log": [entry["step"] for entry in state.log_history]}
 
@@ -121,11 +121,11 @@ def run_trainer(rank, world, wrapped, folder, resume):
             after = self.state.global_step >= SAVED_AT
             if not after:
                 _draw(rank)
-            elif told["random"] is None:
-                told["random"] = _random_states()
+            elif result["random"] is None:
+                result["random"] = _random_states()
             loss = super().training_step(*args, **kwargs)
             if after:
-                told["losses"].append(loss.item())
+                result["losses"].append(loss.item())
             return loss
 
     arguments = TrainingArguments(
@@ -136,26 +136,26 @@ def run_trainer(rank, world, wrapped, folder, resume):
     trainer = Recording(model=_model(99 if resume else 17), args=arguments, train_dataset=_samples(),
                         callbacks=[Recorder()])
     trainer.train(resume_from_checkpoint=resume)
-    told["said"] = [line for line in log.lines if MISSING in line]
-    return told
+    result["said"] = [line for line in log.lines if MISSING in line]
+    return result
 
 
-def gather(told):
+def gather(result):
     """One Run from what the ranks returned."""
-    losses = [sum(step) / len(step) for step in zip(*(part["losses"] for part in told), strict=True)]
-    facts = told[0]["facts"]
-    for part in told[1:]:
+    losses = [sum(step) / len(step) for step in zip(*(part["losses"] for part in result), strict=True)]
+    facts = result[0]["facts"]
+    for part in result[1:]:
         if part["facts"] != facts:
-            raise live_state.Disagreement("ranks tell different facts of the framework")
-    return Run(live_state.join([part["state"] for part in told]), losses, [part["random"] for part in told], facts,
-               [part["said"] for part in told])
+            raise live_state.Disagreement("ranks report different facts of the framework")
+    return Run(live_state.merge([part["state"] for part in result]), losses, [part["random"] for part in result], facts,
+               [part["said"] for part in result])
 
 
 def run_accelerate(rank, world, wrapped, folder, resume):
     """Trains with an Accelerator; with `resume`, from that folder. Saves to `folder`, unless it resumes."""
     from accelerate import Accelerator, DeepSpeedPlugin
     from accelerate.utils import InitProcessGroupKwargs
-    # Without the name of a backend every process on a CPU takes itself for the only one.
+    # Without the name of a backend every process on a CPU assumes that it is the only one.
     accelerator = Accelerator(deepspeed_plugin=DeepSpeedPlugin(hf_ds_config=wrapped.config()),
                               kwargs_handlers=[InitProcessGroupKwargs(backend="gloo")])
     model = _model(99 if resume else 17)
@@ -164,11 +164,11 @@ def run_accelerate(rank, world, wrapped, folder, resume):
     engine, optimizer, scheduler = accelerator.prepare(model, optimizer, scheduler)
     counter = _Counter()
     accelerator.register_for_checkpointing(counter)
-    told = {"losses": [], "random": None}
+    result = {"losses": [], "random": None}
 
     def note():
-        told["state"] = live_state.local_state(engine, rank)
-        told["facts"] = {"count": counter.count, "scheduler": live_state.plain(scheduler.scheduler.state_dict())}
+        result["state"] = live_state.local_state(engine, rank)
+        result["facts"] = {"count": counter.count, "scheduler": live_state.plain(scheduler.scheduler.state_dict())}
 
     def step(index):
         share = GLOBAL_BATCH // world
@@ -191,14 +191,14 @@ def run_accelerate(rank, world, wrapped, folder, resume):
             step(index)
         note()
         accelerator.save_state(folder)
-    told["random"] = _random_states()
-    told["losses"] = [step(index) for index in range(SAVED_AT, STEPS)]
-    told["said"] = None  # its log speaks for the first process only
-    return told
+    result["random"] = _random_states()
+    result["losses"] = [step(index) for index in range(SAVED_AT, STEPS)]
+    result["said"] = None  # its log is of the first process only
+    return result
 
 
 class _Counter:
-    """What a user registers to be saved along."""
+    """An object that a user registers to be saved."""
 
     def __init__(self):
         self.count = 0
@@ -211,7 +211,7 @@ class _Counter:
 
 
 def import_frameworks():
-    """Before any rank is forked; nothing is to be looked for on the net."""
+    """Runs before any rank is forked; disables access to the network."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     import accelerate  # noqa: F401
     import transformers

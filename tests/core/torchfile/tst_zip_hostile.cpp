@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Archives made to cheat or crash a reader; Z numbers are rows of the catalogue of hostile inputs.
+// Malicious archives, made to mislead or crash a reader; Z numbers are rows of the catalogue of hostile
+// inputs.
 #include "core/torchfile/zip/zip_directory.h"
 #include "tests/support/memory_file.h"
 #include "tests/support/torch_archive_builder.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that belong to the target and are next to it: files of a framework in the run folder.
+// Files that belong to the target but are next to it in the run folder: a framework's files.
 #include "core/io/faulting_file_system.h"
 #include "tests/core/engine/execute_fixture.h"
 
@@ -10,14 +10,14 @@ using namespace shardscope::test;
 
 namespace {
 
-std::string besideBytes(const Bench& bench)
+std::string bytesNextToTarget(const Bench& bench)
 {
     return bench.plan.expected().at("../weights.bin");
 }
 
 } // namespace
 
-TEST_CASE("another checkpoint's file of the same name is refused, and nothing is made")
+TEST_CASE("another checkpoint's file of the same name is refused, and nothing is written")
 {
     Bench bench;
     spill(bench.destination() / "weights.bin", "theirs");
@@ -33,7 +33,7 @@ TEST_CASE("another checkpoint's file of the same name is refused, and nothing is
 TEST_CASE("a file of the same size is compared byte by byte before anything is committed")
 {
     Bench bench;
-    std::string theirs = besideBytes(bench);
+    std::string theirs = bytesNextToTarget(bench);
     theirs.back() = static_cast<char>(theirs.back() ^ 1);
     spill(bench.destination() / "weights.bin", theirs);
     const auto report = run(bench, bench.options());
@@ -46,19 +46,19 @@ TEST_CASE("a file of the same size is compared byte by byte before anything is c
     options.force = true;
     const auto forced = run(bench, options);
     REQUIRE(forced);
-    CHECK(forced->bytesReused == bench.plan.writesBytes()); // the refused run had made it all
+    CHECK(forced->bytesReused == bench.plan.writesBytes()); // the refused run had written all of it
     checkComplete(bench);
 }
 
-TEST_CASE("the same file in its place already is in nobody's way")
+TEST_CASE("an identical file in its place is not a conflict")
 {
     Bench bench;
-    spill(bench.destination() / "weights.bin", besideBytes(bench));
+    spill(bench.destination() / "weights.bin", bytesNextToTarget(bench));
     REQUIRE(run(bench, bench.options()));
     checkComplete(bench);
 }
 
-TEST_CASE("a file that came into the way after the commit is not overwritten, and latest waits")
+TEST_CASE("a file that appears after the commit is not overwritten, and latest is not written")
 {
     Bench bench;
     // The first call that creates a name next to the target fails; then another program takes the name.
@@ -100,7 +100,7 @@ TEST_CASE("force replaces the target and the files next to it")
 TEST_CASE("a raw source that changed is refused like any other")
 {
     Bench bench;
-    spill(bench.plan.sourceRun() / "weights.bin", besideBytes(bench) + "x");
+    spill(bench.plan.sourceRun() / "weights.bin", bytesNextToTarget(bench) + "x");
     const auto report = run(bench, bench.options());
     REQUIRE_FALSE(report);
     CHECK(report.error().code == ErrorCode::SourceChanged);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is true of healthy files and still good to know: notes, which say it where it is so and nowhere else.
+// Findings of severity info: facts about healthy files, reported only for the samples that they apply to.
 #include "tests/support/damages.h"
 #include "tests/support/swapped_checkpoint.h"
 
