@@ -302,7 +302,7 @@ Result<OutputFile> SyntheticPlan::recipe(size_t i) const
     return file;
 }
 
-std::vector<OutputFile> SyntheticPlan::besideFiles() const
+std::vector<OutputFile> SyntheticPlan::runFolderFiles() const
 {
     OutputFile script;
     script.path = "zero_to_fp32.py";

@@ -36,7 +36,7 @@ public:
     [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
     [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_planned; }
     [[nodiscard]] Result<OutputFile> recipe(size_t i) const override;
-    [[nodiscard]] std::vector<OutputFile> besideFiles() const override;
+    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override;
     [[nodiscard]] uint64_t readsBytes() const override { return writesBytes(); }
     [[nodiscard]] uint64_t writesBytes() const override;
     [[nodiscard]] std::string describeJson() const override { return R"({"world_size": 4})"; }

@@ -36,8 +36,8 @@ public:
 
     [[nodiscard]] FileId fileOf(const std::string& name) const { return m_ids.at(name); }
     /// Whether something that the metadata name is missing or unusable.
-    [[nodiscard]] bool anyLost() const { return !m_told.empty(); }
-    void tell(const Error& error, const std::string& file);
+    [[nodiscard]] bool anyLost() const { return !m_reported.empty(); }
+    void report(const Error& error, const std::string& file);
 
 private:
     struct Found { ///< an archive that several entries name
@@ -54,7 +54,7 @@ private:
     JobContext& m_job;
     Checkpoint& m_out;
     std::map<std::string, FileId> m_ids;
-    std::set<std::string> m_told;
+    std::set<std::string> m_reported;
     std::set<FileId> m_overlapping; ///< files with overlapping parts: never opened
     std::set<std::pair<FileId, uint64_t>> m_shared; ///< offsets of archives that several entries name
     std::map<std::pair<FileId, uint64_t>, Found> m_found; ///< the results for m_shared

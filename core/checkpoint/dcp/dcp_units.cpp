@@ -14,17 +14,17 @@ namespace shardscope {
 namespace {
 
 /// A tensor's parts in the order of its elements, and how it is partitioned.
-struct Cut {
+struct Partitioned {
     std::vector<const DcpChunk*> chunks;
     FlatPartition partition;
 };
 
 /// torch.chunk: all ranks have the same number of rows, but the last ones may have fewer or none. Nothing if
 /// the tensor is partitioned in another way.
-std::optional<Cut> cutOf(const DcpEntry& entry)
+std::optional<Partitioned> partitionedByRows(const DcpEntry& entry)
 {
     const uint64_t elements = elementCount(entry.shape).value_or(0);
-    Cut out;
+    Partitioned out;
     for (const DcpChunk& chunk : entry.chunks)
         out.chunks.push_back(&chunk);
     std::sort(out.chunks.begin(), out.chunks.end(),
@@ -63,17 +63,17 @@ bool isAlike(const FlatPartition& a, const FlatPartition& b)
 }
 
 /// The partition that all tensors of a parameter share. Nothing if they differ or are stored in other boxes.
-std::optional<FlatPartition> commonCut(const DcpHeld& held)
+std::optional<FlatPartition> commonPartition(const DcpHeld& held)
 {
-    const auto cut = cutOf(*held.weight);
-    if (!cut)
+    const auto parts = partitionedByRows(*held.weight);
+    if (!parts)
         return std::nullopt;
     for (const auto& [name, entry] : held.states) {
-        const auto other = cutOf(*entry);
-        if (!other || !isAlike(cut->partition, other->partition))
+        const auto other = partitionedByRows(*entry);
+        if (!other || !isAlike(parts->partition, other->partition))
             return std::nullopt;
     }
-    return cut->partition;
+    return parts->partition;
 }
 
 } // namespace
@@ -158,7 +158,7 @@ Status DcpUnits::addUnit(ParamId id, const DcpHeld& held)
     auto whole = FlatPartition::contiguous({param.elements}, 1, 1);
     if (!whole)
         return forward(whole.error());
-    unit.partition = commonCut(held).value_or(*whole);
+    unit.partition = commonPartition(held).value_or(*whole);
     // An optimizer resumes from the master, so the dtype of training is the master's.
     const bool master = unit.group >= 0 && held.weight->dtype == DType::Float32;
     SHARDSCOPE_TRY(bool read, addState(unit, master ? "fp32" : "weight", *held.weight));
@@ -183,8 +183,8 @@ Result<bool> DcpUnits::addState(FlatUnit& unit, std::string name, const DcpEntry
     state.dtype = entry.dtype;
     bool all = true;
     if (unit.partition.ranks() > 1) {
-        const auto cut = cutOf(entry); // the same as the unit's
-        for (const DcpChunk* chunk : cut->chunks) {
+        const auto parts = partitionedByRows(entry); // the same as the unit's
+        for (const DcpChunk* chunk : parts->chunks) {
             SHARDSCOPE_TRY(const StoredRun run, m_archives.runOf(entry, *chunk));
             all = all && run.isPresent();
             state.perRank.push_back(run);
@@ -251,7 +251,7 @@ Result<DcpUnits::Step> DcpUnits::readStep(const DcpEntry& entry)
 
 /// Whether the unit can be appended to the last one: both are whole, in the same group, with the same states
 /// and step.
-bool DcpUnits::joinsLast(const FlatUnit& unit) const
+bool DcpUnits::continuesLast(const FlatUnit& unit) const
 {
     if (m_out.units.empty() || unit.group < 0)
         return false;
@@ -266,7 +266,7 @@ bool DcpUnits::joinsLast(const FlatUnit& unit) const
 
 void DcpUnits::take(ParamId id, FlatUnit unit)
 {
-    if (joinsLast(unit)) {
+    if (continuesLast(unit)) {
         FlatUnit& last = m_out.units.back();
         for (size_t s = 0; s < unit.states.size(); ++s) {
             last.states[s].perParam.push_back(unit.states[s].perParam.front());
@@ -308,9 +308,9 @@ Status DcpUnits::finish()
         group.parameters += unit.params.size();
         group.elements += unit.partition.payloadElements();
         if (static_cast<size_t>(unit.group) < m_steps.size() && m_steps[static_cast<size_t>(unit.group)]) {
-            const DcpStepForm& told = *m_steps[static_cast<size_t>(unit.group)];
-            unit.stepForm = told.form;
-            unit.stepType = told.type;
+            const DcpStepForm& recorded = *m_steps[static_cast<size_t>(unit.group)];
+            unit.stepForm = recorded.form;
+            unit.stepType = recorded.type;
         }
     }
     std::sort(m_out.whole.begin(), m_out.whole.end(),

@@ -48,7 +48,7 @@ private:
     Result<bool> addState(FlatUnit& unit, std::string name, const DcpEntry& entry);
     Result<Step> stepOf(const DcpHeld& held);
     Result<Step> readStep(const DcpEntry& entry);
-    bool joinsLast(const FlatUnit& unit) const;
+    bool continuesLast(const FlatUnit& unit) const;
     void take(ParamId id, FlatUnit unit);
     Status finish();
 

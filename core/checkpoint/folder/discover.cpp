@@ -21,7 +21,7 @@ constexpr std::string_view kUniversalPointer = "latest_universal";
 
 /// Files that identify folders of other tools; the first one that exists decides. These are weights of
 /// transformers, an adapter of PEFT, NumPy files with their index, and a distributed checkpoint of PyTorch.
-constexpr std::array<std::string_view, 7> kLoneFiles{"model.safetensors.index.json", "model.safetensors",
+constexpr std::array<std::string_view, 7> kMarkerFiles{"model.safetensors.index.json", "model.safetensors",
     "pytorch_model.bin.index.json", "pytorch_model.bin", "adapter_model.safetensors", kNpyIndexName,
     kDcpMetadataName};
 
@@ -401,19 +401,19 @@ Result<Discovery> discoverFile(io::FileSystem& files, const io::Path& path, cons
         out.selectedFile = name;
         return out;
     }
-    if (const auto beside = listFolder(files, path.parent_path());
-        beside && !tagsIn(files, *beside).empty() && isWrapperFile(wrapperOf(*beside, tag), name)) {
-        SHARDSCOPE_TRY(Discovery out, discoverRun(files, *beside, tag));
-        out.selectedFile = std::string(kBesideTag) + name;
+    if (const auto parent = listFolder(files, path.parent_path());
+        parent && !tagsIn(files, *parent).empty() && isWrapperFile(wrapperOf(*parent, tag), name)) {
+        SHARDSCOPE_TRY(Discovery out, discoverRun(files, *parent, tag));
+        out.selectedFile = std::string(kNextToTag) + name;
         if (!out.tagFolder.empty())
             return out;
     }
-    Discovery lone;
-    lone.tagFolder = path.parent_path();
-    lone.selectedFile = name;
+    Discovery single;
+    single.tagFolder = path.parent_path();
+    single.selectedFile = name;
     if (name.ends_with(".tensor.swp"))
-        lone.foreignKind = CheckpointKind::Swap;
-    return lone;
+        single.foreignKind = CheckpointKind::Swap;
+    return single;
 }
 
 } // namespace
@@ -453,7 +453,7 @@ Result<Discovery> discover(
     }
     if (!numberedCheckpoints(files, folder).empty())
         return discoverOutput(files, folder, tag);
-    for (const std::string_view name : kLoneFiles) {
+    for (const std::string_view name : kMarkerFiles) {
         if (!folder.has(name) || (name == kNpyIndexName && !holdsNpyFiles(folder)))
             continue;
         Discovery out;

@@ -59,7 +59,7 @@ Status addFolder(Reading& reading, const io::Path& folder, SeenFiles& seen, Want
             || (offloaded && entry.name == kOffloadedTensors))
             continue;
         const FileId id{static_cast<uint32_t>(reading.out.files.size())};
-        if (const auto [earlier, fresh] = seen.emplace(entry.name, id); !fresh) {
+        if (const auto [earlier, isNew] = seen.emplace(entry.name, id); !isNew) {
             if (parsed)
                 checkCopy(reading, reading.out.file(earlier->second), file.path);
             continue;

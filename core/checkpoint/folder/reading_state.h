@@ -15,7 +15,7 @@ namespace shardscope {
 
 /// One rank's swap files (swap.h).
 struct SwapFolder {
-    enum class Origin { Checkpoint, Beside, Named };
+    enum class Origin { Checkpoint, NextToTag, Named };
     Origin origin
         = Origin::Checkpoint; ///< copied into the tag, or a live folder that is next to it or was named
     std::string name; ///< relative to the tag folder, for findings

@@ -146,9 +146,9 @@ bool addNamedSwapFolders(Reading& reading)
     return any;
 }
 
-void addSwapFolderBeside(Reading& reading)
+void addSwapFolderNextToTag(Reading& reading)
 {
-    addLiveSwapFolder(reading, reading.out.runFolder, SwapFolder::Origin::Beside);
+    addLiveSwapFolder(reading, reading.out.runFolder, SwapFolder::Origin::NextToTag);
 }
 
 } // namespace shardscope

@@ -21,6 +21,6 @@ bool isSwapFolder(const Reading& reading, const io::Path& folder);
 /// Adds the files of those roots that are swap folders. Returns whether there are any.
 bool addNamedSwapFolders(Reading& reading);
 /// Adds the files of a swap folder next to the checkpoint's tag.
-void addSwapFolderBeside(Reading& reading);
+void addSwapFolderNextToTag(Reading& reading);
 
 } // namespace shardscope

@@ -146,7 +146,7 @@ std::vector<Finding> unfinishedWorkFindings(io::FileSystem& files, const Checkpo
         all = findUnfinishedWork(files, checkpoint.tagFolder);
     // A folder by itself has no run folder. Work next to it belongs to others, except work under its own
     // name.
-    const bool inRun = !liesInNoRun(checkpoint.kind);
+    const bool inRun = !hasNoRunFolder(checkpoint.kind);
     for (UnfinishedWork& work : findUnfinishedWork(files, checkpoint.runFolder)) {
         if (inRun || work.target == checkpoint.tagFolder.filename().string())
             all.push_back(std::move(work));

@@ -50,7 +50,7 @@ void addFiles(const Reading& reading, const io::Path& folder, std::unordered_set
             continue; // an earlier root has it
         CheckpointFile file;
         file.path = folder / entry.name;
-        file.name = std::string(kBesideTag) + entry.name;
+        file.name = std::string(kNextToTag) + entry.name;
         const auto info = reading.files.stat(file.path);
         if (info && info->type != io::FileType::Regular)
             continue;
@@ -78,13 +78,13 @@ void describeTrainer(const Reading& reading)
     const auto state = nlohmann::json::parse(*text, isShallow, false);
     if (!state.is_object())
         return;
-    std::string told;
+    std::string text;
     for (const char* key : {"global_step", "max_steps", "epoch"}) {
         if (state.contains(key) && state.at(key).is_number())
-            told += (told.empty() ? "" : ", ") + std::string(key) + " " + state.at(key).dump();
+            text += (text.empty() ? "" : ", ") + std::string(key) + " " + state.at(key).dump();
     }
-    if (!told.empty())
-        reading.out.evidence.push_back("`trainer_state.json`: " + told);
+    if (!text.empty())
+        reading.out.evidence.push_back("`trainer_state.json`: " + text);
 }
 
 /// Reads counters that a framework keeps as client state in the model file.
@@ -94,13 +94,13 @@ void describeClientState(const Reading& reading)
     if (model == nullptr || reading.modelRoot == kNoNode || reading.hasNoValues())
         return;
     const PickleGraph& graph = model->pickle();
-    std::string told;
+    std::string text;
     for (const char* key : {"iteration", "epoch", "global_step"}) {
         if (const auto value = asInteger(graph, lookup(graph, reading.modelRoot, key)))
-            told += (told.empty() ? "" : ", ") + std::string(key) + " " + std::to_string(*value);
+            text += (text.empty() ? "" : ", ") + std::string(key) + " " + std::to_string(*value);
     }
-    if (!told.empty())
-        reading.out.evidence.push_back("client state of " + reading.out.wrapper + ": " + told);
+    if (!text.empty())
+        reading.out.evidence.push_back("client state of " + reading.out.wrapper + ": " + text);
 }
 
 /// The number between `prefix` and `suffix`, in the frameworks' spelling.
@@ -119,9 +119,9 @@ std::optional<uint32_t> numberIn(std::string_view name, std::string_view prefix,
 
 } // namespace
 
-bool liesBesideTag(std::string_view name)
+bool isNextToTag(std::string_view name)
 {
-    return name.starts_with(kBesideTag);
+    return name.starts_with(kNextToTag);
 }
 
 bool isWrapperFile(std::string_view wrapper, std::string_view name)

@@ -12,10 +12,10 @@ namespace shardscope {
 struct Reading;
 
 /// Prefix for the name of a file next to the tag folder, in Checkpoint::files and in plans.
-inline constexpr std::string_view kBesideTag = "../";
+inline constexpr std::string_view kNextToTag = "../";
 
 /// Whether a name from Checkpoint::files or a plan refers to a file next to the tag folder.
-bool liesBesideTag(std::string_view name);
+bool isNextToTag(std::string_view name);
 
 /// Whether an entry of this name next to the tag folder belongs to the framework. True for all but hidden
 /// ones, unfinished ones (.tmp), DeepSpeed's pointer files and its scripts. If many tags share a run folder

@@ -206,7 +206,7 @@ struct ArchivePart {
     auto operator<=>(const ArchivePart&) const = default;
 };
 
-struct JoinedSlices;
+struct MergedSlices;
 
 /// Everything known about one tag of a run. Immutable and thread-safe: views, verbs and planners share
 /// snapshots, without locks.
@@ -220,7 +220,7 @@ struct JoinedSlices;
 /// a colon names the part ("norm.weight:tp1"). A FileId means the same file in all of them.
 struct Checkpoint {
     std::vector<std::shared_ptr<const Checkpoint>> parts; ///< empty if there is one model-parallel rank
-    std::shared_ptr<const JoinedSlices> joined; ///< set by mergeSlices(): the slices of each parameter
+    std::shared_ptr<const MergedSlices> merged; ///< set by mergeSlices(): the slices of each parameter
     uint32_t modelRank = 0; ///< for a part: MM in the names of its files
     RankCoordinate place; ///< for a part: its tp and pp
     io::Path runFolder; ///< holds `latest` and the tags; equals tagFolder's parent

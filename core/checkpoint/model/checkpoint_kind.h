@@ -153,7 +153,7 @@ static_assert(
     return kind == CheckpointKind::Unknown;
 }
 /// Files of other tools, which have no run folder: weights, and PyTorch's distributed checkpoints.
-[[nodiscard]] constexpr bool liesInNoRun(CheckpointKind kind)
+[[nodiscard]] constexpr bool hasNoRunFolder(CheckpointKind kind)
 {
     return isWeights(kind) || isDistributed(kind);
 }

@@ -158,11 +158,11 @@ std::vector<NamelessGroup> readNamelessGroups(const Reading& reading)
             padded = recorded && *recorded >= 0;
             padding += recorded.value_or(0);
         }
-        const auto cutOff = ranks > 0 && padded ? lists[0].number(lists[0].paddings, g) : std::nullopt;
-        if (!cutOff || !group.perRank[0].isPresent())
+        const auto removed = ranks > 0 && padded ? lists[0].number(lists[0].paddings, g) : std::nullopt;
+        if (!removed || !group.perRank[0].isPresent())
             continue;
         const bool lean = !hasBf16Optimizer(reading.out.kind);
-        const uint64_t part = group.perRank[0].elements + (lean ? static_cast<uint64_t>(*cutOff) : 0);
+        const uint64_t part = group.perRank[0].elements + (lean ? static_cast<uint64_t>(*removed) : 0);
         if (part * ranks >= static_cast<uint64_t>(padding))
             group.recorded = part * ranks - static_cast<uint64_t>(padding);
     }

@@ -147,11 +147,11 @@ private:
         std::vector<size_t> ends(m_groups.size());
         size_t ways = 0;
         m_tries = 0;
-        cut(0, 0, ends, ways);
+        tryGroup(0, 0, ends, ways);
         return ways == 1;
     }
 
-    void cut(size_t group, size_t begin, std::vector<size_t>& ends, size_t& ways)
+    void tryGroup(size_t group, size_t begin, std::vector<size_t>& ends, size_t& ways)
     {
         if (group == m_groups.size()) {
             if (begin == m_candidates.size() && ++ways == 1)
@@ -162,18 +162,18 @@ private:
         uint64_t filled = 0;
         for (size_t end = begin; end < m_candidates.size() && ways < 2 && ++m_tries < kMostTries;) {
             const uint64_t weight = weightOf(m_candidates[end]);
-            if (weight > most - filled || !standsAt(m_candidates[end], m_groups[group], filled))
+            if (weight > most - filled || !fitsAt(m_candidates[end], m_groups[group], filled))
                 return;
             filled += weight;
             ++end;
             if (m_groups[group].mayHold(filled)) {
                 ends[group] = end;
-                cut(group + 1, end, ends, ways);
+                tryGroup(group + 1, end, ends, ways);
             }
         }
     }
 
-    bool standsAt(const Candidate& candidate, const NamelessGroup& group, uint64_t position)
+    bool fitsAt(const Candidate& candidate, const NamelessGroup& group, uint64_t position)
     {
         return candidate.copy == nullptr || m_evidence.agrees(*candidate.copy, group, position);
     }
@@ -192,8 +192,8 @@ private:
         for (const NamelessGroup& group : m_groups)
             search.sizes.push_back(group.exactElements());
         search.fits = [&](uint32_t candidate, uint32_t group, uint64_t position) {
-            return mayJoin(m_candidates[offered[candidate]], m_groups[group])
-                && standsAt(m_candidates[offered[candidate]], m_groups[group], position);
+            return mayBelongTo(m_candidates[offered[candidate]], m_groups[group])
+                && fitsAt(m_candidates[offered[candidate]], m_groups[group], position);
         };
         const GroupSplit split = splitIntoGroups(search);
         if (split.outcome == GroupSplit::Outcome::None) {
@@ -219,7 +219,7 @@ private:
     }
 
     /// Groups of fewer ranks hold experts. If there are such groups, those of all ranks hold no experts.
-    [[nodiscard]] bool mayJoin(const Candidate& candidate, const NamelessGroup& group) const
+    [[nodiscard]] bool mayBelongTo(const Candidate& candidate, const NamelessGroup& group) const
     {
         return (group.perRank.size() < m_ranks) == candidate.expert || (!anyFamilies() && candidate.expert);
     }

@@ -15,7 +15,7 @@
 #include "core/checkpoint/folder/zero_stage.h"
 #include "core/checkpoint/model/checkpoint.h"
 #include "core/checkpoint/open/describe.h"
-#include "core/checkpoint/open/lone_file.h"
+#include "core/checkpoint/open/single_file.h"
 #include "core/checkpoint/slices/parts.h"
 #include "core/checkpoint/stage0/stage0_groups.h"
 #include "core/checkpoint/stage0/stage0_reader.h"
@@ -341,14 +341,14 @@ private:
     void chooseOptim()
     {
         const auto& all = m_out.optimFiles;
-        const auto canTell = [&](FileId file) {
+        const auto isUsable = [&](FileId file) {
             return file != kNoFile && loadFile(m_reading, file) && m_out.isReadable(file);
         };
         auto own = all.end();
-        if (m_options.formOf && *m_options.formOf < all.size() && canTell(all[*m_options.formOf]))
+        if (m_options.formOf && *m_options.formOf < all.size() && isUsable(all[*m_options.formOf]))
             own = all.begin() + *m_options.formOf;
         else
-            own = std::find_if(all.begin(), all.end(), canTell);
+            own = std::find_if(all.begin(), all.end(), isUsable);
         m_out.templateOptim = all.empty() ? kNoFile : own == all.end() ? all.front() : *own;
         if (const TorchFile* optim = m_reading.content(m_out.templateOptim))
             m_out.optimWrapper = lookup(optim->pickle(), optim->pickle().root(), "optimizer_state_dict");
@@ -455,7 +455,7 @@ Result<OpenedCheckpoint> openCheckpoint(
     out->wrapper = found.wrapper;
     out->findings = found.findings;
     if (found.runFolder.empty()) {
-        SHARDSCOPE_CHECK(openLoneFile(files, found, job, *out));
+        SHARDSCOPE_CHECK(openSingleFile(files, found, job, *out));
         return OpenedCheckpoint{out, found.selectedFile};
     }
     if (found.tagFolder.empty()) {

@@ -21,26 +21,26 @@ public:
 
     Result<RuledPieces> run()
     {
-        switch (m_rule.join) {
-        case SliceRule::Join::Replicated:
-        case SliceRule::Join::Averaged:
+        switch (m_rule.merge) {
+        case SliceRule::Merge::Replicated:
+        case SliceRule::Merge::Averaged:
             SHARDSCOPE_CHECK(takeFirst());
             break;
-        case SliceRule::Join::TwoHalves:
+        case SliceRule::Merge::TwoHalves:
             m_out.marks.subParams = 2;
-            SHARDSCOPE_CHECK(join(0, {}, 2));
+            SHARDSCOPE_CHECK(merge(0, {}, 2));
             m_out.marks.catDimension = 0;
             break;
-        case SliceRule::Join::SubParams:
-            SHARDSCOPE_CHECK(joinSubParams());
+        case SliceRule::Merge::SubParams:
+            SHARDSCOPE_CHECK(mergeSubParams());
             break;
-        case SliceRule::Join::Concatenated:
-            SHARDSCOPE_CHECK(join(m_rule.dimension, {}, 1));
+        case SliceRule::Merge::Concatenated:
+            SHARDSCOPE_CHECK(merge(m_rule.dimension, {}, 1));
             m_out.marks.catDimension = m_rule.dimension;
             break;
         }
         if (m_rule.vocabulary)
-            SHARDSCOPE_CHECK(cutPadding(*m_rule.vocabulary));
+            SHARDSCOPE_CHECK(removePadding(*m_rule.vocabulary));
         return std::move(m_out);
     }
 
@@ -84,7 +84,7 @@ private:
     }
 
     /// `widths`: per sub-parameter and slice. Empty: every slice has `equal` sub-parameters of the same size.
-    Status join(uint32_t dimension, std::vector<std::vector<uint64_t>> widths, uint64_t equal)
+    Status merge(uint32_t dimension, std::vector<std::vector<uint64_t>> widths, uint64_t equal)
     {
         SHARDSCOPE_CHECK(widen(dimension));
         if (widths.empty()) {
@@ -123,7 +123,7 @@ private:
             m_slices.shapes[slice][dimension] * inner, width * inner, outer});
     }
 
-    Status joinSubParams()
+    Status mergeSubParams()
     {
         const uint32_t dimension = m_rule.dimension;
         SHARDSCOPE_CHECK(widen(dimension));
@@ -152,7 +152,7 @@ private:
             }
         }
         SHARDSCOPE_CHECK(checkWidths(widths, sizes));
-        SHARDSCOPE_CHECK(join(dimension, std::move(widths), 0));
+        SHARDSCOPE_CHECK(merge(dimension, std::move(widths), 0));
         m_out.marks.subShape = UniversalMarks::SubShape{m_rule.patterns, {}, sizes, dimension};
         for (const int64_t of : m_rule.shape)
             m_out.marks.subShape->shape.push_back(of);
@@ -197,9 +197,9 @@ private:
     }
 
     /// Removes rows after the vocabulary's end. They only make all slices equally long.
-    Status cutPadding(uint64_t rows)
+    Status removePadding(uint64_t rows)
     {
-        const bool byRows = m_rule.join == SliceRule::Join::Concatenated && m_rule.dimension == 0;
+        const bool byRows = m_rule.merge == SliceRule::Merge::Concatenated && m_rule.dimension == 0;
         if (m_out.shape.size() != 2 || (!byRows && !m_out.alike))
             return refused("are no rows of a vocabulary");
         m_out.marks.isVocabulary = true;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/checkpoint/slices/slice_rules.h"
 
 namespace shardscope {
 
 /// The slices of one parameter, in the order of their tensor-parallel ranks.
 struct ParamSlices {
-    std::vector<ParamId> ids; ///< of JoinedSlices::of
+    std::vector<ParamId> ids; ///< of MergedSlices::of
     std::vector<Shape> shapes;
 };
 

@@ -237,7 +237,7 @@ struct SliceRules::Patterns {
             SubParams entry;
             SHARDSCOPE_CHECK(readList(item.at("patterns"), "patterns", entry.patterns));
             SliceRule& rule = entry.rule;
-            rule.join = SliceRule::Join::SubParams;
+            rule.merge = SliceRule::Merge::SubParams;
             rule.isNamed = true;
             rule.dimension = item.at("partition_dim").get<uint32_t>();
             for (const Pattern& pattern : entry.patterns)
@@ -256,7 +256,7 @@ struct SliceRules::Patterns {
                         rule.subSizes = {size};
                         rule.isCount = !hasWidths;
                     }
-                } else if (parts) { // elsewhere a tuple stands for its sum
+                } else if (parts) { // in other dimensions a tuple means its sum
                     for (const uint64_t part : *parts)
                         size += static_cast<int64_t>(std::min<uint64_t>(part, 1ULL << 40));
                 } else {
@@ -354,11 +354,11 @@ Result<SliceRule> SliceRules::ruleFor(std::string_view name) const
     out.isNamed = replicated || averaged || halves || rows || vocabulary || subParams != nullptr;
     // In the order in which the converter checks them (merge_tp_slices).
     if (replicated) {
-        out.join = SliceRule::Join::Replicated;
+        out.merge = SliceRule::Merge::Replicated;
     } else if (averaged) {
-        out.join = SliceRule::Join::Averaged;
+        out.merge = SliceRule::Merge::Averaged;
     } else if (halves) {
-        out.join = SliceRule::Join::TwoHalves;
+        out.merge = SliceRule::Merge::TwoHalves;
     } else if (subParams != nullptr) {
         out = subParams->rule;
         if (const auto widths = m_patterns->widths.find(matched->text); widths != m_patterns->widths.end())

@@ -17,14 +17,14 @@ constexpr uint64_t kPatternsLimitBytes = uint64_t{1} << 20; ///< of a file of pa
 
 /// How the tensor slices of one parameter form the whole.
 struct SliceRule {
-    enum class Join : uint8_t {
+    enum class Merge : uint8_t {
         Concatenated, ///< along `dimension`
         Replicated, ///< every slice equals the whole
         Averaged, ///< their mean
         TwoHalves, ///< first halves of all slices, then second halves, along dimension 0
         SubParams, ///< like TwoHalves, with any number and sizes, along `dimension`
     };
-    Join join = Join::Concatenated;
+    Merge merge = Merge::Concatenated;
     uint32_t dimension = 0;
     bool isNamed = false; ///< named by a pattern; else DeepSpeed's default
     std::optional<uint64_t> vocabulary; ///< rows without padding

@@ -23,7 +23,7 @@ struct SwapConfig {
     bool known = false;
     bool nvme = false; ///< offload_optimizer.device
     bool pipelined = false;
-    uint64_t leastBytes = uint64_t{1}
+    uint64_t minBytes = uint64_t{1}
         << 20; ///< min size of a sub-group's partition to be swapped (MIN_AIO_BYTES, aio.block_size)
     DType masterType = DType::Float32;
 };
@@ -87,7 +87,7 @@ void matchByValues(
     const Reading& reading, const std::vector<SwapSubject*>& subjects, const SwapIndex& index, DType dtype);
 /// Adds a finding `marked` that lists what comes from the swap folder and what from the checkpoint. Adds an
 /// error if nothing fits.
-void tellSalvaged(const Reading& reading, const SwapMap& map);
+void reportSalvaged(const Reading& reading, const SwapMap& map);
 
 /// For a full open: samples the files. Reports contradictions to the mapping, and what the optimizer files
 /// hold instead.

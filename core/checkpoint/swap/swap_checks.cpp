@@ -61,7 +61,7 @@ public:
             m_named.push_back("differs: " + placeOf(subject, state.name));
     }
 
-    void tellOfCopies()
+    void reportCopies()
     {
         if (m_copies == 0 || m_reading.salvage) // they are of another step
             return;
@@ -122,7 +122,7 @@ void checkSwapContents(const Reading& reading, const SwapMap& map, const std::ve
                 checker.check(subject, (*states)[i]);
         }
     }
-    checker.tellOfCopies();
+    checker.reportCopies();
 }
 
 void checkLiveSwap(const Reading& reading, const SwapMap& map, const std::vector<SwapSubject>& subjects)

@@ -71,7 +71,7 @@ public:
         if (m_subjects.empty()) {
             markLeftOver("the checkpoint keeps nothing in swap files; an earlier save of its tag left them");
             if (m_reading.salvage)
-                tellSalvaged(m_reading, m_map);
+                reportSalvaged(m_reading, m_map);
             return {};
         }
         for (uint32_t rank = 0; rank < m_reading.worldSize; ++rank)
@@ -79,7 +79,7 @@ public:
         markLeftOver("the swap files belong to no sub-group of this checkpoint; earlier runs left them");
         describe();
         if (m_reading.salvage)
-            tellSalvaged(m_reading, m_map);
+            reportSalvaged(m_reading, m_map);
         if (m_reading.depth == OpenDepth::Full) {
             checkSwapContents(m_reading, m_map, m_subjects);
             if (m_origin != SwapFolder::Origin::Checkpoint) {
@@ -135,7 +135,7 @@ private:
             && std::any_of(m_subjects.begin(), m_subjects.end(),
                 [&](const SwapSubject& subject) { return isSwapped(subject); });
         if (!asked && lacking)
-            addSwapFolderBeside(m_reading);
+            addSwapFolderNextToTag(m_reading);
     }
 
     /// A live folder that was named has priority over the checkpoint's own files. One that is only next to
@@ -143,7 +143,7 @@ private:
     void chooseFolders()
     {
         for (const auto origin :
-            {SwapFolder::Origin::Named, SwapFolder::Origin::Checkpoint, SwapFolder::Origin::Beside}) {
+            {SwapFolder::Origin::Named, SwapFolder::Origin::Checkpoint, SwapFolder::Origin::NextToTag}) {
             for (const SwapFolder& folder : m_reading.swapFolders) {
                 if (folder.origin == origin)
                     m_chosen.push_back(&folder);
@@ -165,7 +165,7 @@ private:
             return *subject.marked;
         const uint64_t elements = subject.unit->partition.partitionElements();
         const bool large = elements
-            >= (m_config.leastBytes + itemSize(m_config.masterType) - 1) / itemSize(m_config.masterType);
+            >= (m_config.minBytes + itemSize(m_config.masterType) - 1) / itemSize(m_config.masterType);
         if (!large)
             return false;
         if (m_chosen.empty())

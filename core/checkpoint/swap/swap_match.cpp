@@ -140,9 +140,9 @@ private:
             for (size_t j = i + 1; j < chosen.size() && !doubt; ++j)
                 doubt = fits(*m_subjects[i], *chosen[j]) && fits(*m_subjects[j], *chosen[i]);
         }
-        const bool told = std::any_of(m_reading.out.findings.begin(), m_reading.out.findings.end(),
+        const bool isReported = std::any_of(m_reading.out.findings.begin(), m_reading.out.findings.end(),
             [](const Finding& finding) { return finding.code == code::kSwapUnmapped; });
-        if (!doubt || told)
+        if (!doubt || isReported)
             return;
         // With one param group, the optimizer's order is the model's own, and so is the order of the ids.
         m_reading.add(code::kSwapUnmapped,

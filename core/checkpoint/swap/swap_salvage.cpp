@@ -20,7 +20,7 @@ constexpr uint64_t kMostPaddingBytes = uint64_t{1024} * 128;
 
 /// Min cosine between the masters of one sub-group at two steps of a run. Max cosine between those of two
 /// different sub-groups.
-constexpr double kLeastOfSame = 0.9;
+constexpr double kMinOfSame = 0.9;
 constexpr double kMostOfOthers = 0.5;
 
 /// The cosine of the angle between a sub-group's masters in the checkpoint and in a swap file, from samples.
@@ -65,9 +65,9 @@ std::string idByValues(
             continue;
         SwapWindowReader swap(reading);
         const double cosine = likeness(donor, swap, subject, own, {file, 0, 0, own.elements}, dtype);
-        if (cosine < kLeastOfSame && cosine > kMostOfOthers)
+        if (cosine < kMinOfSame && cosine > kMostOfOthers)
             return {};
-        if (cosine < kLeastOfSame)
+        if (cosine < kMinOfSame)
             continue;
         if (!best.empty())
             return {};
@@ -148,7 +148,7 @@ bool hasRanksOf(const Reading& reading, const std::vector<const SwapFolder*>& fo
     return beyond == 0;
 }
 
-void tellSalvaged(const Reading& reading, const SwapMap& map)
+void reportSalvaged(const Reading& reading, const SwapMap& map)
 {
     if (map.isEmpty())
         return reading.add(code::kSwapUnmapped, Severity::Error,

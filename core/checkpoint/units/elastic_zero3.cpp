@@ -201,13 +201,13 @@ std::optional<std::vector<GroupEntry>> groupsFromSizes(
         mayGoOn.push_back(i + 1 < subGroups.size()
             && (!size || static_cast<double>(elementsPerRank(subGroups[i], reading.worldSize)) >= *size));
     const auto open = static_cast<size_t>(std::count(mayGoOn.begin(), mayGoOn.end(), true));
-    const size_t told = entries.size() != subGroups.size() ? entries.size() : scheduledGroups(reading);
-    const bool joins = open > 0 && told == subGroups.size() - open;
-    if (open > 0 && !joins && told != subGroups.size())
+    const size_t recorded = entries.size() != subGroups.size() ? entries.size() : scheduledGroups(reading);
+    const bool canContinue = open > 0 && recorded == subGroups.size() - open;
+    if (open > 0 && !canContinue && recorded != subGroups.size())
         return std::nullopt;
     std::vector<GroupEntry> out;
     for (size_t i = 0; i < subGroups.size(); ++i) {
-        if (i == 0 || !joins || !mayGoOn[i - 1])
+        if (i == 0 || !canContinue || !mayGoOn[i - 1])
             out.emplace_back();
         out.back().stateKeys.push_back(static_cast<int64_t>(i));
     }

@@ -10,11 +10,11 @@ namespace shardscope {
 
 /// The number of masters that were compared with the model file's copies, and of those that did not match.
 struct WeightTally {
-    static constexpr uint64_t kLeast = 8; ///< fewer samples prove too little
+    static constexpr uint64_t kMin = 8; ///< fewer samples prove too little
 
     uint64_t compared = 0;
     uint64_t different = 0;
-    [[nodiscard]] bool isBad() const { return compared >= kLeast && 2 * different > compared; }
+    [[nodiscard]] bool isBad() const { return compared >= kMin && 2 * different > compared; }
 };
 
 /// The max difference between a master and its copy in `dtype`: one unit in the last place. Nothing for

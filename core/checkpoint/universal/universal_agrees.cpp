@@ -72,7 +72,7 @@ private:
                 unit.params[position], begin, count, tally);
             begin += moved.elements;
         }
-        out.sampled += tally.compared >= WeightTally::kLeast ? 1 : 0;
+        out.sampled += tally.compared >= WeightTally::kMin ? 1 : 0;
         out.moved += runs.size() > 1 || runs.front().position != position ? 1 : 0;
         if (tally.isBad())
             out.bad.push_back(unit.params[position]);

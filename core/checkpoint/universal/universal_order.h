@@ -31,7 +31,7 @@ public:
 
 private:
     const FlatPartition& m_listed;
-    FlatPartition m_cut; ///< the same elements in the converter's partition
+    FlatPartition m_converted; ///< the same elements in the converter's partition
     std::vector<uint32_t> m_positions; ///< place in m_cut → position in the unit
 };
 

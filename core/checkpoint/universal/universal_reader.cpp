@@ -151,7 +151,7 @@ private:
         readModule(m_reading, true);
         if (!m_out.modelError)
             SHARDSCOPE_CHECK(readFrozen());
-        noteStrangers();
+        reportUnknownFolders();
         m_findings.finish();
         return {};
     }
@@ -376,7 +376,7 @@ private:
 
     /// Reports folders that belong to no parameter of the model. DeepSpeed 0.19.8 also writes an fp32.pt for
     /// buffers, frozen and tied parameters, from the copies in the model file.
-    void noteStrangers()
+    void reportUnknownFolders()
     {
         for (size_t f = 0; f < m_folders.size(); ++f) {
             if (m_isMember[f] || m_out.findParam(m_folders[f].name))

@@ -275,13 +275,13 @@ Shape resolveShape(const Member& member, const StateFact* master, const Shape* s
         || stored->empty())
         return member.shape;
     const bool sameRows = std::equal(stored->begin() + 1, stored->end(), member.shape.begin() + 1);
-    const bool joined = (parallelSource || master->expert)
+    const bool merged = (parallelSource || master->expert)
         && std::equal(stored->begin() + (master->vocabulary ? 1 : 0), stored->end(),
             member.shape.begin() + (master->vocabulary ? 1 : 0),
             [](uint64_t here, uint64_t shard) { return here >= shard; });
-    if (master->vocabulary && (sameRows || joined))
+    if (master->vocabulary && (sameRows || merged))
         note("the vocabulary's rows of padding were cut off");
-    else if (joined)
+    else if (merged)
         note("the shards of parallel ranks were joined");
     else
         return member.shape;

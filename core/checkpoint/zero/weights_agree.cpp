@@ -70,7 +70,7 @@ void checkWeightsAgree(const Reading& reading)
         const WeightTally tally = compareRank(out, samples, **shard, rank);
         if (tally.isBad())
             bad.emplace_back(file, tally);
-        else if (tally.compared >= WeightTally::kLeast)
+        else if (tally.compared >= WeightTally::kMin)
             ++good;
     }
     // A wrong order looks like foreign ranks. Under round robin it may show only after a rank's first

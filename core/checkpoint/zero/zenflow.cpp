@@ -19,7 +19,7 @@ constexpr uint64_t kElements = 32; ///< per piece, spread over it
 
 /// Counts masters that are nearer to the copy in one order than to the copy in the other.
 struct OrderVotes {
-    static constexpr uint64_t kLeast = 16; ///< fewer samples prove too little
+    static constexpr uint64_t kMin = 16; ///< fewer samples prove too little
 
     uint64_t transposed = 0;
     uint64_t plain = 0;
@@ -30,9 +30,9 @@ struct OrderVotes {
         plain += other.plain;
     }
     [[nodiscard]] uint64_t all() const { return transposed + plain; }
-    [[nodiscard]] bool sayTransposed() const { return all() >= kLeast && 4 * transposed >= 3 * all(); }
-    [[nodiscard]] bool sayPlain() const { return all() >= kLeast && 4 * plain >= 3 * all(); }
-    [[nodiscard]] bool sayNeither() const { return all() >= kLeast && !sayTransposed() && !sayPlain(); }
+    [[nodiscard]] bool sayTransposed() const { return all() >= kMin && 4 * transposed >= 3 * all(); }
+    [[nodiscard]] bool sayPlain() const { return all() >= kMin && 4 * plain >= 3 * all(); }
+    [[nodiscard]] bool sayNeither() const { return all() >= kMin && !sayTransposed() && !sayPlain(); }
 };
 
 std::optional<TransposedOrder> orderOf(const Parameter& param)

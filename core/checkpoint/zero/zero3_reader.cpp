@@ -198,8 +198,8 @@ private:
         }
         // The stored configuration is the source run's. A Shardscope output with another layout has its own
         // sub-group size.
-        const bool laidOutAnew = m_reading.files.stat(m_out.tagFolder / kManifestName).has_value();
-        m_reading.add(code::kSubGroupSize, laidOutAnew ? Severity::Info : Severity::Warning,
+        const bool isRewritten = m_reading.files.stat(m_out.tagFolder / kManifestName).has_value();
+        m_reading.add(code::kSubGroupSize, isRewritten ? Severity::Info : Severity::Warning,
             "the sub-groups on disk are not those that the recorded sub_group_size makes; a reshard needs it "
             "named",
             m_out.file(m_out.templateModel).name,

@@ -44,7 +44,7 @@ private:
     Status replayAll(std::vector<size_t>& lost);
     Status findLost(std::vector<size_t>& lost);
     Status writeFile(size_t index, ChunkBuffers& buffers);
-    Status writeBesideFiles();
+    Status writeRunFolderFiles();
     Status readGap(const SourceCrcs::Gap& gap, ChunkBuffers& buffers);
     void resetSums();
     [[nodiscard]] OutputFileSettings settings() const;

@@ -19,7 +19,7 @@ Status checkPlanNames(const WritePlan& plan);
 
 /// For planned files next to the target ("../NAME"): TargetExists if `destination` has another file with that
 /// name. Compares bytes with the files in `made` if given, else sizes.
-Status checkBeside(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
+Status checkRunFolderFiles(io::FileSystem& files, const WritePlan& plan, const io::Path& destination,
     const io::Path& made, JobContext& job);
 
 /// Usage if `destination` is inside or equal to `sourceRunFolder` or contains it (also through links and bind

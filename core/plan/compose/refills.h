@@ -17,7 +17,7 @@ namespace shardscope {
 struct ModelFiles {
     /// The files are built from the model. Missing 16-bit copies are made from masters. The source's own
     /// lists and tensors are not sufficient.
-    bool anew = false;
+    bool rebuilt = false;
     bool withoutFrozen = false; ///< rebuilt, without frozen parameters
     /// The lost file of an expert. The checkpoint has the expert's masters.
     struct Expert {
@@ -27,7 +27,7 @@ struct ModelFiles {
     };
     std::vector<Expert> experts = {};
 
-    [[nodiscard]] bool differ() const { return anew || !experts.empty(); }
+    [[nodiscard]] bool differ() const { return rebuilt || !experts.empty(); }
 };
 
 /// The source of a checkpoint's lost elements: a state of another checkpoint, another state of its own, or

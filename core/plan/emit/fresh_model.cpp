@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/plan/emit/model_module.h"
 #include "core/plan/emit/old_forms.h"
 #include "core/plan/emit/slice_record.h"
@@ -96,9 +96,9 @@ void setAllStages(ModelFile& file, const Checkpoint& source)
 void setDegrees(ModelFile& file, const ReshardContext& context)
 {
     const Checkpoint& source = *context.source;
-    if (!source.joined)
+    if (!source.merged)
         return;
-    if (source.joined->of->parallel.pp > 1 || source.joined->isStage)
+    if (source.merged->of->parallel.pp > 1 || source.merged->isStage)
         setAllStages(file, source);
     PickleBuilder& builder = file.composer().builder();
     const PickleGraph& graph = file.composer().graph();

@@ -206,8 +206,8 @@ private:
                 && (describesShards(*key) || keepsScalerKeys(m_source)
                     || std::find(kTargetKeys.begin(), kTargetKeys.end(), *key) != kTargetKeys.end()
                     || std::find(kScalerKeys.begin(), kScalerKeys.end(), *key) != kScalerKeys.end()
-                    || *key == "clip_grad" || (m_source.joined && *key == "universal_checkpoint_info"));
-            if (m_source.joined && key == "universal_checkpoint_info") { // AutoTP's is in both files
+                    || *key == "clip_grad" || (m_source.merged && *key == "universal_checkpoint_info"));
+            if (m_source.merged && key == "universal_checkpoint_info") { // AutoTP's is in both files
                 if (const NodeId record = sliceRecord(m_composer, *m_context, items[i + 1]);
                     record != kNoNode)
                     set(wrapper, *key, record);

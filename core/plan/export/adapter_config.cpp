@@ -95,7 +95,7 @@ Result<std::optional<AdapterConfig>> findAdapterConfig(
     io::FileSystem& files, const Checkpoint& source, const std::string& adapter)
 {
     std::vector<io::Path> folders{source.tagFolder};
-    if (!liesInNoRun(source.kind) && !source.runFolder.empty()) {
+    if (!hasNoRunFolder(source.kind) && !source.runFolder.empty()) {
         folders.insert(folders.begin(), source.runFolder / adapter);
         folders.insert(folders.begin(), source.runFolder);
     }
@@ -109,7 +109,7 @@ Result<std::optional<AdapterConfig>> findAdapterConfig(
         SHARDSCOPE_TRY(const std::string text, files.readSmall(path, kMostConfigBytes));
         SHARDSCOPE_TRY(AdapterConfig out, configOf(text, path));
         out.file.path = path;
-        out.file.name = std::string(kBesideTag) + std::string(kAdapterConfigName);
+        out.file.name = std::string(kNextToTag) + std::string(kAdapterConfigName);
         out.file.identity = info->identity;
         return std::optional(std::move(out));
     }

@@ -134,7 +134,7 @@ public:
             const auto items = mappingItems(graph, graph.root());
             for (size_t i = 0; i + 1 < items.size(); i += 2) {
                 const auto key = asString(graph, items[i]);
-                if (m_source.joined && key
+                if (m_source.merged && key
                     && std::find(kOfDegrees.begin(), kOfDegrees.end(), *key) != kOfDegrees.end())
                     continue;
                 if (key && std::find(kNotCarried.begin(), kNotCarried.end(), *key) == kNotCarried.end())

@@ -81,7 +81,7 @@ public:
     [[nodiscard]] const std::vector<PlanTensor>& tensors() const override { return m_tensors; }
     [[nodiscard]] const std::vector<PlannedFile>& files() const override { return m_files; }
     [[nodiscard]] Result<OutputFile> recipe(size_t i) const override { return verbatimCopy(m_carried[i]); }
-    [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return {}; }
+    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override { return {}; }
     [[nodiscard]] uint64_t readsBytes() const override { return m_bytes; }
     [[nodiscard]] uint64_t writesBytes() const override { return m_bytes; }
     [[nodiscard]] std::string describeJson() const override

@@ -39,11 +39,11 @@ bool isModelFile(std::string_view name)
     });
 }
 
-Result<std::vector<CarriedFile>> modelFilesBeside(
+Result<std::vector<CarriedFile>> modelFilesNextTo(
     io::FileSystem& files, const Checkpoint& source, std::vector<PlanSource>& sources, bool ofText)
 {
     const io::Path folder
-        = liesInNoRun(source.kind) || source.runFolder.empty() ? source.tagFolder : source.runFolder;
+        = hasNoRunFolder(source.kind) || source.runFolder.empty() ? source.tagFolder : source.runFolder;
     SHARDSCOPE_TRY(const auto entries, files.list(folder));
     std::vector<CarriedFile> out;
     for (const io::DirectoryEntry& entry : entries) {
@@ -51,7 +51,7 @@ Result<std::vector<CarriedFile>> modelFilesBeside(
             continue;
         CheckpointFile file;
         file.path = folder / entry.name;
-        file.name = std::string(kBesideTag) + entry.name;
+        file.name = std::string(kNextToTag) + entry.name;
         const auto info = files.stat(file.path);
         if (!info && info.error().code != ErrorCode::NotFound)
             return forward(info.error());

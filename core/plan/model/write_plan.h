@@ -153,7 +153,7 @@ public:
     [[nodiscard]] virtual Result<OutputFile> recipe(size_t i) const = 0;
     /// Files for the run folder, next to the target: name and bytes. They are written only if absent
     /// (scripts).
-    [[nodiscard]] virtual std::vector<OutputFile> besideFiles() const = 0;
+    [[nodiscard]] virtual std::vector<OutputFile> runFolderFiles() const = 0;
 
     [[nodiscard]] virtual uint64_t readsBytes() const = 0;
     [[nodiscard]] virtual uint64_t writesBytes() const = 0;

@@ -69,7 +69,7 @@ std::span<const RepairFix> repairFixes()
     // The order matters. Files to omit come first, so that they belong to no rank. Partly readable files come
     // before fixes that count them as lost.
     static constexpr std::array kAll{
-        RepairFix{kSplitShards, joinFolders, false, Reach::Whole},
+        RepairFix{kSplitShards, mergeFolders, false, Reach::Whole},
         RepairFix{code::kStaleFile, leaveOut, false, Reach::Whole},
         RepairFix{code::kMixedPrefix, leaveOut, false, Reach::Whole},
         RepairFix{code::kTrailingData, rewriteFiles, false, Reach::Whole},
@@ -109,7 +109,7 @@ std::span<const RepairFix> repairFixes()
     return kAll;
 }
 
-Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings)
+Status mergeFolders(Amended& amended, const std::vector<const Finding*>& findings)
 {
     for (const Finding* finding : findings) {
         std::string folders;

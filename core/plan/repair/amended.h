@@ -66,7 +66,7 @@ struct Amended {
     std::vector<Finding>& findings() { return (whole ? *whole : *this).checkpoint->findings; }
     void recordChange(RepairChange change) { (whole ? *whole : *this).changes.push_back(std::move(change)); }
     /// Whether the source is split into tensor slices or pipeline stages, or is one of them.
-    [[nodiscard]] bool isCut() const { return whole != nullptr || !source->parts.empty(); }
+    [[nodiscard]] bool isSplit() const { return whole != nullptr || !source->parts.empty(); }
     /// The parameter's name in the whole.
     [[nodiscard]] const std::string& nameOf(ParamId param) const;
     struct NamedState {
@@ -100,7 +100,7 @@ struct RepairFix {
 std::span<const RepairFix> repairFixes();
 
 /// Merges files of several folders into one. The source was then read from these folders.
-Status joinFolders(Amended& amended, const std::vector<const Finding*>& findings);
+Status mergeFolders(Amended& amended, const std::vector<const Finding*>& findings);
 /// Omits files from the copy that do not belong to the checkpoint.
 Status leaveOut(Amended& amended, const std::vector<const Finding*>& findings);
 /// For content that is removed by rewriting every file.

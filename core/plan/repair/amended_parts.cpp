@@ -109,12 +109,12 @@ Status AmendedParts::finish()
         SHARDSCOPE_CHECK(refillLost(*part));
         finishEdits(*part);
     }
-    join();
+    merge();
     return {};
 }
 
 /// Merges the parts in the same way as a reader.
-void AmendedParts::join()
+void AmendedParts::merge()
 {
     Checkpoint& out = *m_whole.checkpoint;
     const Checkpoint& first = *m_parts.front()->checkpoint;

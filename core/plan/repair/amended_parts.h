@@ -30,7 +30,7 @@ public:
 
 private:
     [[nodiscard]] std::vector<Amended*> spokenOf(const Finding& finding);
-    void join();
+    void merge();
 
     Amended& m_whole;
     std::vector<std::unique_ptr<Amended>> m_parts; ///< empty if the whole has no parts

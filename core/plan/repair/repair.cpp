@@ -9,7 +9,7 @@
 #include "core/plan/model/verbatim_files.h"
 #include "core/plan/repair/amended_parts.h"
 #include "core/plan/repair/repair_json.h"
-#include "core/plan/repair/repair_stand_in.h"
+#include "core/plan/repair/repair_reopen.h"
 #include "core/plan/repair/repair_tags.h"
 #include "core/plan/repair/untouched.h"
 
@@ -77,7 +77,10 @@ public:
         out.records.push_back({kRepairName, m_text.size(), OutputRecord::Content::Literal, m_text, {}});
         return out;
     }
-    [[nodiscard]] std::vector<OutputFile> besideFiles() const override { return m_inner->besideFiles(); }
+    [[nodiscard]] std::vector<OutputFile> runFolderFiles() const override
+    {
+        return m_inner->runFolderFiles();
+    }
     [[nodiscard]] uint64_t readsBytes() const override { return m_inner->readsBytes(); }
     [[nodiscard]] uint64_t writesBytes() const override { return m_writesBytes; }
     [[nodiscard]] std::string fingerprint(std::span<const Digest> digests) const override
@@ -156,7 +159,7 @@ public:
         SHARDSCOPE_TRY(CheckResult found, examine(m_files, m_path, check, m_job));
         SHARDSCOPE_CHECK(m_job.poll());
         SHARDSCOPE_CHECK(choose(found));
-        SHARDSCOPE_TRY(const auto again, standIn(m_files, m_open, found, m_fixed, m_options, m_job));
+        SHARDSCOPE_TRY(const auto again, reopenOptions(m_files, m_open, found, m_fixed, m_options, m_job));
         if (again) {
             check.open = *again;
             SHARDSCOPE_TRY(CheckResult more, examine(m_files, m_path, check, m_job));
@@ -254,7 +257,7 @@ private:
             if ((!named && !(asksForAll() && counts && repairable)) || doesRepair(diagnosis.code))
                 continue;
             if (!named && diagnosis.code == kSplitShards)
-                return askWhetherToJoin(made.finding);
+                return refuseUnclearMerge(made.finding);
             if (diagnosis.repairs && !repairable)
                 continue; // if there are two findings, one may count
             if (!diagnosis.repairs)
@@ -273,7 +276,7 @@ private:
     }
 
     /// Another run with the same shape may have files of the same names.
-    static Status askWhetherToJoin(const Finding& split)
+    static Status refuseUnclearMerge(const Finding& split)
     {
         return fail(ErrorCode::Refused,
             "the missing files may be in another folder, and only you know whether they are of this save",

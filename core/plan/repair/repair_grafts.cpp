@@ -23,7 +23,7 @@ Status requireZero(const Amended& amended, const Finding& finding)
 {
     const Checkpoint& source = *amended.source;
     const bool inRanks = hasRankFiles(source.kind);
-    if (!inRanks || amended.isCut() || hasExperts(source))
+    if (!inRanks || amended.isSplit() || hasExperts(source))
         return cannotRepair(amended, finding,
             "untrained parts are changed only in ZeRO checkpoints without tensor slices, pipeline stages and "
             "experts");
@@ -70,7 +70,7 @@ void graft(Amended& amended, const Finding& finding, ParamId id)
     part.where = formatAddress(ParamAddress{name, "weight", std::nullopt});
     part.of = toValidUtf8(name);
     amended.lost.push_back(std::move(part));
-    amended.model.anew = true;
+    amended.model.rebuilt = true;
     amended.settle(finding);
 }
 
@@ -153,7 +153,7 @@ Status stripFrozen(Amended& amended, const std::vector<const Finding*>& findings
         count += frozen ? 1 : 0;
         return frozen;
     });
-    amended.model.anew = true;
+    amended.model.rebuilt = true;
     amended.model.withoutFrozen = true;
     for (const Finding* finding : findings)
         amended.repair(*finding,

@@ -7,7 +7,7 @@
 #include "core/doctor/saved_facts.h"
 #include "core/layout/address.h"
 #include "core/plan/repair/amended.h"
-#include "core/plan/repair/repair_stand_in.h"
+#include "core/plan/repair/repair_reopen.h"
 #include "core/plan/target/expert_degree.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -148,7 +148,7 @@ private:
 void loseWeight(Amended& amended, ParamId param)
 {
     std::erase_if(amended.checkpoint->whole, [&](const WholeTensor& whole) { return whole.param == param; });
-    amended.model.anew = true;
+    amended.model.rebuilt = true;
 }
 
 /// Whether it is a reader's finding about an expert's weights that no file holds.
@@ -174,7 +174,7 @@ Status loseWeightOf(Amended& amended, const Finding& finding, ParamId param)
 {
     const Checkpoint& source = *amended.source;
     const bool keepsMasters = partitionsGroups(source.kind);
-    if (!keepsMasters || amended.isCut() || isOfZenflow(source))
+    if (!keepsMasters || amended.isSplit() || isOfZenflow(source))
         return cannotRepair(
             amended, finding, "only trained parameters are rebuilt, from the masters next to them");
     if (!hasMaster(source, param))
@@ -205,7 +205,7 @@ Status loseWeightsIn(Amended& amended, const Finding& finding, FileId file, cons
 Status makeExpertFiles(Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
-    if (amended.isCut() || !FusedExperts::of(source).isEmpty())
+    if (amended.isSplit() || !FusedExperts::of(source).isEmpty())
         return cannotRepair(amended, *findings.front(),
             "files of experts are rebuilt without tensor slices, pipeline stages and AutoEP");
     for (const Finding* finding : findings) {
@@ -237,7 +237,7 @@ Status takeOtherModel(Amended& amended, const std::vector<const Finding*>& findi
         const auto parsed = parseCheckpointFileName(fileOfPlace(finding->where));
         return parsed && parsed->role == FileRole::ModelStates;
     });
-    if (!areRanks || amended.isCut() || hasExperts(source))
+    if (!areRanks || amended.isSplit() || hasExperts(source))
         return cannotRepair(amended, first,
             "model files of tensor slices and pipeline stages are not rebuilt, those of experts as "
             "`moe-incomplete`");

@@ -176,7 +176,7 @@ void rewriteParamList(Amended& amended, const ParamOrder& order)
         }
         unit.partition = order.partitions[u];
     }
-    amended.model.anew = true;
+    amended.model.rebuilt = true;
 }
 
 } // namespace
@@ -185,7 +185,7 @@ Status putInOrder(Amended& amended, const std::vector<const Finding*>& findings)
 {
     const Checkpoint& source = *amended.source;
     const Finding& first = *findings.front();
-    if (amended.isCut() || hasExperts(source) || source.zenflow)
+    if (amended.isSplit() || hasExperts(source) || source.zenflow)
         return cannotRepair(
             amended, first, "the order of tensor slices, stages, experts and ZenFlow's columns is kept");
     SHARDSCOPE_TRY(const CheckpointPtr listed, withOrder(source, inShards(source, listedOrder(source))));
@@ -224,7 +224,7 @@ Status putInOwnFiles(Amended& amended, const std::vector<const Finding*>& findin
 {
     const Checkpoint& source = *amended.source;
     const auto ranks = convertedRanks(source);
-    if (!ranks || amended.isCut())
+    if (!ranks || amended.isSplit())
         return cannotRepair(
             amended, *findings.front(), "the model file does not record the ranks of the source");
     std::vector<OverlookedOrder> orders;

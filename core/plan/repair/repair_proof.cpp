@@ -56,7 +56,7 @@ std::optional<bool> mastersFitCopies(const Amended& amended, uint32_t dpRank)
             return tally.compared < 64 * kSampleElements;
         });
     }
-    if (tally.compared < WeightTally::kLeast)
+    if (tally.compared < WeightTally::kMin)
         return std::nullopt;
     return !tally.isBad();
 }

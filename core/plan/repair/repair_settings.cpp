@@ -67,7 +67,7 @@ Status put(Amended& amended, FileId file, NodeId mapping, const std::string& key
 /// Refuses slices and stages: it is not known what each stores of it.
 Status requireOnePart(const Amended& amended, const std::string& name)
 {
-    if (amended.isCut())
+    if (amended.isSplit())
         return cannotSet(amended, name, "it is not set for tensor slices and pipeline stages");
     return {};
 }

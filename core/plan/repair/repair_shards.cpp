@@ -3,7 +3,7 @@
 #include "core/checkpoint/model/file_names.h"
 #include "core/layout/address.h"
 #include "core/plan/repair/amended.h"
-#include "core/plan/repair/repair_stand_in.h"
+#include "core/plan/repair/repair_reopen.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>

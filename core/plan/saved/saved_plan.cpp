@@ -82,7 +82,7 @@ SavedPlan withoutOptions(
     SavedPlan out;
     out.verb = plan.verb();
     out.source = source.runFolder;
-    if (liesInNoRun(source.kind))
+    if (hasNoRunFolder(source.kind))
         out.source = isWeights(source.kind) && source.files.size() == 1 ? source.files.front().path
                                                                         : source.tagFolder;
     out.tag = source.tag;

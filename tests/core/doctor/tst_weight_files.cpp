@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wrong weights next to a checkpoint, and universal folders that lost weights in conversion.
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/tensor/convert.h"
 #include "tests/support/damages.h"
 
@@ -78,7 +78,7 @@ TEST_CASE("exported weights that are one tensor slice of two")
     REQUIRE(!found->finding.evidence.empty());
     CHECK(found->finding.evidence.front().find("all slices together have") != std::string::npos);
 
-    const auto merged = joinParts(healthy.checkpoint);
+    const auto merged = mergeSlicesAndStages(healthy.checkpoint);
     REQUIRE(merged);
     spill(copy.run() / "model.safetensors", safetensors(shapesOf(**merged)));
     CHECK(troubles(copy.check()).empty());

@@ -213,10 +213,10 @@ TEST_CASE("the minimum memory gives the same bytes in every form")
         CAPTURE(exportFormatName(format));
         Export bench("zero3-w4", {.format = format});
         ExecuteOptions options = bench.options();
-        options.memoryLimitBytes = MemoryPlan::kLeast;
+        options.memoryLimitBytes = MemoryPlan::kMin;
         const auto report = bench.run(options);
         REQUIRE_MESSAGE(report.has_value(), (report ? "" : describe(report.error())));
-        CHECK(report->peakBufferBytes <= MemoryPlan::kLeast);
+        CHECK(report->peakBufferBytes <= MemoryPlan::kMin);
         bench.checkWritten();
     }
 }

@@ -2,7 +2,7 @@
 // AutoEP's experts folded over tensor slices: what stock DeepSpeed compares with its own run before it loads.
 #include "core/checkpoint/model/file_names.h"
 #include "core/checkpoint/model/fused_experts.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/torchfile/pickle/pickle_values.h"
 #include "tests/core/plan/plan_fixture.h"
 #include "tests/support/temporary_folder.h"
@@ -169,7 +169,7 @@ TEST_CASE("the plan reports the degrees that the resumed run must have")
 TEST_CASE("slices are merged next to experts that are not sliced")
 {
     const CheckpointPtr source = openForPlan(planSample("folded-w4"));
-    const auto wholeModel = joinSlices(source);
+    const auto wholeModel = mergeSlices(source);
     REQUIRE_MESSAGE(wholeModel.has_value(), describe(wholeModel.error()));
     const Checkpoint& whole = **wholeModel;
     CHECK(whole.params.size() == 17 + 2 * 3 * 4);

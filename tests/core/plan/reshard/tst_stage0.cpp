@@ -136,7 +136,7 @@ TEST_CASE("another number of ranks changes that number and nothing else")
             == 7);
         checkSameState(made, source);
         CHECK(planFor(source, {.worldSize = 7})->files().size() == 1);
-        CHECK(planFor(source, {.worldSize = 7})->besideFiles().empty());
+        CHECK(planFor(source, {.worldSize = 7})->runFolderFiles().empty());
     }
 }
 

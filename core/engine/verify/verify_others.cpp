@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/engine/verify/verify_beside.h"
+#include "core/engine/verify/verify_others.h"
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/folder/wrapper_files.h"
@@ -81,13 +81,13 @@ Status verifyOthers(io::FileSystem& files, const Checkpoint& checkpoint, const M
     const std::vector<std::string>& names, VerifyReport& report, JobContext& job)
 {
     for (const std::string& path : names) {
-        const bool beside = liesBesideTag(path);
-        const std::string name = beside ? path.substr(kBesideTag.size()) : path;
-        if (beside ? !isPlain(name) : !isInside(name)) {
+        const bool isNext = isNextToTag(path);
+        const std::string name = isNext ? path.substr(kNextToTag.size()) : path;
+        if (isNext ? !isPlain(name) : !isInside(name)) {
             add(report, code::kForeignFile, "the manifest leads out of its folder", path, {});
             continue;
         }
-        const io::Path folder = beside ? checkpoint.runFolder : checkpoint.tagFolder;
+        const io::Path folder = isNext ? checkpoint.runFolder : checkpoint.tagFolder;
         SHARDSCOPE_CHECK(checkPromise(files, folder / name, path, manifest.files.at(path), report, job));
     }
     return {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/open/lone_file.h"
+#include "core/checkpoint/open/single_file.h"
 
 #include "core/checkpoint/dcp/dcp_reader.h"
 #include "core/checkpoint/folder/discover.h"
@@ -10,7 +10,7 @@
 
 namespace shardscope {
 
-Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& job, Checkpoint& out)
+Status openSingleFile(io::FileSystem& files, const Discovery& found, JobContext& job, Checkpoint& out)
 {
     CheckpointFile file;
     file.path = found.tagFolder / found.selectedFile;

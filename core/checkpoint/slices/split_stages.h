@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 
 #include <map>
 
@@ -9,7 +9,7 @@ namespace shardscope {
 
 /// Assigns the layers of a PipelineModule to stages. No file records this. It follows from the partition
 /// method and from layers without parameters (deepspeed/runtime/pipe/module.py, _partition_layers).
-struct StageCut {
+struct StageSplit {
     /// The first layer of every stage, then the number of all layers: PipelineModule.parts. Ascending, starts
     /// with 0.
     std::vector<uint32_t> bounds;
@@ -28,6 +28,6 @@ struct StageCut {
 /// it names for a tied module has parameters of its own or a file with other content. Refused if a parameter
 /// belongs to no layer, or a stage would have no parameter of a param group: it is not known whether a run
 /// keeps such a group.
-Result<CheckpointPtr> cutStages(const CheckpointPtr& joined, const StageCut& cut);
+Result<CheckpointPtr> splitStages(const CheckpointPtr& merged, const StageSplit& split);
 
 } // namespace shardscope

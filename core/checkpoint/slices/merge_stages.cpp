@@ -2,7 +2,7 @@
 #include "core/base/text.h"
 #include "core/checkpoint/model/layer_names.h"
 #include "core/checkpoint/model/scalar_text.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
 #include <algorithm>
@@ -29,10 +29,10 @@ std::string optionsOf(const Checkpoint& of, size_t group)
 }
 
 /// Merges the pipeline stages of one checkpoint.
-class StageJoin
+class StageMerger
 {
 public:
-    StageJoin(const CheckpointPtr& of, const SliceRules* rules)
+    StageMerger(const CheckpointPtr& of, const SliceRules* rules)
         : m_of(of)
         , m_rules(rules)
     {
@@ -42,17 +42,17 @@ public:
     {
         SHARDSCOPE_CHECK(addStages());
         SHARDSCOPE_CHECK(checkGroups());
-        auto out = emptyJoined(*m_of);
-        auto joined = std::make_shared<JoinedSlices>();
-        joined->of = m_of;
-        m_joined = joined.get();
+        auto out = emptyMerged(*m_of);
+        auto merged = std::make_shared<MergedSlices>();
+        merged->of = m_of;
+        m_merged = merged.get();
         m_out = out.get();
         SHARDSCOPE_CHECK(addParams());
         addTies();
         addWhole();
         SHARDSCOPE_TRY(const auto order, orderOfGroups());
-        SHARDSCOPE_CHECK(addJoinedUnits(*m_of, order, *out));
-        out->joined = std::move(joined);
+        SHARDSCOPE_CHECK(addMergedUnits(*m_of, order, *out));
+        out->merged = std::move(merged);
         return CheckpointPtr(std::move(out));
     }
 
@@ -84,8 +84,8 @@ private:
             if (!hasSlices()) {
                 m_stages.push_back(slices.front());
             } else {
-                SHARDSCOPE_TRY(CheckpointPtr joined, joinSlices(ofStage(slices, firstParam, end), m_rules));
-                m_stages.push_back(std::move(joined));
+                SHARDSCOPE_TRY(CheckpointPtr merged, mergeSlices(ofStage(slices, firstParam, end), m_rules));
+                m_stages.push_back(std::move(merged));
             }
             firstParam = end;
         }
@@ -137,9 +137,9 @@ private:
                 const bool stored = from.role == ParamRole::Trainable && from.sharedWith == kNoParam;
                 if (!stored || from.elements == 0)
                     continue;
-                if (m_joined->pieces[index(id)].empty())
+                if (m_merged->pieces[index(id)].empty())
                     addPieces(stage, ParamId{i}, id);
-                m_joined->tied[index(id)].push_back(firstSlice(stage, ParamId{i}));
+                m_merged->tied[index(id)].push_back(firstSlice(stage, ParamId{i}));
             }
         }
         return {};
@@ -148,7 +148,7 @@ private:
     [[nodiscard]] ParamId firstSlice(size_t stage, ParamId param) const
     {
         const ParamId slice
-            = hasSlices() ? stageModel(stage).joined->pieces[index(param)].front().slice : param;
+            = hasSlices() ? stageModel(stage).merged->pieces[index(param)].front().slice : param;
         return ParamId{index(slice) + m_firstParam[stage]};
     }
 
@@ -157,12 +157,12 @@ private:
     {
         const uint32_t offset = m_firstParam[stage];
         const uint64_t elements = stageModel(stage).params[index(from)].elements;
-        std::vector<SlicePiece>& pieces = m_joined->pieces[index(to)];
+        std::vector<SlicePiece>& pieces = m_merged->pieces[index(to)];
         if (!hasSlices()) {
             pieces.push_back({ParamId{offset + index(from)}, 0, elements, 0, elements, elements, 1});
             return;
         }
-        const JoinedSlices& slices = *stageModel(stage).joined;
+        const MergedSlices& slices = *stageModel(stage).merged;
         const auto shifted = [&](std::vector<ParamId> ids) {
             for (ParamId& id : ids)
                 id = ParamId{index(id) + offset};
@@ -172,10 +172,10 @@ private:
             piece.slice = ParamId{index(piece.slice) + offset};
             pieces.push_back(piece);
         }
-        m_joined->marks[index(to)] = slices.marks[index(from)];
-        m_joined->alike[index(to)] = shifted(slices.alike[index(from)]);
-        m_joined->unnamed[index(to)] = shifted(slices.unnamed[index(from)]);
-        m_joined->isRuled[index(to)] = slices.isRuled[index(from)];
+        m_merged->marks[index(to)] = slices.marks[index(from)];
+        m_merged->alike[index(to)] = shifted(slices.alike[index(from)]);
+        m_merged->unnamed[index(to)] = shifted(slices.unnamed[index(from)]);
+        m_merged->isRuled[index(to)] = slices.isRuled[index(from)];
     }
 
     /// A parameter that several stages have becomes one.
@@ -193,13 +193,13 @@ private:
         param.unit = kNoUnit;
         m_out->paramByName.emplace(param.name, id);
         m_out->params.push_back(std::move(param));
-        m_joined->pieces.emplace_back();
-        m_joined->tied.emplace_back();
+        m_merged->pieces.emplace_back();
+        m_merged->tied.emplace_back();
         if (hasSlices()) {
-            m_joined->marks.emplace_back();
-            m_joined->alike.emplace_back();
-            m_joined->unnamed.emplace_back();
-            m_joined->isRuled.push_back(false);
+            m_merged->marks.emplace_back();
+            m_merged->alike.emplace_back();
+            m_merged->unnamed.emplace_back();
+            m_merged->isRuled.push_back(false);
         }
         return id;
     }
@@ -283,14 +283,14 @@ private:
     const SliceRules* m_rules;
     std::vector<CheckpointPtr> m_stages;
     std::vector<uint32_t> m_firstParam; ///< per stage: its first parameter among those of all parts
-    JoinedSlices* m_joined = nullptr;
+    MergedSlices* m_merged = nullptr;
     Checkpoint* m_out = nullptr;
     std::vector<std::vector<ParamId>> m_inOut; ///< stage, its parameter → the merged parameter
 };
 
 } // namespace
 
-Result<CheckpointPtr> joinStages(const CheckpointPtr& of, const SliceRules* rules)
+Result<CheckpointPtr> mergeStages(const CheckpointPtr& of, const SliceRules* rules)
 {
     const auto unsupported
         = [&](const char* what) { return fail(ErrorCode::Unsupported, what, of->tagFolder.string()); };
@@ -301,15 +301,15 @@ Result<CheckpointPtr> joinStages(const CheckpointPtr& of, const SliceRules* rule
     const bool single = of->parts.empty() && of->parallel.tp * of->parallel.pp == 1;
     if (!single && of->parts.size() != size_t{of->parallel.tp} * of->parallel.pp)
         return unsupported("the checkpoint does not have all ranks of its pipeline stages");
-    SHARDSCOPE_TRY(CheckpointPtr joined, StageJoin(of, rules).run());
-    return joined;
+    SHARDSCOPE_TRY(CheckpointPtr merged, StageMerger(of, rules).run());
+    return merged;
 }
 
-Result<CheckpointPtr> joinParts(const CheckpointPtr& of, const SliceRules* rules)
+Result<CheckpointPtr> mergeSlicesAndStages(const CheckpointPtr& of, const SliceRules* rules)
 {
     if (of->parts.empty())
         return of;
-    return of->parallel.pp > 1 ? joinStages(of, rules) : joinSlices(of, rules);
+    return of->parallel.pp > 1 ? mergeStages(of, rules) : mergeSlices(of, rules);
 }
 
 } // namespace shardscope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/plan/repair/repair_stand_in.h"
+#include "core/plan/repair/repair_reopen.h"
 
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/model/file_names.h"
@@ -129,16 +129,16 @@ std::string nameWhenSaved(const CheckpointFile& file)
 std::map<std::string, std::string> exchangedFiles(
     const CheckResult& found, const std::vector<std::string>& fixes)
 {
-    std::map<std::string, std::string> liesUnder; // name when saved → name now
+    std::map<std::string, std::string> currentName; // name when saved → name now
     if (!found.checkpoint || !repairs(fixes, code::kRankForeign))
-        return liesUnder;
+        return currentName;
     std::set<std::string> twice;
     const auto add = [&](const Checkpoint& checkpoint) {
         for (const CheckpointFile& file : checkpoint.files) {
             const std::string saved = nameWhenSaved(file);
             if (saved.empty() || file.status != FileStatus::Foreign)
                 continue;
-            const auto [known, isNew] = liesUnder.emplace(saved, file.name);
+            const auto [known, isNew] = currentName.emplace(saved, file.name);
             if (!isNew && known->second != file.name)
                 twice.insert(saved);
         }
@@ -147,16 +147,16 @@ std::map<std::string, std::string> exchangedFiles(
     for (const auto& part : found.checkpoint->parts)
         add(*part);
     for (const std::string& name : twice)
-        liesUnder.erase(name);
+        currentName.erase(name);
     for (bool isOpen = true; isOpen;) { // the remaining entries form closed cycles
         std::set<std::string> now;
-        for (const auto& [saved, name] : liesUnder)
+        for (const auto& [saved, name] : currentName)
             now.insert(name);
-        isOpen = std::erase_if(liesUnder, [&](const auto& entry) {
-            return !now.contains(entry.first) || !liesUnder.contains(entry.second);
+        isOpen = std::erase_if(currentName, [&](const auto& entry) {
+            return !now.contains(entry.first) || !currentName.contains(entry.second);
         }) > 0;
     }
-    return liesUnder;
+    return currentName;
 }
 
 Result<io::Path> tagWithModel(
@@ -199,7 +199,7 @@ bool hasOtherModel(const Checkpoint& checkpoint)
         && checkpoint.file(checkpoint.templateModel).path.parent_path() != checkpoint.tagFolder;
 }
 
-Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOptions& open,
+Result<std::optional<OpenOptions>> reopenOptions(io::FileSystem& files, const OpenOptions& open,
     const CheckResult& found, const std::vector<std::string>& fixes, const RepairOptions& options,
     JobContext& job)
 {
@@ -229,14 +229,14 @@ void mergeFindings(const CheckResult& before, const OpenOptions& again, CheckRes
     if (otherModel)
         std::erase_if(found.findings,
             [](const DoctorFinding& made) { return isAmong(kOfOtherStep, made.finding.code); });
-    const bool joined = std::none_of(found.findings.begin(), found.findings.end(),
+    const bool areMerged = std::none_of(found.findings.begin(), found.findings.end(),
         [](const DoctorFinding& made) { return made.finding.code == kSplitShards; });
     for (const DoctorFinding& made : before.findings) {
         const bool ofModel = otherModel && isModelFile(made.finding)
             && (made.finding.code == code::kModelStatesMissing || made.finding.code == code::kFileTorn);
         const bool ofExchanged = made.finding.code == code::kRankForeign
             && again.exchanged.contains(fileOfPlace(made.finding.where));
-        if (ofModel || ofExchanged || (joined && made.finding.code == kSplitShards))
+        if (ofModel || ofExchanged || (areMerged && made.finding.code == kSplitShards))
             found.findings.push_back(made);
     }
 }

@@ -2,7 +2,7 @@
 #include "core/base/checked.h"
 #include "core/base/text.h"
 #include "core/checkpoint/model/fused_experts.h"
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/checkpoint/slices/slice_pieces.h"
 #include "core/torchfile/pickle/pickle_values.h"
 
@@ -89,10 +89,10 @@ bool addRuns(ParamId slice, const std::vector<uint64_t>& shape, const Affine& wh
 }
 
 /// Merges the slices of one checkpoint.
-class Join
+class SliceMerger
 {
 public:
-    Join(const CheckpointPtr& of, const SliceRules* rules)
+    SliceMerger(const CheckpointPtr& of, const SliceRules* rules)
         : m_of(of)
         , m_slices(of->parts.empty() ? std::vector{of} : of->parts)
         , m_rules(rules)
@@ -104,14 +104,14 @@ public:
     Result<CheckpointPtr> run()
     {
         SHARDSCOPE_CHECK(readRecord());
-        auto out = emptyJoined(*m_of);
-        auto joined = std::make_shared<JoinedSlices>();
-        joined->of = m_of;
-        m_joined = joined.get();
+        auto out = emptyMerged(*m_of);
+        auto merged = std::make_shared<MergedSlices>();
+        merged->of = m_of;
+        m_merged = merged.get();
         m_out = out.get();
         SHARDSCOPE_CHECK(addParams());
         SHARDSCOPE_CHECK(addUnits());
-        out->joined = std::move(joined);
+        out->merged = std::move(merged);
         return CheckpointPtr(std::move(out));
     }
 
@@ -155,7 +155,7 @@ private:
             if (isExpert(param.name))
                 takeExpert(0, id);
             else if (param.role == ParamRole::Trainable && param.sharedWith == kNoParam)
-                SHARDSCOPE_CHECK(join(param));
+                SHARDSCOPE_CHECK(merge(param));
             else if (param.role == ParamRole::Frozen && param.sharedWith == kNoParam)
                 return fail(ErrorCode::Unsupported,
                     "`" + toValidUtf8(param.name)
@@ -181,11 +181,11 @@ private:
 
     void makeRoom()
     {
-        m_joined->pieces.emplace_back();
-        m_joined->marks.emplace_back();
-        m_joined->alike.emplace_back();
-        m_joined->unnamed.emplace_back();
-        m_joined->isRuled.push_back(false);
+        m_merged->pieces.emplace_back();
+        m_merged->marks.emplace_back();
+        m_merged->alike.emplace_back();
+        m_merged->unnamed.emplace_back();
+        m_merged->isRuled.push_back(false);
     }
 
     /// AutoEP's experts, folded over the slices: each expert is whole, in one slice.
@@ -196,7 +196,7 @@ private:
     void takeExpert(size_t tp, ParamId id)
     {
         const uint64_t elements = m_slices[tp]->params[index(id)].elements;
-        m_joined->pieces.back() = {SlicePiece{inWhole(tp, id), 0, elements, 0, elements, elements, 1}};
+        m_merged->pieces.back() = {SlicePiece{inWhole(tp, id), 0, elements, 0, elements, elements, 1}};
     }
     /// Adds the experts of the other slices, in the order of the slices.
     void addOtherExperts()
@@ -231,18 +231,18 @@ private:
             "on");
     }
 
-    Status join(Parameter& param)
+    Status merge(Parameter& param)
     {
         const auto entry = m_map.find(param.name);
         if (entry != m_map.end())
-            return joinAsMapped(param, entry->second);
+            return mergeByMap(param, entry->second);
         if (m_rules != nullptr)
-            return joinAsRuled(param);
+            return mergeByRules(param);
         m_missing.push_back(param.name);
         return {};
     }
 
-    Status joinAsRuled(Parameter& param)
+    Status mergeByRules(Parameter& param)
     {
         SHARDSCOPE_TRY(const SliceRule rule, m_rules->ruleFor(param.name));
         const std::string shown = "the slices of `" + toValidUtf8(param.name) + "` ";
@@ -264,19 +264,19 @@ private:
         if (!covers(made->pieces, param.elements))
             return fail(ErrorCode::Refused, shown + "do not make a whole as the pattern says",
                 m_of->tagFolder.string());
-        m_joined->isRuled.back() = true;
-        m_joined->pieces.back() = std::move(made->pieces);
-        m_joined->marks.back() = std::move(made->marks);
+        m_merged->isRuled.back() = true;
+        m_merged->pieces.back() = std::move(made->pieces);
+        m_merged->marks.back() = std::move(made->marks);
         if (made->alike)
-            m_joined->alike.back() = slices.ids;
+            m_merged->alike.back() = slices.ids;
         else if (!rule.isNamed)
-            m_joined->unnamed.back() = slices.ids;
+            m_merged->unnamed.back() = slices.ids;
         return {};
     }
 
-    Status joinAsMapped(Parameter& param, NodeId entry)
+    Status mergeByMap(Parameter& param, NodeId entry)
     {
-        std::vector<SlicePiece>& pieces = m_joined->pieces.back();
+        std::vector<SlicePiece>& pieces = m_merged->pieces.back();
         const std::string shown = "`" + toValidUtf8(param.name) + "`";
         const auto damaged = [&](const std::string& what) {
             return fail(ErrorCode::Damaged, "what is recorded of the slices of " + shown + " " + what,
@@ -319,7 +319,7 @@ private:
                 }
             }
             if (repeats)
-                m_joined->alike.back().push_back(inWhole(tp, *slice));
+                m_merged->alike.back().push_back(inWhole(tp, *slice));
         }
         if (!covers(pieces, *elements))
             return damaged("leaves elements out, or has some twice");
@@ -377,7 +377,7 @@ private:
         }
         for (auto i = static_cast<uint32_t>(first().params.size()); i < m_out->params.size(); ++i)
             order[static_cast<size_t>(m_out->params[i].group)].push_back(ParamId{i});
-        return addJoinedUnits(*m_of, order, *m_out);
+        return addMergedUnits(*m_of, order, *m_out);
     }
 
     CheckpointPtr m_of;
@@ -388,19 +388,19 @@ private:
     FusedExperts m_fused;
     std::vector<std::string> m_missing; ///< parameters without a rule for merging
     std::map<std::string, NodeId, std::less<>> m_map; ///< name → the record of its slices
-    JoinedSlices* m_joined = nullptr;
+    MergedSlices* m_merged = nullptr;
     Checkpoint* m_out = nullptr;
 };
 
 } // namespace
 
-Result<CheckpointPtr> joinSlices(const CheckpointPtr& of, const SliceRules* rules)
+Result<CheckpointPtr> mergeSlices(const CheckpointPtr& of, const SliceRules* rules)
 {
     if (of->parallel.pp > 1)
         return fail(ErrorCode::Unsupported, "tensor slices of pipeline stages are not joined by this build",
             of->tagFolder.string());
-    SHARDSCOPE_TRY(CheckpointPtr joined, Join(of, rules).run());
-    return joined;
+    SHARDSCOPE_TRY(CheckpointPtr merged, SliceMerger(of, rules).run());
+    return merged;
 }
 
 } // namespace shardscope

@@ -13,7 +13,7 @@ namespace shardscope {
 /// Where the elements of a tensor slice are in the whole parameter: `count` runs of `run` elements. The runs
 /// are `stride` elements apart in the whole and `sliceStride` elements apart in the slice.
 struct SlicePiece {
-    ParamId slice = kNoParam; ///< parameter of JoinedSlices::of
+    ParamId slice = kNoParam; ///< parameter of MergedSlices::of
     uint64_t first = 0; ///< element of the whole
     uint64_t stride = 0;
     uint64_t sliceFirst = 0; ///< element of the slice
@@ -39,7 +39,7 @@ struct UniversalMarks {
 };
 
 /// Which slice, of how many, a part of a split checkpoint is (split_slices.h).
-struct SliceOfCut {
+struct SplitSlice {
     uint32_t slice = 0;
     uint32_t slices = 1;
     std::optional<uint64_t> vocabularyRows; ///< of all slices together, padding included
@@ -48,7 +48,7 @@ struct SliceOfCut {
 
 /// What the parameters of a merged checkpoint consist of. The lists are indexed by parameter of the merged
 /// checkpoint. They are empty if stages were merged and not slices:
-struct JoinedSlices {
+struct MergedSlices {
     CheckpointPtr of; ///< the checkpoint with the slices as its parts
     std::vector<std::vector<SlicePiece>> pieces; ///< empty: not merged
     std::vector<UniversalMarks> marks;
@@ -62,7 +62,7 @@ struct JoinedSlices {
     /// For a part of a split checkpoint. `of` is the whole that was split, and each piece says what the part
     /// has of it. Elements without a piece are rows of padding, zero. `alike` has the whole if the part is
     /// all of it.
-    std::optional<SliceOfCut> cut;
+    std::optional<SplitSlice> split;
     /// For a part of a pipeline with layers that were distributed again (split_stages.h). `of` is the whole.
     /// Every piece is all of one of its parameters.
     bool isStage = false;
@@ -91,7 +91,7 @@ class SliceRules;
 /// `rules` say how slices merge. Without them, the run's record in `universal_checkpoint_info` does: the map
 /// of AutoTP (0.18.9 and later), or patterns. Unsupported, with the parameters' names, if nothing says so.
 /// Damaged if the record does not fit the shapes; Refused or Usage if the rules do not.
-Result<CheckpointPtr> joinSlices(const CheckpointPtr& of, const SliceRules* rules = nullptr);
+Result<CheckpointPtr> mergeSlices(const CheckpointPtr& of, const SliceRules* rules = nullptr);
 
 /// Merges the pipeline stages of a checkpoint, even if there is only one. The result is what the same
 /// PipelineModule holds with one stage. Its param groups begin with the tied modules; the layers follow by
@@ -100,18 +100,18 @@ Result<CheckpointPtr> joinSlices(const CheckpointPtr& of, const SliceRules* rule
 /// files are then left out.
 ///
 /// Refused if the stages' groups are not in that order or differ in their options. Unsupported for experts.
-Result<CheckpointPtr> joinStages(const CheckpointPtr& of, const SliceRules* rules = nullptr);
+Result<CheckpointPtr> mergeStages(const CheckpointPtr& of, const SliceRules* rules = nullptr);
 
 /// Merges slices, stages, both or nothing, depending on the checkpoint.
-Result<CheckpointPtr> joinParts(const CheckpointPtr& of, const SliceRules* rules = nullptr);
+Result<CheckpointPtr> mergeSlicesAndStages(const CheckpointPtr& of, const SliceRules* rules = nullptr);
 
 /// The start of a merged checkpoint: facts and files of `of`, one model-parallel rank. It has no parameters,
 /// units or groups yet.
-std::shared_ptr<Checkpoint> emptyJoined(const Checkpoint& of);
+std::shared_ptr<Checkpoint> emptyMerged(const Checkpoint& of);
 
 /// Gives `out` one whole unit per param group of the first part that has parameters. `order`: parameters of
 /// `out` by group of the first part, in the optimizer's order. Refused if the units of a group differ in step
 /// or states, because the group has only one entry.
-Status addJoinedUnits(const Checkpoint& of, const std::vector<std::vector<ParamId>>& order, Checkpoint& out);
+Status addMergedUnits(const Checkpoint& of, const std::vector<std::vector<ParamId>>& order, Checkpoint& out);
 
 } // namespace shardscope

@@ -17,7 +17,7 @@ namespace shardscope {
 
 /// How to read the checkpoint again. Nothing if that is not necessary. `fixes`: the codes to repair. Refused
 /// if a model file is lost and no other tag has one. Io errors of tags that cannot be listed.
-Result<std::optional<OpenOptions>> standIn(io::FileSystem& files, const OpenOptions& open,
+Result<std::optional<OpenOptions>> reopenOptions(io::FileSystem& files, const OpenOptions& open,
     const CheckResult& found, const std::vector<std::string>& fixes, const RepairOptions& options,
     JobContext& job);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/slices/cut_stages.h"
+#include "core/checkpoint/slices/split_stages.h"
 
 #include "core/base/text.h"
 #include "core/checkpoint/model/file_names.h"
@@ -14,12 +14,12 @@ namespace shardscope {
 
 namespace {
 
-class StageDeal
+class StageSplitter
 {
 public:
-    StageDeal(const CheckpointPtr& joined, const StageCut& cut)
-        : m_whole(joined)
-        , m_cut(cut)
+    StageSplitter(const CheckpointPtr& merged, const StageSplit& split)
+        : m_whole(merged)
+        , m_split(split)
     {
     }
 
@@ -28,10 +28,10 @@ public:
         SHARDSCOPE_CHECK(place());
         SHARDSCOPE_CHECK(checkTied());
         SHARDSCOPE_CHECK(placeFiles());
-        auto out = emptyJoined(*m_whole);
-        out->joined.reset();
-        out->parallel.pp = m_cut.stages();
-        for (uint32_t stage = 0; stage < m_cut.stages(); ++stage) {
+        auto out = emptyMerged(*m_whole);
+        out->merged.reset();
+        out->parallel.pp = m_split.stages();
+        for (uint32_t stage = 0; stage < m_split.stages(); ++stage) {
             SHARDSCOPE_TRY(auto made, part(stage));
             out->parts.push_back(std::move(made));
         }
@@ -56,10 +56,10 @@ private:
             const std::string& name = m_whole->params[i].name;
             m_layers.emplace_back();
             if (const auto layer = layerOf(name)) {
-                if (*layer >= m_cut.bounds.back())
+                if (*layer >= m_split.bounds.back())
                     return fails(ErrorCode::Usage,
                         shown(i) + " is of layer " + std::to_string(*layer)
-                            + ", and the stages end with layer " + std::to_string(m_cut.bounds.back() - 1));
+                            + ", and the stages end with layer " + std::to_string(m_split.bounds.back() - 1));
                 m_layers.back() = {*layer};
                 m_ownLayers.insert(*layer);
                 continue;
@@ -68,8 +68,8 @@ private:
             if (key.empty())
                 return fails(ErrorCode::Refused,
                     shown(i) + " belongs to no layer of a PipelineModule, so that its stage cannot be known");
-            const auto found = m_cut.tied.find(key);
-            if (found == m_cut.tied.end())
+            const auto found = m_split.tied.find(key);
+            if (found == m_split.tied.end())
                 return fails(ErrorCode::Refused,
                     "several layers share the module of " + shown(i) + ", and no file names them all",
                     "name them with --pp-tied " + std::string(key)
@@ -83,13 +83,13 @@ private:
 
     Status checkTied() const
     {
-        for (const auto& [key, layers] : m_cut.tied) {
+        for (const auto& [key, layers] : m_split.tied) {
             if (!m_tiedNames.contains(key))
                 return fails(
                     ErrorCode::Usage, "the checkpoint has no tied module `" + toValidUtf8(key) + "`");
             for (const uint32_t layer : layers) {
                 const std::string what = "layer " + std::to_string(layer);
-                if (layer >= m_cut.bounds.back())
+                if (layer >= m_split.bounds.back())
                     return fails(ErrorCode::Usage,
                         what + " is named as one that uses `" + toValidUtf8(key)
                             + "`, and the stages end before it");
@@ -125,7 +125,7 @@ private:
         if (!names || m_ownLayers.contains(layer))
             return {};
         std::string looksLike;
-        for (const auto& [key, layers] : m_cut.tied) {
+        for (const auto& [key, layers] : m_split.tied) {
             const bool named = std::find(layers.begin(), layers.end(), layer) != layers.end();
             const bool same = *names == m_tiedNames.at(key);
             if (named && !same)
@@ -153,12 +153,12 @@ private:
             if (file.role != FileRole::LayerStates || file.status == FileStatus::Stale || !parsed
                 || !parsed->layer)
                 continue;
-            if (*parsed->layer >= m_cut.bounds.back())
+            if (*parsed->layer >= m_split.bounds.back())
                 return fails(ErrorCode::Usage,
                     "`" + file.name + "` is there, and the stages end with layer "
-                        + std::to_string(m_cut.bounds.back() - 1));
+                        + std::to_string(m_split.bounds.back() - 1));
             SHARDSCOPE_CHECK(checkFile(file, *parsed->layer));
-            file.rank = RankCoordinate{0, 0, m_cut.stageOf(*parsed->layer)};
+            file.rank = RankCoordinate{0, 0, m_split.stageOf(*parsed->layer)};
         }
         return {};
     }
@@ -168,7 +168,7 @@ private:
     {
         std::optional<uint32_t> out;
         for (const uint32_t layer : m_layers[param]) {
-            if (m_cut.stageOf(layer) == stage)
+            if (m_split.stageOf(layer) == stage)
                 out = std::min(out.value_or(layer), layer);
         }
         return out;
@@ -176,20 +176,20 @@ private:
 
     [[nodiscard]] const Checkpoint& modelOf(uint32_t stage) const
     {
-        const auto& parts = m_whole->joined->of->parts;
-        return parts.empty() ? *m_whole->joined->of : *parts[stage * parts.size() / m_cut.stages()];
+        const auto& parts = m_whole->merged->of->parts;
+        return parts.empty() ? *m_whole->merged->of : *parts[stage * parts.size() / m_split.stages()];
     }
 
     Result<CheckpointPtr> part(uint32_t stage) const
     {
-        auto out = emptyJoined(*m_whole);
-        out->parallel.pp = m_cut.stages();
+        auto out = emptyMerged(*m_whole);
+        out->parallel.pp = m_split.stages();
         out->place = {0, 0, stage};
         out->modelRank = stage;
         out->templateModel = modelOf(stage).templateModel;
         out->modelFiles = {out->templateModel};
         out->files = m_files;
-        auto pieces = std::make_shared<JoinedSlices>();
+        auto pieces = std::make_shared<MergedSlices>();
         pieces->of = m_whole;
         pieces->isStage = true;
         std::vector<ParamId> inPart(m_whole->params.size(), kNoParam);
@@ -207,20 +207,20 @@ private:
                 return fails(ErrorCode::Refused,
                     "`" + toValidUtf8(alias.name) + "` shares its weight with a parameter of another stage");
         }
-        out->joined = std::move(pieces);
+        out->merged = std::move(pieces);
         SHARDSCOPE_TRY(const auto order, orderOn(stage, inPart));
-        SHARDSCOPE_CHECK(addJoinedUnits(*m_whole, order, *out));
+        SHARDSCOPE_CHECK(addMergedUnits(*m_whole, order, *out));
         return CheckpointPtr(std::move(out));
     }
 
-    void addParam(ParamId id, Checkpoint& out, JoinedSlices& pieces) const
+    void addParam(ParamId id, Checkpoint& out, MergedSlices& pieces) const
     {
         Parameter param = m_whole->params[index(id)];
         const ParamId made{static_cast<uint32_t>(out.params.size())};
         param.unit = kNoUnit;
         pieces.pieces.emplace_back();
         pieces.tied.emplace_back();
-        if (!m_whole->joined->pieces[index(id)].empty())
+        if (!m_whole->merged->pieces[index(id)].empty())
             pieces.pieces.back().push_back({id, 0, param.elements, 0, param.elements, param.elements, 1});
         const WholeTensor* copy = m_whole->wholeOf(id);
         if (copy != nullptr && out.file(copy->run.file).rank == out.place) {
@@ -264,7 +264,7 @@ private:
     }
 
     CheckpointPtr m_whole;
-    const StageCut& m_cut;
+    const StageSplit& m_split;
     std::vector<std::vector<uint32_t>> m_layers; ///< by parameter
     std::set<uint32_t> m_ownLayers; ///< layers with their own parameters
     std::map<std::string, std::set<std::string>, std::less<>> m_tiedNames; ///< by key: names in the module
@@ -273,15 +273,15 @@ private:
 
 } // namespace
 
-uint32_t StageCut::stageOf(uint32_t layer) const
+uint32_t StageSplit::stageOf(uint32_t layer) const
 {
     const auto next = std::upper_bound(bounds.begin(), bounds.end(), layer);
     return static_cast<uint32_t>(next - bounds.begin()) - 1;
 }
 
-Result<CheckpointPtr> cutStages(const CheckpointPtr& joined, const StageCut& cut)
+Result<CheckpointPtr> splitStages(const CheckpointPtr& merged, const StageSplit& split)
 {
-    return StageDeal(joined, cut).run();
+    return StageSplitter(merged, split).run();
 }
 
 } // namespace shardscope

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 
 namespace shardscope {
 
@@ -32,11 +32,11 @@ FlatUnit wholeUnit(const Checkpoint& of, const FlatUnit& guide)
     unit.stepType = guide.stepType;
     unit.stateNode = guide.stateNode;
     for (const UnitState& state : guide.states) {
-        UnitState joined;
-        joined.name = state.name;
-        joined.dtype = state.dtype;
-        joined.perRank = {StoredRun{of.templateOptim, StoredRun::kNoRecord, 0, 0}};
-        unit.states.push_back(std::move(joined));
+        UnitState merged;
+        merged.name = state.name;
+        merged.dtype = state.dtype;
+        merged.perRank = {StoredRun{of.templateOptim, StoredRun::kNoRecord, 0, 0}};
+        unit.states.push_back(std::move(merged));
     }
     return unit;
 }
@@ -46,12 +46,12 @@ FlatUnit wholeUnit(const Checkpoint& of, const FlatUnit& guide)
 const Checkpoint& storedUnder(const Checkpoint& checkpoint)
 {
     const Checkpoint* out = &checkpoint;
-    while (out->joined)
-        out = out->joined->of.get();
+    while (out->merged)
+        out = out->merged->of.get();
     return *out;
 }
 
-std::shared_ptr<Checkpoint> emptyJoined(const Checkpoint& of)
+std::shared_ptr<Checkpoint> emptyMerged(const Checkpoint& of)
 {
     auto out = std::make_shared<Checkpoint>(of);
     out->parts.clear();
@@ -64,7 +64,7 @@ std::shared_ptr<Checkpoint> emptyJoined(const Checkpoint& of)
     return out;
 }
 
-Status addJoinedUnits(const Checkpoint& of, const std::vector<std::vector<ParamId>>& order, Checkpoint& out)
+Status addMergedUnits(const Checkpoint& of, const std::vector<std::vector<ParamId>>& order, Checkpoint& out)
 {
     const Checkpoint& first = of.parts.empty() ? of : *of.parts.front();
     for (size_t g = 0; g < first.groups.size(); ++g) {

@@ -8,6 +8,6 @@ namespace shardscope {
 
 /// Opens a file that belongs to no checkpoint. Lists the records of a torch file. For kinds that are
 /// recognised and not read, reports only the name.
-Status openLoneFile(io::FileSystem& files, const Discovery& found, JobContext& job, Checkpoint& out);
+Status openSingleFile(io::FileSystem& files, const Discovery& found, JobContext& job, Checkpoint& out);
 
 } // namespace shardscope

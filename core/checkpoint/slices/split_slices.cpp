@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/checkpoint/slices/cut_slices.h"
+#include "core/checkpoint/slices/split_slices.h"
 
 #include "core/base/text.h"
 #include "core/checkpoint/model/merged_parts.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kMostRows = uint64_t{1} << 32; ///< of a vocabulary
 
 /// How one parameter is split.
-struct CutParam {
+struct SplitParam {
     Shape shape; ///< of every slice
     std::vector<std::vector<SlicePiece>> pieces; ///< per slice: pieces of the whole
     UniversalMarks marks;
@@ -31,7 +31,8 @@ SliceRun runAt(const std::vector<SlicePiece>& pieces, uint64_t element, uint64_t
     return out;
 }
 
-bool liesAlike(const std::vector<SlicePiece>& one, const std::vector<SlicePiece>& other, uint64_t elements)
+bool haveSameLayout(
+    const std::vector<SlicePiece>& one, const std::vector<SlicePiece>& other, uint64_t elements)
 {
     for (uint64_t at = 0; at < elements;) {
         const SliceRun here = runAt(one, at, elements);
@@ -44,15 +45,15 @@ bool liesAlike(const std::vector<SlicePiece>& one, const std::vector<SlicePiece>
     return true;
 }
 
-class Cut
+class SliceSplitter
 {
 public:
-    Cut(const CheckpointPtr& joined, const SliceRules& rules, const SliceCut& cut)
-        : m_whole(joined)
-        , m_joined(*joined->joined)
-        , m_stored(*m_joined.of)
+    SliceSplitter(const CheckpointPtr& merged, const SliceRules& rules, const SliceSplit& split)
+        : m_whole(merged)
+        , m_merged(*merged->merged)
+        , m_stored(*m_merged.of)
         , m_rules(rules)
-        , m_cut(cut)
+        , m_split(split)
     {
     }
 
@@ -61,22 +62,22 @@ public:
         bool vocabulary = false;
         for (uint32_t i = 0; i < m_whole->params.size(); ++i) {
             m_params.emplace_back();
-            if (m_joined.pieces[i].empty())
+            if (m_merged.pieces[i].empty())
                 continue;
             SHARDSCOPE_TRY(const SliceRule rule, m_rules.ruleFor(m_whole->params[i].name));
             SHARDSCOPE_CHECK(checkSource(ParamId{i}, rule));
-            SHARDSCOPE_CHECK(cut(ParamId{i}, rule));
+            SHARDSCOPE_CHECK(split(ParamId{i}, rule));
             vocabulary = vocabulary || rule.vocabulary;
         }
-        if (m_cut.vocabularyRows && !vocabulary)
+        if (m_split.vocabularyRows && !vocabulary)
             return fail(ErrorCode::Usage,
                 "rows of a vocabulary are given, and no pattern names one in `vocabulary_parameter_patterns`",
                 m_whole->tagFolder.string());
         SHARDSCOPE_CHECK(checkBuffers());
-        auto out = emptyJoined(*m_whole);
-        out->joined.reset();
-        out->parallel.tp = m_cut.slices;
-        for (uint32_t slice = 0; slice < m_cut.slices; ++slice) {
+        auto out = emptyMerged(*m_whole);
+        out->merged.reset();
+        out->parallel.tp = m_split.slices;
+        for (uint32_t slice = 0; slice < m_split.slices; ++slice) {
             SHARDSCOPE_TRY(auto made, part(slice));
             out->parts.push_back(std::move(made));
         }
@@ -91,7 +92,7 @@ private:
     }
     [[nodiscard]] std::string slicesText() const
     {
-        return std::to_string(m_cut.slices) + (m_cut.slices == 1 ? " slice" : " slices");
+        return std::to_string(m_split.slices) + (m_split.slices == 1 ? " slice" : " slices");
     }
     [[nodiscard]] tl::unexpected<Error> refused(ParamId id, ErrorCode code, const std::string& why) const
     {
@@ -127,11 +128,11 @@ private:
                     "its slices share a sub-parameter unevenly, and how another number of them does is not "
                     "known");
         }
-        if (m_joined.isRuled[index(id)])
+        if (m_merged.isRuled[index(id)])
             return {};
         const auto ruled = piecesOf(rule, slices);
         if (!ruled || ruled->shape != whole.shape
-            || !liesAlike(m_joined.pieces[index(id)], ruled->pieces, whole.elements))
+            || !haveSameLayout(m_merged.pieces[index(id)], ruled->pieces, whole.elements))
             return refused(id, ErrorCode::Unsupported,
                 "the recorded map of its slices says more than the recorded patterns, and how another number "
                 "of slices lies is not known");
@@ -142,19 +143,19 @@ private:
     Result<uint64_t> rowsOf(ParamId id) const
     {
         const Parameter& whole = m_whole->params[index(id)];
-        const uint64_t padding = m_joined.marks[index(id)].paddingRows;
+        const uint64_t padding = m_merged.marks[index(id)].paddingRows;
         const uint64_t rows = whole.shape.front();
-        if (m_cut.vocabularyRows && *m_cut.vocabularyRows > kMostRows)
+        if (m_split.vocabularyRows && *m_split.vocabularyRows > kMostRows)
             return fail(ErrorCode::Usage,
-                std::to_string(*m_cut.vocabularyRows) + " rows are more than any vocabulary has",
+                std::to_string(*m_split.vocabularyRows) + " rows are more than any vocabulary has",
                 m_whole->tagFolder.string());
-        if (m_cut.vocabularyRows && *m_cut.vocabularyRows < rows)
+        if (m_split.vocabularyRows && *m_split.vocabularyRows < rows)
             return fail(ErrorCode::Usage,
-                std::to_string(*m_cut.vocabularyRows) + " rows are fewer than the " + std::to_string(rows)
+                std::to_string(*m_split.vocabularyRows) + " rows are fewer than the " + std::to_string(rows)
                     + " that the vocabulary of " + shown(id) + " has",
                 m_whole->tagFolder.string());
-        if (m_cut.vocabularyRows)
-            return *m_cut.vocabularyRows;
+        if (m_split.vocabularyRows)
+            return *m_split.vocabularyRows;
         if (padding > 0)
             return fail(ErrorCode::Refused,
                 shown(id) + " has " + std::to_string(padding)
@@ -165,10 +166,10 @@ private:
         return rows;
     }
 
-    Status cut(ParamId id, SliceRule rule)
+    Status split(ParamId id, SliceRule rule)
     {
         const Parameter& whole = m_whole->params[index(id)];
-        CutParam& out = m_params[index(id)];
+        SplitParam& out = m_params[index(id)];
         out.shape = whole.shape;
         if (rule.vocabulary) {
             if (out.shape.empty())
@@ -176,34 +177,34 @@ private:
             rule.vocabulary = out.shape.front();
             SHARDSCOPE_TRY(out.shape.front(), rowsOf(id));
         }
-        out.alike = rule.join == SliceRule::Join::Replicated || rule.join == SliceRule::Join::Averaged;
-        const uint32_t dimension = rule.join == SliceRule::Join::TwoHalves ? 0 : rule.dimension;
+        out.alike = rule.merge == SliceRule::Merge::Replicated || rule.merge == SliceRule::Merge::Averaged;
+        const uint32_t dimension = rule.merge == SliceRule::Merge::TwoHalves ? 0 : rule.dimension;
         if (!out.alike && dimension >= out.shape.size())
             return refused(id, ErrorCode::Refused,
                 "it has no dimension " + std::to_string(dimension) + " to be cut along");
-        if (!out.alike && out.shape[dimension] % m_cut.slices != 0)
+        if (!out.alike && out.shape[dimension] % m_split.slices != 0)
             return refused(id, ErrorCode::Refused,
                 "dimension " + std::to_string(dimension) + " of " + std::to_string(out.shape[dimension])
                     + (rule.vocabulary ? " rows, padding included," : "") + " does not divide");
         if (!out.alike)
-            out.shape[dimension] /= m_cut.slices;
+            out.shape[dimension] /= m_split.slices;
         rule.widths.clear(); // these are the source's
         ParamSlices slices;
-        for (uint32_t slice = 0; slice < m_cut.slices; ++slice) {
+        for (uint32_t slice = 0; slice < m_split.slices; ++slice) {
             slices.ids.push_back(ParamId{slice});
             slices.shapes.push_back(out.shape);
         }
-        auto joined = piecesOf(rule, slices);
-        if (!joined)
-            return refused(id, joined.error().code, "slices " + joined.error().message);
-        if (joined->shape != whole.shape)
+        auto merged = piecesOf(rule, slices);
+        if (!merged)
+            return refused(id, merged.error().code, "slices " + merged.error().message);
+        if (merged->shape != whole.shape)
             return refused(id, ErrorCode::Refused, "the pattern gives it another shape");
-        out.marks = std::move(joined->marks);
-        out.pieces.resize(m_cut.slices);
-        for (const SlicePiece& piece : joined->pieces) { // pieces with the two sides exchanged
+        out.marks = std::move(merged->marks);
+        out.pieces.resize(m_split.slices);
+        for (const SlicePiece& piece : merged->pieces) { // pieces with the two sides exchanged
             const SlicePiece turned{
                 id, piece.sliceFirst, piece.sliceStride, piece.first, piece.stride, piece.run, piece.count};
-            for (uint32_t slice = 0; slice < m_cut.slices; ++slice) {
+            for (uint32_t slice = 0; slice < m_split.slices; ++slice) {
                 if (out.alike || slice == index(piece.slice))
                     out.pieces[slice].push_back(turned);
             }
@@ -219,7 +220,7 @@ private:
             if (param.role != ParamRole::Buffer)
                 continue;
             SHARDSCOPE_TRY(const SliceRule rule, m_rules.ruleFor(param.name));
-            if (rule.isNamed && rule.join != SliceRule::Join::Replicated)
+            if (rule.isNamed && rule.merge != SliceRule::Merge::Replicated)
                 return fail(ErrorCode::Unsupported,
                     "a pattern says how the buffer " + shown(ParamId{i})
                         + " is cut, and this build copies buffers whole",
@@ -231,21 +232,21 @@ private:
     [[nodiscard]] const Checkpoint& modelOf(uint32_t slice) const
     {
         return m_stored.parts.empty() ? m_stored
-                                      : *m_stored.parts[slice * m_stored.parts.size() / m_cut.slices];
+                                      : *m_stored.parts[slice * m_stored.parts.size() / m_split.slices];
     }
 
     Result<CheckpointPtr> part(uint32_t slice)
     {
-        auto out = emptyJoined(*m_whole);
+        auto out = emptyMerged(*m_whole);
         const Checkpoint& model = modelOf(slice);
-        out->parallel.tp = m_cut.slices;
+        out->parallel.tp = m_split.slices;
         out->place = {0, slice, 0};
         out->modelRank = slice;
         out->templateModel = model.templateModel;
         out->modelFiles = {model.templateModel};
-        auto pieces = std::make_shared<JoinedSlices>();
+        auto pieces = std::make_shared<MergedSlices>();
         pieces->of = m_whole;
-        pieces->cut = SliceOfCut{slice, m_cut.slices, m_cut.vocabularyRows, m_cut.asRecorded};
+        pieces->split = SplitSlice{slice, m_split.slices, m_split.vocabularyRows, m_split.asRecorded};
         for (uint32_t i = 0; i < m_whole->params.size(); ++i)
             addParam(ParamId{i}, slice, model, *out, *pieces);
         for (Parameter& alias : out->params) {
@@ -254,7 +255,7 @@ private:
                 alias.elements = out->params[index(alias.sharedWith)].elements;
             }
         }
-        out->joined = std::move(pieces);
+        out->merged = std::move(pieces);
         std::vector<std::vector<ParamId>> order;
         for (const ParamGroup& group : m_whole->groups) {
             order.emplace_back();
@@ -263,22 +264,22 @@ private:
                 order.back().insert(order.back().end(), params.begin(), params.end());
             }
         }
-        SHARDSCOPE_CHECK(addJoinedUnits(*m_whole, order, *out));
+        SHARDSCOPE_CHECK(addMergedUnits(*m_whole, order, *out));
         return CheckpointPtr(std::move(out));
     }
 
     void addParam(
-        ParamId id, uint32_t slice, const Checkpoint& model, Checkpoint& out, JoinedSlices& pieces) const
+        ParamId id, uint32_t slice, const Checkpoint& model, Checkpoint& out, MergedSlices& pieces) const
     {
         Parameter param = m_whole->params[index(id)];
-        const CutParam& made = m_params[index(id)];
+        const SplitParam& made = m_params[index(id)];
         param.unit = kNoUnit;
         pieces.pieces.emplace_back();
         pieces.marks.push_back(made.marks);
         pieces.alike.emplace_back();
         pieces.unnamed.emplace_back();
         pieces.isRuled.push_back(true);
-        if (!m_joined.pieces[index(id)].empty()) {
+        if (!m_merged.pieces[index(id)].empty()) {
             param.shape = made.shape;
             param.elements = elementCount(param.shape).value_or(0);
             pieces.pieces.back() = made.pieces[slice];
@@ -296,11 +297,11 @@ private:
     }
 
     CheckpointPtr m_whole;
-    const JoinedSlices& m_joined;
+    const MergedSlices& m_merged;
     const Checkpoint& m_stored;
     const SliceRules& m_rules;
-    const SliceCut& m_cut;
-    std::vector<CutParam> m_params;
+    const SliceSplit& m_split;
+    std::vector<SplitParam> m_params;
 };
 
 } // namespace
@@ -320,9 +321,10 @@ Result<std::optional<SliceRules>> recordedRules(const Checkpoint& checkpoint)
         graph, lookup(graph, graph.root(), "universal_checkpoint_info"), model.path.string());
 }
 
-Result<CheckpointPtr> cutSlices(const CheckpointPtr& joined, const SliceRules& rules, const SliceCut& cut)
+Result<CheckpointPtr> splitSlices(
+    const CheckpointPtr& merged, const SliceRules& rules, const SliceSplit& split)
 {
-    return Cut(joined, rules, cut).run();
+    return SliceSplitter(merged, rules, split).run();
 }
 
 } // namespace shardscope

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "core/checkpoint/slices/joined_slices.h"
+#include "core/checkpoint/slices/merged_slices.h"
 #include "core/checkpoint/slices/slice_rules.h"
 
 namespace shardscope {
@@ -13,7 +13,7 @@ bool isSharded(CheckpointKind kind);
 Result<std::optional<SliceRules>> recordedRules(const Checkpoint& checkpoint);
 
 /// The target of a split into slices.
-struct SliceCut {
+struct SliceSplit {
     uint32_t slices = 1; ///< 1 or more
     /// Rows of a vocabulary's tensors in all slices together, including padding. Required if the source has
     /// padding: the amount depends on each run's own configuration.
@@ -29,6 +29,7 @@ struct SliceCut {
 /// Refused, with the parameter's name, if a dimension does not divide or the rows of a padded vocabulary are
 /// not known. Usage if the number of rows is impossible. Unsupported if the source's slices do not match the
 /// rules, or have several sizes: the sizes for another number of slices are then unknown.
-Result<CheckpointPtr> cutSlices(const CheckpointPtr& joined, const SliceRules& rules, const SliceCut& cut);
+Result<CheckpointPtr> splitSlices(
+    const CheckpointPtr& merged, const SliceRules& rules, const SliceSplit& split);
 
 } // namespace shardscope
