@@ -11,8 +11,8 @@ namespace shardscope {
 /// The folder inside a tag that holds copies of swap files (swap.h).
 inline constexpr std::string_view kOffloadedTensors = "offloaded_tensors";
 
-/// Adds the files of `folder`, an offloaded_tensors folder. `ranks`: ascending ranks whose optimizer files
-/// are next to it. A folder without rank levels belongs to the only rank. If there are several ranks, it
+/// Adds the files of `folder`, an offloaded_tensors folder. `ranks`: the ranks with optimizer files next to
+/// it, ascending. A folder without rank levels belongs to the only rank. If there are several ranks, it
 /// belongs to none.
 void addOffloadedTensors(Reading& reading, const io::Path& folder, const std::vector<uint32_t>& ranks);
 /// Whether `folder` is a place that a run swaps into: NVME_PATH, its zero_stage_3, or the optimizer folder in

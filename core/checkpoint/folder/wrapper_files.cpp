@@ -78,13 +78,13 @@ void describeTrainer(const Reading& reading)
     const auto state = nlohmann::json::parse(*text, isShallow, false);
     if (!state.is_object())
         return;
-    std::string text;
+    std::string facts;
     for (const char* key : {"global_step", "max_steps", "epoch"}) {
         if (state.contains(key) && state.at(key).is_number())
-            text += (text.empty() ? "" : ", ") + std::string(key) + " " + state.at(key).dump();
+            facts += (facts.empty() ? "" : ", ") + std::string(key) + " " + state.at(key).dump();
     }
-    if (!text.empty())
-        reading.out.evidence.push_back("`trainer_state.json`: " + text);
+    if (!facts.empty())
+        reading.out.evidence.push_back("`trainer_state.json`: " + facts);
 }
 
 /// Reads counters that a framework keeps as client state in the model file.
@@ -94,13 +94,13 @@ void describeClientState(const Reading& reading)
     if (model == nullptr || reading.modelRoot == kNoNode || reading.hasNoValues())
         return;
     const PickleGraph& graph = model->pickle();
-    std::string text;
+    std::string facts;
     for (const char* key : {"iteration", "epoch", "global_step"}) {
         if (const auto value = asInteger(graph, lookup(graph, reading.modelRoot, key)))
-            text += (text.empty() ? "" : ", ") + std::string(key) + " " + std::to_string(*value);
+            facts += (facts.empty() ? "" : ", ") + std::string(key) + " " + std::to_string(*value);
     }
-    if (!text.empty())
-        reading.out.evidence.push_back("client state of " + reading.out.wrapper + ": " + text);
+    if (!facts.empty())
+        reading.out.evidence.push_back("client state of " + reading.out.wrapper + ": " + facts);
 }
 
 /// The number between `prefix` and `suffix`, in the frameworks' spelling.

@@ -49,7 +49,7 @@ public:
     {
     }
 
-    /// Reads up to `elements` elements, at most `kMax`. Empty if they cannot be read.
+    /// Reads up to `elements` elements, at most `kMost`. Empty if they cannot be read.
     std::vector<uint8_t> read(FileId file, uint64_t byte, uint64_t elements, DType type);
 
 private:

@@ -211,7 +211,7 @@ bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector
     if (name != kMuonMomentum || !zero12 || rank0 == nullptr || unit.group < 0
         || !isMuonGroup(rank0->pickle(), reading.out.groups[static_cast<size_t>(unit.group)].options))
         return false;
-    bool tells = false;
+    bool differs = false;
     for (uint32_t rank = 0; rank < perRank.size(); ++rank) {
         const HeldWhole held = heldWholeOn(unit.partition, rank);
         const RankStates& source = perRank[rank];
@@ -223,9 +223,9 @@ bool isHeldWhole(const Reading& reading, const FlatUnit& unit, const std::vector
             continue;
         if (held.own != unit.partition.leanElementsOn(rank) || tensor->sizes[0] != held.elements())
             return false; // padding between parameters: they are not back to back
-        tells = tells || held.elements() != unit.partition.partitionElements();
+        differs = differs || held.elements() != unit.partition.partitionElements();
     }
-    return tells || !offloadsOptimizer(reading);
+    return differs || !offloadsOptimizer(reading);
 }
 
 } // namespace
@@ -345,13 +345,13 @@ bool requireShapesFit(const Reading& reading, const FlatUnit& unit, const std::v
 
 FileId guideOf(const Reading& reading)
 {
-    const auto tells = [&](FileId file) {
+    const auto isUsable = [&](FileId file) {
         return reading.content(file) != nullptr && reading.out.file(file).status != FileStatus::Foreign;
     };
     const auto& all = reading.out.optimFiles;
-    if (reading.out.templateOptim != kNoFile && tells(reading.out.templateOptim))
+    if (reading.out.templateOptim != kNoFile && isUsable(reading.out.templateOptim))
         return reading.out.templateOptim;
-    const auto first = std::find_if(all.begin(), all.end(), tells);
+    const auto first = std::find_if(all.begin(), all.end(), isUsable);
     return first == all.end() ? kNoFile : *first;
 }
 
@@ -371,13 +371,14 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
     StateCollector collector(reading, unit, unitText);
     unit.states.push_back(collector.collect(
         "fp32", mastersMayBeLean(unit), perRank, [](const RankStates& source) { return source.master; }));
-    const auto tells = [&](const RankStates& source) {
+    const auto hasStates = [&](const RankStates& source) {
         return source.state != kNoNode && reading.content(source.file) != nullptr;
     };
-    auto guide = std::find_if(perRank.begin(), perRank.end(),
-        [&](const RankStates& source) { return source.file == reading.out.templateOptim && tells(source); });
+    auto guide = std::find_if(perRank.begin(), perRank.end(), [&](const RankStates& source) {
+        return source.file == reading.out.templateOptim && hasStates(source);
+    });
     if (guide == perRank.end())
-        guide = std::find_if(perRank.begin(), perRank.end(), tells);
+        guide = std::find_if(perRank.begin(), perRank.end(), hasStates);
     if (guide == perRank.end()) {
         if (reading.out.supported && reading.content(perRank.front().file) != nullptr)
             reading.add(code::kStateMissing, Severity::Info,
@@ -401,8 +402,8 @@ void fillUnitStates(const Reading& reading, FlatUnit& unit, const std::vector<Ra
             if (*name == "step") {
                 unit.step = scalarOf(reading, guide->file, items[i + 1]);
                 for (auto other = perRank.begin(); !unit.step && other != perRank.end(); ++other)
-                    unit.step = tells(*other) ? stepIn(reading, *other)
-                                              : std::nullopt; // the guide may be truncated
+                    unit.step = hasStates(*other) ? stepIn(reading, *other)
+                                                  : std::nullopt; // the guide may be truncated
                 setStepForm(graph, items[i + 1], unit);
             }
             continue;

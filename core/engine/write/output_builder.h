@@ -13,7 +13,7 @@
 
 namespace shardscope {
 
-/// Creates all files of a plan in the work folder: reuses files of an interrupted run, writes the rest,
+/// Creates all files of a plan in the work folder. Reuses files of an interrupted run, writes the rest,
 /// completes the checksums of all sources, and reads the result back.
 ///
 /// Steps in this order: replay, write, checkSources, verify. Not thread-safe; the steps use many threads.

@@ -12,8 +12,8 @@
 
 namespace shardscope {
 
-/// Checks that paths of the plan stay inside the target, and do not collide with each other or with files of
-/// this program, and that names of the target, the pointer and the files next to it are plain. Internal
+/// Checks that paths of the plan stay inside the target. They must not collide with each other or with files
+/// of this program. Names of the target, the pointer and the files next to it must be plain. Internal
 /// otherwise. Usage if the tag has the name of a file next to it.
 Status checkPlanNames(const WritePlan& plan);
 

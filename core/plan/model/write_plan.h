@@ -83,8 +83,8 @@ struct OutputFile {
     std::vector<OutputRecord> records;
 };
 
-/// The kind of output, which decides how it is opened and verified: a checkpoint of DeepSpeed's, tensors in
-/// files of other tools (core/plan/export/export.h), or bytes without a known form
+/// The kind of output. It decides how the output is opened and verified: a checkpoint of DeepSpeed, tensors
+/// in files of other tools (core/plan/export/export.h), or bytes without a known form
 /// (core/plan/model/copy_plan.h).
 enum class OutcomeKind { Checkpoint, Export, Copy };
 
