@@ -71,10 +71,7 @@ public:
         advance();
     }
 
-    /// The hooks for plans that write tensors in files of other tools (ExportPlan). Verification reads the
-    /// headers of the written files again. Every planned tensor must be there once, with its name, dtype and
-    /// shape, in a file of its state. Other tensors are errors. An index must list the file that has the
-    /// tensor. There is no fingerprint.
+    /// False if runs are not ascending, or if a chunk border splits an element.
     bool pass(uint64_t offset, std::span<const uint8_t> bytes)
     {
         const uint64_t end = offset + bytes.size();
