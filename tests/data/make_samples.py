@@ -20,13 +20,13 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "interop"))
 
 import environment  # noqa: E402
-import ranks  # noqa: E402
-from golden import CONVERTED, OLD_PARALLEL, OWN, PARALLEL, SAMPLES  # noqa: E402
-from setups import Setup  # noqa: E402
+from runs import ranks  # noqa: E402
+from runs.golden import CONVERTED, OLD_PARALLEL, OWN, PARALLEL, SAMPLES  # noqa: E402
+from runs.setups import Setup  # noqa: E402
 
 
 def write_sample(rank, world, setup, tag_steps, folder):
-    from training import build_engine, train
+    from runs.training import build_engine, train
     engine = build_engine(setup, world)
     done, states = 0, []
     for step in tag_steps:
@@ -44,7 +44,7 @@ def write_sample(rank, world, setup, tag_steps, folder):
 
 
 def write_parallel_sample(rank, world, setup, tag_steps, folder):
-    import parallel_training
+    from runs import parallel_training
     engine = parallel_training.build_engine(setup, world)
     done, states = 0, []
     for step in tag_steps:
@@ -93,6 +93,6 @@ if __name__ == "__main__":
     if asked.deepspeed != OWN:
         environment.use_deepspeed(asked.deepspeed)
     environment.import_judges()
-    import live_state
-    from golden import describe
+    from compare import live_state
+    from runs.golden import describe
     main(SAMPLES[asked.deepspeed] | ({OWN: PARALLEL} | OLD_PARALLEL).get(asked.deepspeed, {}), asked.names)

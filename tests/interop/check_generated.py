@@ -21,7 +21,7 @@ import zipfile
 from pathlib import Path
 
 import environment
-import ranks
+from runs import ranks
 
 # stage, world, further options
 CASES = [
@@ -76,7 +76,7 @@ def build_engine(shapes, config):
 
 
 def load_and_save(rank, world, folder, saved, shapes, config):
-    import live_state
+    from compare import live_state
     engine = build_engine(shapes, config)
     path, _ = engine.load_checkpoint(str(folder))
     if path is None:
@@ -175,7 +175,7 @@ def check_files(generated, saved, tag):
 
 
 def check(generator, work, stage, world, options):
-    import live_state
+    from compare import live_state
     folder, saved = work / "generated", work / "saved"
     for old in (folder, saved):
         shutil.rmtree(old, ignore_errors=True)

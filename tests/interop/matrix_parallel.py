@@ -3,11 +3,11 @@
 
 from dataclasses import replace
 
-from cases_cut import CutLikeUniversal, CutSlices
-from cases_megatron import AskedByName, MergeByPatterns, MergeLikeConverter
-from cases_parallel import (MergeSlices, MergeStages, ParallelReshard, ParallelRoundTrip, RepartitionExperts,
+from cases.cut import CutLikeUniversal, CutSlices
+from cases.megatron import AskedByName, MergeByPatterns, MergeLikeConverter
+from cases.parallel import (MergeSlices, MergeStages, ParallelReshard, ParallelRoundTrip, RepartitionExperts,
                             RepartitionStages, ShardsWithoutZero, SlicesToStage, UnpartitionedSlices)
-from parallel_setups import ParallelSetup
+from runs.parallel_setups import ParallelSetup
 
 EXPERTS = ParallelSetup("experts", 2, "bf16")
 AUTOEP = ParallelSetup("autoep", 2, "bf16", experts=(4, 4))

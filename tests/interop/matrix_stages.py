@@ -4,11 +4,11 @@
 import itertools
 from dataclasses import replace
 
-from cases_stage import LikeStock, StageChange, StageRoundTrip
-from cases_stock import ComparedWithStock, StockCannotLoad, known_changes, lost_names, scrambled
-from cases_universal import LikeConverter, UniversalToEngine, UniversalToNative
-from setups import Setup
-from universal import PLAIN_NAMES
+from cases.stage import LikeStock, StageChange, StageRoundTrip
+from cases.stock import ComparedWithStock, StockCannotLoad, known_changes, lost_names, scrambled
+from cases.universal import LikeConverter, UniversalToEngine, UniversalToNative
+from runs.setups import Setup
+from runs.universal import PLAIN_NAMES
 
 # Each pair moves other numbers of ranks, so that every stage is cut for 2 and for 3.
 PAIRS = {(1, 2): (2, 3), (1, 3): (3, 2), (2, 1): (3, 2), (2, 3): (2, 3), (3, 1): (2, 3), (3, 2): (3, 2)}

@@ -10,6 +10,12 @@
 The first call sets up a Python environment with PyTorch and DeepSpeed in the user's cache folder.
 """
 
+# This folder is the root of all imports. It holds the programs and the lists of cases (matrix*.py). Below it:
+#   runs/       stock DeepSpeed on ranks: models, setups, training, saving and loading
+#   compare/    calls shardscope, reads the state of live engines, and compares
+#   cases/      cases that rewrite, convert and export checkpoints
+#   diagnosis/  cases about check, repair, diff and fingerprint
+
 import argparse
 import fnmatch
 import shutil
@@ -20,6 +26,10 @@ import traceback
 from pathlib import Path
 
 import environment
+
+# Modules whose exceptions say enough by themselves: no traceback is printed.
+EXPECTED = ("compare.checks", "compare.live_state", "compare.payload", "compare.structure", "compare.tool",
+            "runs.ranks", "runs.sources")
 
 
 def _arguments():
@@ -52,16 +62,16 @@ def _run_case(case, context):
     try:
         note, passed = case.run(context), True
     except Exception as error:
-        known = type(error).__module__ in ("checks", "payload", "structure", "tool", "live_state", "ranks", "sources")
+        known = type(error).__module__ in EXPECTED
         note, passed = str(error) if known else traceback.format_exc(), False
     print(f"{'pass' if passed else 'FAIL'}  {time.monotonic() - began:5.1f} s  {case.name}: {note}", flush=True)
     return passed
 
 
 def _run_all(cases, arguments, work):
-    from cases import Context
-    from health import CheckedTool
-    from sources import Sources
+    from cases.basic import Context
+    from compare.health import CheckedTool
+    from runs.sources import Sources
     samples = Path(__file__).resolve().parents[1] / "data" / "samples"
     tool = CheckedTool(arguments.shardscope.resolve())
     context = Context(tool, Sources(work), work, samples)
@@ -88,7 +98,7 @@ def main():
     cases = _selected(arguments)
     picture = arguments.curves or arguments.only_curves
     if picture:
-        from curves import LongRun
+        from cases.curves import LongRun
         cases = [*(cases if arguments.curves else []), LongRun(picture.resolve())]
     if arguments.list:
         print("\n".join(case.name for case in cases))

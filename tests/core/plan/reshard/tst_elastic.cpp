@@ -17,7 +17,7 @@ using namespace shardscope::test;
 
 namespace {
 
-/// What tests/interop/setups.py gives the three groups, without what the scheduler records.
+/// What tests/interop/runs/setups.py gives the three groups, without what the scheduler records.
 const std::vector<std::string> kOptions{"0:betas=(0.9, 0.95)", "1:betas=(0.85, 0.99)", "2:betas=(0.8, 0.9)",
     "eps=1e-8", "1:eps=1e-7", "0:weight_decay=0.1", "1:weight_decay=0.01", "2:weight_decay=0.0"};
 

@@ -20,7 +20,7 @@ namespace {
 constexpr uint64_t kWidth = 12; ///< of the samples' models
 constexpr uint64_t kVocabulary = 24;
 
-/// As the model of the sample has it (tests/interop/megatron.py).
+/// As the model of the sample has it (tests/interop/runs/megatron.py).
 const std::string kMegatron = R"({"original_vocab_size": 24,
     "vocabulary_parameter_patterns": ["word_embeddings\\.weight$"],
     "parameter_to_average_patterns": ["layers\\.\\d+\\.scale"],

@@ -18,7 +18,7 @@ using test::planSample;
 
 namespace {
 
-/// As the model of the sample has it (tests/interop/megatron.py), with this many rows of the embedding.
+/// As the model of the sample has it (tests/interop/runs/megatron.py), with this many rows of the embedding.
 std::string patternsText(uint64_t vocabulary)
 {
     return R"({"original_vocab_size": )" + std::to_string(vocabulary) + R"(,
