@@ -108,7 +108,7 @@ def cut_short(tag):
 
 
 def step_changed(tag):
-    """One rank's steps: values of its own state, the step of another."""
+    """The steps of one rank: its own values with the step of another state."""
     def change(content):
         for entry in _torch_state(content)["state"].values():
             entry["step"] = entry["step"] + 3
@@ -178,7 +178,7 @@ def _edit_shards(tag, change):
 
 
 def steps_behind(tag):
-    """All ranks alike: the optimizer's step is three below what the engine has taken."""
+    """On all ranks the optimizer's step is three less than the engine's."""
     def change(content):
         for entry in _torch_state(content)["state"].values():
             entry["step"] = entry["step"] - 3
@@ -186,7 +186,7 @@ def steps_behind(tag):
 
 
 def rates_changed(tag):
-    """All ranks alike: other learning rates than the scheduler has set."""
+    """On all ranks the learning rates differ from the scheduler's."""
     def change(content):
         for group in _torch_state(content)["param_groups"]:
             group["lr"] = group["lr"] * 2

@@ -155,8 +155,8 @@ public:
         auto before = contentOf(m_folder / "out");
         std::erase_if(before, [](const auto& file) { return isWorkFile(file.first); });
         const auto again = write(io::realFileSystem(), m_prepared, job("out"));
-        // A run that got past the commit and all but its own tidying up leaves nothing to do: all was there
-        // before.
+        // A run that failed only in removing its work folder after the commit leaves nothing to do: all was
+        // there before.
         if (!again && again.error().code == ErrorCode::TargetExists)
             CHECK(before == m_wanted);
         else

@@ -212,7 +212,7 @@ TEST_CASE("unusual files next to the tag change nothing")
     });
 }
 
-TEST_CASE("links that lead in circles instead of a run folder")
+TEST_CASE("circular links instead of a run folder")
 {
     const TemporaryFolder folder;
     fs::create_symlink(folder / "loop", folder / "loop");

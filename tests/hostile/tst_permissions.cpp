@@ -46,7 +46,7 @@ struct Bench {
     fs::path run = copySample("zero2-w2", folder);
 
     Bench() { fs::permissions(folder.path(), fs::perms::all); }
-    ~Bench() // else it could not be removed
+    ~Bench() // otherwise it could not be removed
     {
         for (const char* const name : {"", "global_step6"})
             fs::permissions(run / name, fs::perms::owner_all);
@@ -241,7 +241,7 @@ TEST_CASE("a repair record that may not be read is not a missing one")
     CHECK(error.at("code") == "unreadable");
 }
 
-TEST_CASE("check says where it could not look for what is missing")
+TEST_CASE("check names the folders in which it could not search for missing files")
 {
     Bench bench;
     fs::remove(bench.run / kOptim1);

@@ -351,7 +351,7 @@ TEST_CASE("a lone file of a kind that is not read")
     }
 }
 
-TEST_CASE("what AutoEP's layers say must fit the rest of the model file")
+TEST_CASE("the records of AutoEP's layers must match the rest of the model file")
 {
     const auto inspected = [](const std::function<void(const fs::path&)>& change) {
         const TemporaryFolder folder;

@@ -38,7 +38,7 @@ def compare(ours, stock):
 
 
 def compare_apart(ours, stock):
-    """In a process of its own: what this one holds would count as the peak of everything that it starts."""
+    """In a separate process: the memory of this one would count in the peak of every program that it starts."""
     command = [sys.executable, __file__, "--compare", ours, stock]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 

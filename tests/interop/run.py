@@ -27,7 +27,7 @@ from pathlib import Path
 
 import environment
 
-# Modules whose exceptions say enough by themselves: no traceback is printed.
+# The messages of these modules' exceptions suffice: no traceback is printed.
 EXPECTED = ("compare.checks", "compare.live_state", "compare.payload", "compare.structure", "compare.tool",
             "runs.ranks", "runs.sources")
 

@@ -111,7 +111,7 @@ TEST_CASE("a problem with too many possibilities is given up")
     CHECK(splitIntoGroups(search).outcome == Outcome::TooMany);
     search.weights.assign(3, std::numeric_limits<uint64_t>::max() / 2);
     search.sizes = {1};
-    CHECK(splitIntoGroups(search).outcome == Outcome::None); // their sum is no number
+    CHECK(splitIntoGroups(search).outcome == Outcome::None); // their sum overflows
 }
 
 TEST_CASE("many candidates of few groups are assigned in one pass")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The readers against what stock DeepSpeed's live engine held when it saved the samples
+// Compares the readers with what stock DeepSpeed's live engine held when it saved the samples
 // (tests/data/samples/*.json).
 #include "core/base/finding_codes.h"
 #include "core/checkpoint/open/open.h"
@@ -194,7 +194,7 @@ TEST_CASE("the first snapshot of an old checkpoint has its parameters, too")
     }
 }
 
-TEST_CASE("what DeepSpeed's converter made of a sample is what the live engine held")
+TEST_CASE("the output of DeepSpeed's converter for a sample equals what the live engine held")
 {
     for (const char* name : {"zero2-universal-w2", "zero3-universal-w3"}) {
         CAPTURE(name);
@@ -231,7 +231,8 @@ TEST_CASE("the first snapshot of a universal folder opens no state file")
     size_t pending = 0;
     for (const CheckpointFile& file : checkpoint.files)
         pending += file.status == FileStatus::NotYetRead ? 1 : 0;
-    CHECK(pending == checkpoint.files.size() - 2); // all but the first model file and optimizer_state.pt
+    // All files except the first model file and optimizer_state.pt.
+    CHECK(pending == checkpoint.files.size() - 2);
     const FlatUnit& unit = checkpoint.units.front();
     REQUIRE(unit.states.size() == 3);
     CHECK(unit.states[1].name == "exp_avg");

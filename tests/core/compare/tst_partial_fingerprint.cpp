@@ -46,7 +46,7 @@ TEST_CASE("the sum is whole when no file is missing and every element is covered
     CHECK(!more.whole());
     more = partialOf({fileOf("a", 1, 10)}, {});
     CHECK(more.whole() == Digest{1, 1});
-    more.files[0].states.push_back({"exp_avg", {1, 1}, 1}); // a state that nobody expects
+    more.files[0].states.push_back({"exp_avg", {1, 1}, 1}); // an unexpected state
     CHECK(!more.whole());
 }
 

@@ -32,7 +32,7 @@ inline constexpr DType kFloats[]{
 inline constexpr DType kIntegers[]{DType::Int64, DType::Int32, DType::Int16, DType::Int8, DType::UInt8,
     DType::Bool, DType::UInt16, DType::UInt32, DType::UInt64};
 
-/// Elements of a dtype: all patterns where there are few, else random bits with every special value among
+/// Elements of a dtype: all patterns if there are few, otherwise random bits with every special value among
 /// them.
 std::vector<uint8_t> patterns(DType dtype, std::mt19937_64& random);
 /// Elements as in training: normally distributed, in that dtype.

@@ -94,7 +94,7 @@ TEST_CASE("a measurement is stored, and decides the next choice")
     CHECK(contentOf(memory) == slow); // nothing was measured again
 }
 
-TEST_CASE("a damaged or unwritable store of measurements is no error")
+TEST_CASE("a damaged or unwritable store of measurements is not an error")
 {
     const TemporaryFolder folder;
     const auto file = folder.path() / "rates.txt";

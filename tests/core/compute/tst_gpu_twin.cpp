@@ -58,7 +58,7 @@ struct Job {
 
 } // namespace
 
-TEST_CASE("work larger than the GPU's memory goes there in parts")
+TEST_CASE("work larger than the GPU's memory is done in parts")
 {
     Bench bench(1, uint64_t{16} << 20, 2);
     Job job(12'000'000, 1); // 48 MB in, 24 MB out

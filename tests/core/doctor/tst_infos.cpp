@@ -25,7 +25,7 @@ std::set<std::string> samplesWith(std::string_view code)
 
 } // namespace
 
-TEST_CASE("no universal_checkpoint_info, where the stock converter asks for it")
+TEST_CASE("universal_checkpoint_info is missing, although the stock converter needs it")
 {
     const auto samples = samplesWith("universal-info-missing");
     CHECK(samples.contains("zero2-w2:global_step6"));
@@ -50,7 +50,7 @@ TEST_CASE("states of other optimizers than Adam")
     CHECK(samplesWith("unknown-optimizer-keys") == std::set<std::string>{"muon-w3:global_step3"});
 }
 
-TEST_CASE("storages of which tensors use little")
+TEST_CASE("tensors that use a small part of their storages")
 {
     CHECK(samplesWith("storage-bloat").empty());
     const Patchable copy("zero2-w2");
@@ -75,7 +75,7 @@ TEST_CASE("storages of which tensors use little")
 }
 
 // The reader keeps no content of a ZeRO-3 model file with so many records.
-TEST_CASE("storages that tensors use little of, in a model file with very many records")
+TEST_CASE("tensors that use a small part of their storages, in a model file with very many records")
 {
     const Patchable copy("zero3-w4");
     constexpr const char* kFile = "zero_pp_rank_1_mp_rank_00_model_states.pt";
@@ -157,7 +157,7 @@ TEST_CASE("padding before the last rank")
             "zero3-elastic-w3:global_step3", "zero3-universal-w3:global_step3", "zero3-w4:global_step5"});
 }
 
-TEST_CASE("what stock DeepSpeed saves and cannot load")
+TEST_CASE("checkpoints that stock DeepSpeed saves and cannot load")
 {
     CHECK(samplesWith("cannot-load-own-save")
         == std::set<std::string>{"ds0310-zero2-w2:global_step7", "ds045-zero2-w3:global_step7",

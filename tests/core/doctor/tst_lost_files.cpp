@@ -31,7 +31,7 @@ bool isMissed(const CheckResult& result, const std::string& name)
     });
 }
 
-/// Saved without ZeRO it is all in one file, without which there is no checkpoint.
+/// Without ZeRO everything is in one file, and without that there is no checkpoint.
 bool isOneFile(const std::string& sample)
 {
     return sample.starts_with("stage0-");

@@ -38,7 +38,7 @@ TEST_CASE("tied parameters with different copies")
 {
     const Patchable copy("zero2-w2");
     copy.operateOnAll("model_states.pt", [](Surgery& surgery) {
-        surgery.editTensor({"module", "lm_head.weight"}, [](std::string&) {}); // a copy of its own, alike
+        surgery.editTensor({"module", "lm_head.weight"}, [](std::string&) {}); // an equal copy of its own
     });
     CHECK(troubles(copy.check()).empty());
     copy.operateOnAll("model_states.pt", [](Surgery& surgery) {
@@ -110,7 +110,7 @@ TEST_CASE("experts without files, and files without experts")
     CHECK(found->finding.where == "layer_1_expert_2_mp_rank_00_model_states.pt");
 }
 
-TEST_CASE("optimizer files of expert-parallel ranks, where a release wrote them")
+TEST_CASE("optimizer files of expert-parallel ranks, if the release wrote them")
 {
     const Patchable copy("ds0192-experts-w4");
     fs::remove(copy.tag() / "expp_rank_1_mp_rank_00_optim_states.pt");

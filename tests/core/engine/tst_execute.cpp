@@ -144,6 +144,6 @@ TEST_CASE("targets inside, equal to and around the source are refused, through l
     spill(bench.folder / "file", "x");
     options.destination = bench.folder / "file";
     CHECK(run(bench, options).error().code == ErrorCode::Usage);
-    options.destination = bench.folder / "sourceful"; // only looks alike
+    options.destination = bench.folder / "sourceful"; // only a common prefix
     CHECK(run(bench, options));
 }

@@ -104,7 +104,7 @@ uint64_t failEveryCall(const Bench& bench, Fault fault)
 
 #ifndef __SANITIZE_THREAD__ // it does not follow forks of programs with threads
 
-/// Runs the plan in a process of its own; the function is called in it before.
+/// Runs the plan in a child process, after it has called the function.
 template <class Body>
 pid_t inChild(Body body)
 {
@@ -144,7 +144,7 @@ TEST_CASE("every call of a job fails once: full disk, torn writes, I/O error, no
     CHECK(failEveryCall(bench, {.errnoValue = EINTR, .tornWrites = true}) == calls);
 }
 
-TEST_CASE("every call and all after it fail, as when the disk goes away")
+TEST_CASE("every call and all later ones fail, as if the disk was removed")
 {
     Bench bench(kSmall);
     failEveryCall(bench, {.errnoValue = ESTALE, .repeat = true});

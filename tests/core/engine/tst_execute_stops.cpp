@@ -277,7 +277,7 @@ TEST_CASE("verification reads the disk: a byte that changed after writing is fou
     }
 }
 
-TEST_CASE("verification compares tensors by where the reader finds them")
+TEST_CASE("verification reads tensors where the reader finds them")
 {
     Bench bench;
     // A plan for another seed has the same shapes only by chance: its runs are wrong for this output.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rooms of the source and what each may include: rooms.txt, where a room includes itself and rooms above
-// its line. mayInclude() has a few more limits for rooms at the ends of the list.
+// its line. mayInclude() adds limits for core/compute, app and ui.
 #include "tests/support/places.h"
 #include <doctest/doctest.h>
 

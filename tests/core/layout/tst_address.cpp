@@ -59,7 +59,7 @@ TEST_CASE("invalid addresses are refused with the reason")
     CHECK(std::holds_alternative<FileAddress>(*parseAddress("dp0.tp0/group1+4")));
 }
 
-TEST_CASE("random addresses survive formatting and parsing")
+TEST_CASE("random addresses are unchanged after formatting and parsing")
 {
     std::mt19937_64 random(42);
     const auto pick = [&](uint64_t high) { return std::uniform_int_distribution<uint64_t>(0, high)(random); };

@@ -25,7 +25,7 @@ Out convertOne(DType from, DType to, In value)
     return out;
 }
 
-/// The dtype's value nearest to `value`, found by trying all; of two the one whose last bit is 0.
+/// The dtype's value nearest to `value`, found by trying all; in a tie the one with last bit 0.
 uint16_t nearestByTrying(DType dtype, float value)
 {
     uint16_t best = 0;

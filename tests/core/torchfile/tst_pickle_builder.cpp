@@ -56,7 +56,7 @@ TEST_CASE("equal strings built twice stay two objects")
         == "\x80\x02]q\x00(X\x01\x00\x00\x00"s + "aq\x01X\x01\x00\x00\x00"s + "aq\x02" + "e.");
 }
 
-TEST_CASE("the builder is empty after finish and texts beyond one chunk survive")
+TEST_CASE("the builder is empty after finish, and texts beyond one chunk are kept")
 {
     PickleBuilder builder;
     std::vector<NodeId> items;

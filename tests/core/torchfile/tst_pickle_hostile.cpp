@@ -90,7 +90,7 @@ TEST_CASE("P01 P02 P04 P27: dangerous names are labelled in any position, and st
     }
 }
 
-TEST_CASE("a popped call is written back where another object carries it")
+TEST_CASE("a popped call is written back if another object refers to it")
 {
     const std::string stream
         = kProto2 + "]q\x00"s + "cos\nsystem\nq\x01X\x02\x00\x00\x00lsq\x02\x85Rq\x03"s + "0.";
@@ -288,7 +288,7 @@ TEST_CASE("P21: numbers in text are read strictly")
     CHECK(truth.boolean(truth.root()));
 }
 
-TEST_CASE("P22: every bit of a double survives")
+TEST_CASE("P22: every bit of a double is kept")
 {
     for (const uint64_t bits : std::initializer_list<uint64_t>{
              0x8000000000000000u, 0x7FF8000000000123u, 0xFFF0000000000001u, 0x0000000000000001u}) {

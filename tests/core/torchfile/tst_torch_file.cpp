@@ -93,7 +93,7 @@ test::NamedRecords without(const std::string& name)
 
 } // namespace
 
-TEST_CASE("tensors of a real file are where their values are")
+TEST_CASE("the recorded positions of a real file's tensors hold their values")
 {
     const auto opened = open(kData / "views.pt");
     REQUIRE(opened);

@@ -89,7 +89,7 @@ TEST_CASE("headers of files beyond 4 GiB equal torch's byte for byte")
         const std::string directory = layout->directory(taken.crcs);
         CHECK(file->bytesAt(layout->directoryOffset(), directory.size()) == directory);
     }
-    // Which rule each file exercises, so that a changed fixture does not pass by exercising none.
+    // Which rule each file exercises, so that a changed fixture that exercises no rule fails.
     const Taken payload = take(*test::MemoryFile::fromSparse(kData / "zip64_payload.sparse"));
     CHECK(payload.zip.records()[*payload.zip.find("data/0")].bytes == 0xFFFFFFFFull + 6);
     const Taken offset = take(*test::MemoryFile::fromSparse(kData / "zip64_offset.sparse"));

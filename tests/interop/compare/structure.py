@@ -36,7 +36,7 @@ def _walk(value, where, found, ignored):
 
 
 def describe(folder, ignored=()):
-    """File and place in it -> kind, and value of what is no tensor; of the tag that `latest` names."""
+    """File and position in it -> kind, and the value if it is not a tensor; of the tag that `latest` names."""
     found = {}
     for path in sorted((folder / (folder / "latest").read_text()).rglob("*.pt")):
         _walk(torch.load(path, weights_only=False, map_location="cpu"), path.name, found, (*CARRIED, *ignored))

@@ -31,7 +31,7 @@ class Kind:
     damages: tuple
     universal: bool = False
     engine: object = None  # the engine that loads them, if not the saving one
-    converter: object = None  # of `universal`; else DeepSpeed's
+    converter: object = None  # of `universal`; default: DeepSpeed's
 
 
 KINDS = {

@@ -90,7 +90,7 @@ def deepspeed_config(setup, world, accumulation=1, global_batch=GLOBAL_BATCH):
         "zero_force_ds_cpu_optimizer": False,
         "zero_optimization": zero,
     }
-    if setup.zenflow:  # which makes optimizers of its own from this
+    if setup.zenflow:  # which creates its own optimizers from this
         config["optimizer"] = {"type": "AdamW", "params": {"lr": 1e-3, "betas": [0.9, 0.95], "eps": 1e-8,
                                                            "weight_decay": 0.01}}
     if setup.scheduler == "config":

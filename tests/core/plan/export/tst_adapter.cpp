@@ -20,7 +20,7 @@ namespace {
 
 const std::string kLayer = "base_model.model.model.layers.0.";
 
-/// A sample whose parameters are called as those of a PeftModel are.
+/// A sample with the parameter names of a PeftModel.
 struct Model {
     explicit Model(std::vector<std::pair<std::string, std::string>> names)
         : renames(std::move(names))

@@ -283,7 +283,7 @@ TEST_CASE("of tied parameters one is written: the owner, or the requested one")
     CHECK(alone.at(alias->name).bytes == whole.at(owner).bytes);
 }
 
-TEST_CASE("a plan is the same for the same source and options, and its file gives it back")
+TEST_CASE("a plan is the same for the same source and options, and is read back from its file")
 {
     const CheckpointPtr source = openForPlan(planSample("zero2-w2"));
     const ExportOptions options{.dtype = DType::Float16,

@@ -86,7 +86,7 @@ TEST_CASE("reviewed values are written, and nothing else changes")
     }
 }
 
-TEST_CASE("the loss scale and the counters are set where the engine reads them")
+TEST_CASE("the loss scale and the counters are set in the keys that the engine reads")
 {
     for (const char* sample : {"zero1-w2", "zero2-w2", "stage0-fp16"}) {
         CAPTURE(sample);

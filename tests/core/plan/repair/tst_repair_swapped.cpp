@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A copy of the sample, of which some sub-groups were swapped out.
+/// A copy of the sample with some sub-groups swapped out.
 class Swapped
 {
 public:
@@ -149,7 +149,7 @@ TEST_CASE("swap files that only their order identifies are an error without a fi
     const TemporaryFolder folder(TemporaryFolder::Where::Memory);
     ReshardOptions small;
     small.worldSize = 2;
-    small.subGroupSize = 1; // a sub-group for every parameter; the two layers' are alike
+    small.subGroupSize = 1; // a sub-group for every parameter; those of the two layers have equal sizes
     rewrite(sample(), small, folder / "run");
     swapOut(folder / "run/global_step5", {.subgroups = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, .ids = false});
     const CheckResult found = checkOf(folder / "run");

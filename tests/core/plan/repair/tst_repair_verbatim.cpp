@@ -30,7 +30,7 @@ std::set<std::string> allFiles(const fs::path& folder)
     return sameFiles(folder, folder);
 }
 
-/// A disk that is all but full, which can share bytes or cannot.
+/// An almost full disk, which can share bytes or cannot.
 class FullDisk final : public io::FaultingFileSystem
 {
 public:

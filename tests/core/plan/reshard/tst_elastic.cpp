@@ -123,7 +123,7 @@ TEST_CASE("with its options given, an elastic checkpoint is written in every for
     checkOptions(*again);
 }
 
-TEST_CASE("a plan says where the options came from, and its file keeps those that were named")
+TEST_CASE("a plan records the origin of the options, and its file keeps the given ones")
 {
     const CheckpointPtr source = openForPlan(planSample("elastic-w3"));
     const auto plan = planFor(source, withOptions({.worldSize = 2}));

@@ -141,7 +141,7 @@ TEST_CASE("experts of AutoEP are repartitioned to another number of expert-paral
             test::checkSameState(repartitioned, source);
             CHECK(repartitioned->parallel.ep == degree);
             const int64_t replicas = 4 / degree;
-            if (replicasIn(*source).front() > 0) // else 0.19.2, which does not say
+            if (replicasIn(*source).front() > 0) // otherwise 0.19.2, which does not record it
                 CHECK(replicasIn(*repartitioned) == std::vector<int64_t>(4, replicas));
             const FlatUnit& unit
                 = *repartitioned->unitOf(*repartitioned->findParam("layers.1.mlp.experts.w2.3"));

@@ -85,8 +85,8 @@ TEST_CASE("ZeRO-3 of old releases gets placeholders without elements, which a st
     }
 }
 
-TEST_CASE(
-    "stage 3 of a release that records no ties does not lead below it, where the tensors would be missing")
+TEST_CASE("stage 3 of a release that records no ties is not converted to a lower stage, where the tensors "
+          "would be missing")
 {
     JobContext job;
     const CheckpointPtr source = openForPlan(planSample("ds083-zero3-w2"));

@@ -89,7 +89,7 @@ TEST_CASE("there and back gives the bytes of rewriting in place, and the same st
     }
 }
 
-TEST_CASE("files of layers and experts go along, once")
+TEST_CASE("files of layers and experts are copied once")
 {
     for (const char* sample : {"experts-w4", "autoep-w4", "pipeline-w4"}) {
         CAPTURE(sample);
@@ -105,7 +105,7 @@ TEST_CASE("files of layers and experts go along, once")
     }
 }
 
-TEST_CASE("what cannot be kept is refused with the numbers that can")
+TEST_CASE("impossible degrees are refused, and the error names the possible ones")
 {
     JobContext job;
     const auto refusal = [&](const char* sample, const ReshardOptions& options) {

@@ -178,7 +178,7 @@ TEST_CASE("a checkpoint without slices is split by given patterns")
         one, {.worldSize = 6, .tp = 3, .patterns = kMegatron, .paddedVocabulary = 27}, folder / "three");
     CHECK(three->parallel.tp == 3);
     checkSame(*three, *source, 27);
-    CHECK(modelText(*three, "universal_checkpoint_info") == "absent"); // the run records none either
+    CHECK(modelText(*three, "universal_checkpoint_info") == "absent"); // the run does not record it either
     const auto rules = SliceRules::fromJson(kMegatron, "patterns");
     REQUIRE(rules);
     JobContext job;

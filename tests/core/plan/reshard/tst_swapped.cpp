@@ -208,7 +208,7 @@ TEST_CASE("releases without a folder per rank are read if a single rank saved")
 
 TEST_CASE("sub-groups of equal size that only the order identifies are reported and block writing")
 {
-    const Run run(2, 1); // a sub-group for every parameter; the two layers' are alike
+    const Run run(2, 1); // a sub-group for every parameter; those of the two layers have equal sizes
     swapOut(run.tag(), {.subgroups = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, .ids = false});
     const CheckpointPtr checkpoint = run.open();
     const auto found = findingsOf(checkpoint, code::kSwapUnmapped);
@@ -391,7 +391,7 @@ TEST_CASE("a swap folder that differs from what the checkpoint holds is of anoth
             + ".tensor.swp is not offloaded_tensors/rank03/exp_avg-" + id + ".tensor.swp");
     CHECK(found[0].evidence.back().find("--allow swap-mismatch") != std::string::npos);
     CHECK(isRefused(mixed));
-    checkWhole(run.open()); // by itself the checkpoint is whole
+    checkWhole(run.open()); // alone the checkpoint is complete
     // With --allow the mixed values are used.
     CHECK(!isRefused(mixed, {std::string(code::kSwapMismatch)}));
 }
@@ -459,7 +459,7 @@ TEST_CASE("hostile swap folders neither crash nor hang")
         CHECK(findingsOf(run.open(), code::kSwapMissing).size() == 4);
     }
     {
-        const Run run; // names that are no ids, numbers that fit nothing, ranks beyond the world
+        const Run run; // names that are not ids, numbers that match nothing, ranks outside the world
         swapOut(run.tag(), {.subgroups = {0}, .ids = false});
         for (const char* name : {".tensor.swp", "-.tensor.swp", "-1_2.tensor.swp", "1__2.tensor.swp",
                  "99999999999999999999999_1.tensor.swp", "_gradient_.tensor.swp", "exp_avg-.tensor.swp"})
