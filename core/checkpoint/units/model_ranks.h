@@ -9,7 +9,8 @@ namespace shardscope {
 uint32_t countModelRanks(const Reading& reading);
 /// Marks files of model-parallel ranks beyond `modelRanks` as Stale, with a finding.
 void markBeyondModelRanks(const Reading& reading, uint32_t modelRanks);
-/// The place of model-parallel rank `rank` among `modelRanks`.
+/// The numbers of tensor slices and pipeline stages that make up `modelRanks`, from the model file or from
+/// names of layer files.
 ParallelDegrees modelParallelDegrees(const Reading& reading, uint32_t modelRanks);
 /// What a model-parallel rank shares with the whole, before any of its files is read.
 Checkpoint partOf(const Checkpoint& whole, uint32_t rank);
